@@ -1,1 +1,1 @@
-"""Layer 1: element types, layouts, devices, memory and the descriptor. Knows no protocol and no library."""
+"""Layer 1: element types, layouts, devices, memory and the descriptor. Independent of protocols and libraries."""

@@ -1,11 +1,13 @@
-"""New host arrays with the type and shape of existing ones."""
+"""New host arrays with the type and shape of existing arrays."""
 
 from arrayhub._core cimport layout
 
 
 def empty_like(Descriptor array, object order="C"):
-    """Return a new writeable host array with the type and shape of `array`, compact in `order` (C, F or K), that starts
-    on a 64-byte boundary."""
+    """Return a new writeable host array with the type and shape of `array`, compact in `order` (C, F or K).
+
+    The memory is aligned to 64 bytes.
+    """
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
     cdef MemoryBlock block = allocate(nbytes, BOUNDARY)
@@ -39,13 +41,13 @@ def typed_like(Descriptor array, dtype):
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
-        model.strides_[k] = model.byte_strides_[k] = 0     # copied with the other fields, though not used
+        model.strides_[k] = model.byte_strides_[k] = 0     # unused, but copied with the other fields
     set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
-    """Set compact byte strides of `fresh`: C order, Fortran order, or the order of `array`'s own strides."""
+    """Set compact byte strides of `fresh` in C order, Fortran order, or the order of the strides of `array`."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
     fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL if `array` lacks strides in elements; `seal` fills them
@@ -60,8 +62,10 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
 
 
 cpdef list slowest_first(Descriptor array):
-    """Return the dimensions from the largest stride to the smallest; broadcast dimensions (stride 0) are last. None if
-    elements smaller than a byte are packed."""
+    """Return the dimensions from the largest stride to the smallest, with broadcast dimensions (stride 0) last.
+
+    Return None if elements smaller than a byte are packed.
+    """
     cdef int k
     if array.flags_ & PACKED:
         return None

@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 def wanted(copy: object, call: str) -> bool | None:
-    """Return ``copy=`` as True, False or None, which "if_needed" becomes.
+    """Validate ``copy=``, and return it as True, False or None. "if_needed" becomes None.
 
-    Functions whose None is an error if a view is impossible ask `if_needed` first.
+    Functions for which None forbids a copy must call `if_needed` first.
 
     Raises
     ------
     TypeError
-        Any other value. Another string, for example, would count as True.
+        `copy` is another value, such as another string, which would otherwise be interpreted as True.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -32,7 +32,7 @@ def wanted(copy: object, call: str) -> bool | None:
 
 
 def if_needed(copy: object) -> bool:
-    """Return whether ``copy=`` is "if_needed": a view if one is possible, otherwise a copy."""
+    """Return whether ``copy=`` is "if_needed", which requests a view if possible, otherwise a copy."""
     return isinstance(copy, str) and str.__eq__(copy, "if_needed")
 
 

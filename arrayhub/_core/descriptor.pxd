@@ -1,4 +1,4 @@
-"""The C struct of an array. Its declaration here is the public C interface: see docs/c_interface.md.
+"""C struct of an array. The declaration is the public C interface, see docs/c_interface.md.
 
 Devices, memory blocks and integers belong to the same compiled module.
 """
@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Return whether host threads can always read memory of this device type. For SYCL the kind of USM decides instead."""
+    """Return whether host threads can always read memory of this device type. For SYCL, this depends on the kind of USM."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 
@@ -45,12 +45,12 @@ cdef Device make_device(DLDevice dl)
 # ------------------------------------------------------------------------------------------- memory blocks (memory.pxi)
 
 cpdef enum:
-    BOUNDARY = 64       # bytes; new host memory starts on such a boundary: jax imports a host buffer elsewhere only by a copy
+    BOUNDARY = 64       # bytes; alignment of new host memory, because jax copies host buffers of smaller alignment
     PAGE = 4096         # bytes: smallest page size of the supported processors
     HUGE_PAGE = 2 << 20  # bytes: size of Linux's huge pages on these processors
 
 cdef enum BlockKind:
-    EXTERNAL = 0     # a Python object owns the bytes and keeps them for as long as it lives
+    EXTERNAL = 0     # a Python object owns the bytes for its lifetime
     BUFFER = 1       # a Py_buffer is held
     DLPACK = 2       # a DLPack managed tensor is held
     USM = 3          # a dpctl.memory.MemoryUSM* owns the bytes
@@ -98,7 +98,7 @@ cdef extern from *:
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
-    """Return the bytes from an address to the next one that is `behind` bytes after an `alignment`-byte boundary."""
+    """Return the bytes from an address to the next address that is `behind` bytes after an `alignment`-byte boundary."""
     return (alignment + behind - address % alignment) % alignment
 
 
@@ -106,7 +106,7 @@ cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) 
 
 cdef extern from *:
     """
-    /* The value of an exact int with one digit, which most lengths and strides are. CPython 3.12 changed the layout. */
+    /* The value of an exact int with one digit, such as most lengths and strides. CPython 3.12 changed the layout. */
     #if PY_VERSION_HEX >= 0x030C0000
     #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
     #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
@@ -131,7 +131,7 @@ cdef enum ArrayFlags:
     ALIGNED = 0x0100          # NumPy's value
     NOTSWAPPED = 0x0200       # NumPy's value
     IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
-    PACKED = 0x2000           # elements smaller than a byte share bytes; only protocols for whole arrays can represent it
+    PACKED = 0x2000           # elements smaller than a byte share bytes; not all protocols can represent this
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
     OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, which DLPack cannot represent
 
@@ -163,17 +163,17 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef uint8_t protocol_ "protocol"             # a number of adapters/table, or CONSTRUCTED
     cdef uint8_t alignment_ "alignment"           # bytes, a power of two
     cdef uint8_t resource_kind                    # BlockKind of `resource`
-    cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if it did not name one
+    cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if unknown
     # the following fields are private
     cdef object dtype_                            # NumPy dtype, or None until first use
-    cdef object producer_                         # called again when a consumer names its stream; or None
+    cdef object producer_                         # called again when a consumer passes its stream; or None
     cdef MemoryBlock block_                       # None until the first view or query
-    cdef void* resource                           # passed to `release`, unless the block has taken it over
+    cdef void* resource                           # passed to `release`, unless the block owns the resource
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
-    cdef PyObject* labels                         # a Labels, or NULL: None would cost two updates of its reference count
+    cdef PyObject* labels                         # a Labels, or NULL instead of None to avoid reference counting
     cdef object __weakref__
-    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because a new array does not initialize it
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because this space is not initialized
 
 
 cdef void* c_api() noexcept
@@ -220,7 +220,7 @@ cdef inline int reserve(Descriptor a, int nd) except -1:
 
 
 cdef inline Descriptor new_array(int nd):
-    """Create an array with space for `nd` dimensions; all other fields are zero."""
+    """Create an array with space for `nd` dimensions. All other fields are zero."""
     cdef Descriptor a = bare_array()
     reserve(a, nd)
     return a
@@ -245,7 +245,7 @@ cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release r
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
     """Return whether a host thread may dereference the pointer, once the stream or queue of `a` is synchronized."""
-    if a.device_.device_type == kDLOneAPI:    # the kind of USM decides; an unknown kind counts as unreadable
+    if a.device_.device_type == kDLOneAPI:    # depends on the kind of USM; an unknown kind is unreadable
         return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
     return type_is_host(a.device_.device_type)
 
@@ -253,7 +253,7 @@ cdef inline bint host_readable(Descriptor a) noexcept nogil:
 cdef inline bint seal_compact(Descriptor a) noexcept:
     """Seal an array that is compact in C order, the usual case, in one pass without a division.
 
-    Return False for any other array, including invalid ones; `seal_any` then starts over.
+    Return False for any other array, including invalid arrays, which `seal_any` then processes.
     """
     cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
     cdef int k, long_dimensions = 0
@@ -261,7 +261,7 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
         return False
     for k in range(a.nd_ - 1, -1, -1):
         a.strides_[k] = elements
-        if a.shape_[k] == 1:       # no one steps along it: use the stride of C order
+        if a.shape_[k] == 1:       # the stride is unused: replace it by the stride of C order
             a.byte_strides_[k] = step
         elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or checked_mul(step, a.shape_[k], &step):
             return False
@@ -279,14 +279,14 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
 cdef inline int seal(Descriptor a) except -1:
     """Validate and complete an array whose shape, byte strides, type, pointer and access are set.
 
-    Every import ends here. This function computes the strides in elements and the flags of contiguity and alignment, and
-    rejects arrays that do not fit into an address space. The contiguity that a producer claims is not used.
+    Every import ends with `seal`. This function computes the strides in elements and the flags of contiguity and alignment,
+    and rejects arrays that exceed the address space. The producer's contiguity flags are not used.
 
     Raises
     ------
     InterfaceError
-        A length is negative; a size, a stride times its length, or the address plus the extent needs more than 63 bits;
-        or the pointer of a non-empty array is null.
+        A length is negative. A size, a stride times its length, or the address plus the extent needs more than 63 bits.
+        The pointer of a non-empty array is null.
     """
     a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     return 0 if seal_compact(a) else seal_any(a)

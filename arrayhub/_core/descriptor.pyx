@@ -1,6 +1,6 @@
 # cython: preliminary_late_includes_cy28=True
 # The C code below that frees an array uses its struct; with this directive Cython emits the code after the struct.
-"""Descriptor: one array as a C struct, and the views that need no protocol (index, transpose, reshape).
+"""Descriptor: an array as a C struct, and its views (index, transpose, reshape), independent of protocols.
 
 - integers: validation of integer arguments
 - device: `Device`
@@ -32,7 +32,7 @@ include "allocate.pxi"
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 
-# The protocol of an array by the number in the struct: its name in `USMArray.protocol`, and at the start of messages.
+# Protocol names by the protocol number in the struct: the name in `USMArray.protocol`, and the name at the start of messages.
 # adapters/table adds the protocols.
 PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}
 IN_MESSAGES = {CONSTRUCTED: "USMArray"}
@@ -122,9 +122,9 @@ cdef extern from *:
         if (!arrayhub_spare_array_keep(a)) Py_TYPE(a)->tp_free((PyObject *)a);
     }
 
-    /* A loop that passes an array back and forth builds a chain of arrays, and freeing the chain must not recurse. If no
-       other object can die with the array, there is no chain, and the trashcan is skipped: the base then has further
-       references, besides the one of a held buffer. */
+    /* A loop that passes an array back and forth builds a chain of arrays, and freeing the chain must not recurse. The
+       trashcan is skipped if freeing the array cannot free other objects, that is, if the base has further references
+       besides the reference of a held buffer. */
     static void arrayhub_dealloc(PyObject *self) {
         struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
         PyObject_GC_UnTrack(self);
@@ -169,7 +169,7 @@ cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
-    """Set the subclass of Descriptor that `new_array` creates: the one that a higher layer defines all protocols on."""
+    """Set the subclass of Descriptor that `new_array` creates, which a higher layer defines with all protocols."""
     global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
@@ -181,7 +181,7 @@ cdef void register_class(type array_class) noexcept:
 
 
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
-    """The struct of an array. arrayhub.USMArray adds all Python methods and attributes."""
+    """Struct of an array. arrayhub.USMArray adds all Python methods and attributes."""
 
     def __cinit__(self, *arguments, **named):
         if type(self) is Descriptor:
@@ -189,7 +189,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that an array refers to, through its resource too. Arrays are never cleared; see MemoryBlock."""
+    """Visit the objects that an array refers to, including through its resource. Arrays are never cleared, see MemoryBlock."""
     cdef PyObject* held[5]
     cdef int k, answer = 0
     held[0] = <PyObject*> (<Descriptor> self).base_
@@ -251,7 +251,7 @@ cdef int set_dtype(Descriptor a, object dtype) except -1:
 
 
 cdef object get_dtype(Descriptor a):
-    """Return the NumPy dtype of `a`; TypeError if neither NumPy nor ml_dtypes has one."""
+    """Return the NumPy dtype of `a`. Raise TypeError if neither NumPy nor ml_dtypes has a dtype for the elements."""
     cdef PyObject** slot = dtype_slot(a)
     cdef PyObject* dtype = seen(slot)
     if dtype == <PyObject*> None:
@@ -260,7 +260,7 @@ cdef object get_dtype(Descriptor a):
 
 
 cpdef str name_of_elements(Descriptor a):
-    """Return the name of the element type: NumPy's, or else the one in the table."""
+    """Return NumPy's name of the element type, or else the name in the table."""
     try:
         return str(get_dtype(a))
     except TypeError:
@@ -274,7 +274,7 @@ cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
 
 
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
-    """Compute the byte range of the elements relative to element zero. `seal` has checked it for overflow."""
+    """Compute the byte range of the elements relative to element zero. `seal` has checked the range for overflow."""
     if a.flags_ & PACKED:
         low[0] = 0
         high[0] = (size_of(a) * dtypes.bits_of(a.dl_dtype_) + 7) // 8
@@ -288,7 +288,7 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
 
 
 cdef int seal_any(Descriptor a) except -1:
-    """Seal an array of any layout (see `seal`), or raise the error about it."""
+    """Seal an array of any layout, or raise an error, see `seal`."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
     cdef bint in_elements = True
@@ -302,7 +302,7 @@ cdef int seal_any(Descriptor a) except -1:
         raise field_error(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
     step = a.itemsize_
     for k in range(a.nd_ - 1, -1, -1):
-        if a.shape_[k] == 1:       # no one steps along it: use the stride of C order
+        if a.shape_[k] == 1:       # the stride is unused: replace it by the stride of C order
             a.byte_strides_[k] = step
         last = a.byte_strides_[k]
         in_elements &= a.itemsize_ == 0 or last % a.itemsize_ == 0
@@ -342,7 +342,7 @@ cdef bint leads_nowhere(Descriptor a) noexcept nogil:
 
 
 cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
-    """Seal an array of elements that share bytes. Its strides count elements, and only compact C order is valid."""
+    """Seal an array of elements that share bytes. The strides count elements, and only compact C order is valid."""
     cdef Py_ssize_t compact[layout.MAX_NDIM]
     cdef Py_ssize_t bits
     cdef int k
@@ -420,11 +420,11 @@ cdef MemoryBlock block_of(Descriptor a):
 
 
 cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
-    """Set the block of an array. The block takes over the resource of the array; nothing else takes it from the array.
+    """Set the block of an array, and move the array's resource to the block. Return a borrowed reference to the block.
 
-    Creating the block may have run other code, such as a finalizer or another thread, that asked the same array for its
-    block. The first block then stays, and the second is freed without a resource. Therefore this function must neither
-    allocate nor run other code between reading `block_` and storing to it. Returns the array's block, borrowed.
+    Creating the block may have run other code, such as a finalizer or another thread, that created another block of the same
+    array. The first block then stays, and the second block is freed without a resource. Therefore this function must neither
+    allocate nor run other code between reading and setting `block_`. No other function moves the resource.
     """
     cdef PyObject** slot = block_slot(a)
     with cython.critical_section(a):
@@ -437,7 +437,7 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
-    """Create a block of exactly the bytes that `a` covers, to be published. Until then it does not release anything."""
+    """Create a block of exactly the bytes that `a` covers. The block does not own a resource until it is published."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
@@ -479,7 +479,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
 
 
 cdef Descriptor view_of(Descriptor a, int nd):
-    """Create a view of the memory of `a`, with space for `nd` dimensions; all fields but the layout are copied."""
+    """Create a view of the memory of `a`, with space for `nd` dimensions. All fields except the layout are copied."""
     cdef Descriptor view = new_array(nd)
     copy_fields(a, view)
     view.block_ = block_of(a)
@@ -507,7 +507,7 @@ cdef Descriptor same_layout(Descriptor a):
 
 
 cdef Descriptor layout_for_copy(Descriptor a):
-    """Create a view like `same_layout` that is about to get memory of its own."""
+    """Create an array with the layout of `a`, whose memory the caller replaces."""
     cdef Descriptor fresh = same_layout(a)
     if a.labels != NULL:
         set_labels(fresh, labels_of(a).moved())
@@ -606,8 +606,8 @@ cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int targe
     cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
     length = len(range(start, stop, step))
-    # In a non-empty array neither product can overflow; in an empty one neither is used. A step longer than the array is
-    # not used as a stride: the result has fewer than two elements.
+    # In a non-empty array neither product can overflow, and in an empty array neither product is used. A step longer than
+    # the array is not used as a stride, because the result has fewer than two elements.
     if length > 1:
         layout.checked_mul(stride, step, &view.byte_strides_[target])
     else:
@@ -667,7 +667,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
 
 
 cdef Descriptor reshape(Descriptor a, object shape):
-    """View the elements in C order with another shape; one length may be -1.
+    """View the elements in C order with another shape. One length may be -1.
 
     Raises
     ------

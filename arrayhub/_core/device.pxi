@@ -1,4 +1,4 @@
-"""Device: the device that holds memory, as a hashable value that prints as "cuda:0"."""
+"""Device: hashable device that holds memory, whose string is, for example, "cuda:0"."""
 
 import operator
 
@@ -26,7 +26,7 @@ TYPE_NAMES = {
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
 # Readers of other libraries' device objects, by the root package of the object's type. The modules of the libraries
-# register them. A reader returns a DLPack pair. Strings of an unknown form go to the reader under the key "str".
+# register the readers. A reader returns a DLPack pair. Strings of an unknown form are passed to the reader of the key "str".
 READERS = {}
 
 _ACCEPTED = (
@@ -62,9 +62,9 @@ cdef class Device:
     Raises
     ------
     ValueError
-        A string or a pair that does not name a device.
+        A string or a pair does not name a device.
     TypeError
-        An object that does not describe a device.
+        `spec` does not describe a device.
     """
 
     # Immutable, so that one object can represent the host in the whole process.
@@ -87,7 +87,7 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # only the spelling with the same hash: "cuda" and "cuda:0" have different ones
+        if isinstance(other, str):      # only the spelling with the same hash, which "cuda" and "cuda:0" do not have
             return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented
@@ -161,7 +161,7 @@ CPU = _CPU      # for comparisons in other modules
 
 
 cdef Device make_device(DLDevice dl):
-    """Return the Device of a pair that was validated before, or that belongs to an array or block."""
+    """Return the Device of a validated pair, or of a pair that belongs to an array or block."""
     if dl.device_type == kDLCPU and dl.device_id == 0:
         return _CPU
     cdef Device device = Device.__new__(Device)

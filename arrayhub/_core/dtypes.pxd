@@ -1,4 +1,4 @@
-"""The table of element types as C declarations. The rows are in dtypes.pyx."""
+"""C declarations of the table of element types. dtypes.pyx defines the rows."""
 
 from libc.stdint cimport uint8_t, uint16_t
 
@@ -11,8 +11,8 @@ cdef enum:
     NO_DLPACK = 255          # in DLDataType.code: DLPack does not have the type
 
 cpdef enum:
-    FIRST_USER_TYPENUM = 256    # NumPy's typenums from here on belong to other libraries (and to StringDType)
-    FIRST_OWN_TYPENUM = 4096    # arrayhub's typenums; NumPy's end below
+    FIRST_USER_TYPENUM = 256    # NumPy's first typenum for types of other libraries (and StringDType)
+    FIRST_OWN_TYPENUM = 4096    # first typenum of arrayhub, above all NumPy typenums
 
 cdef struct ElementType:
     const char* name
@@ -24,7 +24,7 @@ cdef struct ElementType:
     DLDataType dlpack
     const char* typestr      # without the byte-order character; NULL if the array interface cannot represent the type
     const char* format       # PEP 3118, native and aligned; NULL if it cannot represent the type
-    const char* packed_format  # the same for an unaligned address
+    const char* packed_format  # PEP 3118 format for unaligned addresses
     char arrow               # Arrow's format, a letter; 0 if Arrow does not have the type
 
 cdef enum:
@@ -52,5 +52,5 @@ cdef inline int bits_of(DLDataType element) noexcept nogil:
 
 
 cdef inline const ElementType* by_typenum(int typenum) noexcept nogil:
-    """Return the row of a typenum, NumPy's or arrayhub's; NULL if unknown."""
+    """Return the row of a typenum of NumPy or arrayhub, or NULL if unknown."""
     return numpy_rows[typenum] if 0 <= typenum < NUMPY_TYPENUMS else by_own_typenum(typenum)

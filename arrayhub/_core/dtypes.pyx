@@ -1,7 +1,7 @@
-"""The table of element types: one row per type, one column per protocol. All conversions of type codes use this table.
+"""Table of element types, with one row per type and one column per protocol. All conversions of type codes use this table.
 
-Types that need more than one code are elsewhere: the language of PEP 3118 in adapters/format_language, Arrow's temporal
-types in adapters/arrow/format.
+Types that require more than one code are defined elsewhere: the language of PEP 3118 in adapters/format_language, and Arrow's
+temporal types in adapters/arrow/format.
 """
 
 import sys
@@ -40,7 +40,7 @@ _NUMPY_ROWS = [
     ("complex128",  "D",  5,    "Zd", "=Zd"),
     ("longdouble",  "g",  None, "g",  "^g"),  # `=` does not define its size; `^` is native size without alignment
     ("clongdouble", "G",  None, "Zg", "^Zg"),
-    ("bytes",       "S",  None, None, None),  # the dtype object of these five carries a length, a unit or fields
+    ("bytes",       "S",  None, None, None),  # the dtype object of these five types contains a length, a unit or fields
     ("str",         "U",  None, None, None),
     ("void",        "V",  None, None, None),
     ("datetime64",  "M",  None, None, None),
@@ -70,9 +70,9 @@ _OWN_ROWS = [
     ("uint2",              4111,   1,   2, 1,    1,  None, None),
     ("int1",               4112,   0,   1, 1,    1,  None, None),
     ("uint1",              4113,   1,   1, 1,    1,  None, None),
-    ("complex32",          4114,   5,  32, 1,    4,  None, None),     # NumPy reads `Ze`, its format, as half of it
+    ("complex32",          4114,   5,  32, 1,    4,  None, None),     # NumPy reads its format `Ze` as a half float
     ("bcomplex32",         4115,   18, 32, 1,    4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
-    ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1,  None, None),     # torch's: a pair in one byte, pytorch/pytorch#146578
+    ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1,  None, None),     # torch: a pair in one byte, pytorch/pytorch#146578
 ]
 
 cdef enum:
@@ -88,8 +88,8 @@ cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits], for the first row
 cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
-# Arrow's letters by NumPy's kind and log2 of the item size; types of C with the same size are one type in Arrow. Arrow's "b"
-# is missing because it means bits, not an array of one byte per element.
+# Arrow's letters by NumPy's kind and log2 of the item size. C types of equal size are one type in Arrow. Arrow's "b" is missing
+# because it encodes bits, not one byte per element.
 _ARROW = {"i": "csil", "u": "CSIL", "f": " efg"}
 cdef uint8_t _BY_ARROW[128]
 
@@ -134,7 +134,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     numpy_rows[dtype.num] = row
     if row.typestr == NULL:
         return 0
-    # If two C types have the same size, the size stands for NumPy's canonical one (np.dtype("int64").num).
+    # If two C types have the same size, the size selects NumPy's canonical type (np.dtype("int64").num).
     if dtype.num == np.dtype(dtype.str).num:
         _BY_KIND[<uint8_t> row.kind][dtype.itemsize] = _rows
         _BY_ARROW[<uint8_t> row.arrow] = _rows
@@ -148,7 +148,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
 cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize, fmt, packed) except -1:
     cdef ElementType* row = _new_row(name, typenum, code, bits, lanes, itemsize, fmt, packed)
     row.kind = c"E"
-    row.alignment = 2 if itemsize == 4 else itemsize   # types of four bytes are pairs of two-byte numbers
+    row.alignment = 2 if itemsize == 4 else itemsize   # 4-byte types are pairs of 2-byte numbers
     row.typestr = NULL
     row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows
@@ -168,7 +168,7 @@ cdef inline const ElementType* _at(int number) noexcept nogil:
 
 
 cdef const ElementType* by_own_typenum(int typenum) noexcept nogil:
-    """Return the row of a typenum of arrayhub's; NULL if unknown."""
+    """Return the row of an arrayhub typenum, or NULL if unknown."""
     if FIRST_OWN_TYPENUM <= typenum < FIRST_OWN_TYPENUM + MAX_ROWS:
         return _at(_BY_OWN[typenum - FIRST_OWN_TYPENUM])
     return NULL
@@ -178,12 +178,12 @@ _OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
 
 
 cdef const ElementType* by_own_name(str name):
-    """Return the row of a type that NumPy does not have, by its name; NULL if unknown."""
+    """Return the row of a type that NumPy does not have by name, or NULL if unknown."""
     return by_typenum(_OWN_NAMES.get(name, -1))
 
 
 cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
-    """Return the row of a DLPack type; NULL if unknown."""
+    """Return the row of a DLPack type, or NULL if unknown."""
     cdef const ElementType* row
     cdef int k
     row = similar_to_dlpack(wanted)
@@ -197,27 +197,27 @@ cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
 
 
 cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil:
-    """Return the first row with the code and the bits of a DLPack type, and any number of lanes; NULL if unknown."""
+    """Return the first row with the code and the bits of a DLPack type, and any number of lanes, or NULL if unknown."""
     return _at(_BY_DLPACK[wanted.code][wanted.bits]) if wanted.code < DLPACK_CODES and wanted.bits <= 128 else NULL
 
 
 cdef const ElementType* by_format(int letter) noexcept nogil:
-    """Return the row of a single native PEP 3118 character; NULL if unknown."""
+    """Return the row of a single native PEP 3118 character, or NULL if unknown."""
     return _at(_BY_FORMAT[letter]) if 0 <= letter < 128 else NULL
 
 
 cdef const ElementType* by_arrow(int letter) noexcept nogil:
-    """Return the row of a numeric Arrow format, which is one letter; NULL if unknown."""
+    """Return the row of a numeric Arrow format, which is one letter, or NULL if unknown."""
     return _at(_BY_ARROW[letter]) if 0 < letter < 128 else NULL
 
 
 cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil:
-    """Return the row of a numeric typestr in native byte order; NULL for types that need a dtype object."""
+    """Return the row of a numeric typestr in native byte order, or NULL for types that require a dtype object."""
     return _at(_BY_KIND[kind][itemsize]) if 0 <= kind < 128 and 0 <= itemsize <= 32 else NULL
 
 
 cdef const ElementType* by_plain_dtype(object dtype) noexcept:
-    """Return the row of a NumPy dtype of numbers in native byte order, read from its struct; NULL for all other dtypes."""
+    """Return the row of a NumPy dtype of numbers in native byte order, read from its struct, or NULL for other dtypes."""
     cdef const ElementType* row
     if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
         return NULL
@@ -226,10 +226,10 @@ cdef const ElementType* by_plain_dtype(object dtype) noexcept:
 
 
 cdef const ElementType* by_dtype(object dtype):
-    """Return the row of a NumPy dtype; NULL for objects, StringDType and unknown user types.
+    """Return the row of a NumPy dtype, or NULL for objects, StringDType and unknown user types.
 
-    Types of ml_dtypes are identified by their scalar type, because their other attributes are not reliable: their kind is
-    V, and several types share a character.
+    Types of ml_dtypes are identified by their scalar type, because their other attributes are ambiguous: the kind is V, and
+    several types share a character.
     """
     cdef int typenum = dtype.num
     if typenum < NUMPY_TYPENUMS:
@@ -247,8 +247,10 @@ cdef const ElementType* by_dtype(object dtype):
 
 
 cdef bint has_user_types(object dtype) except -1:
-    """Return whether an element, or a field of it, has a type that another library added to NumPy. The type strings of
-    such types are wrong: '<V2' for bfloat16 of ml_dtypes, '<f1' for its float8_e5m2."""
+    """Return whether an element, or one of its fields, has a type that another library added to NumPy.
+
+    The type strings of user-defined types are wrong: '<V2' for ml_dtypes' bfloat16, and '<f1' for its float8_e5m2.
+    """
     dtype = dtype.base
     if dtype.names is None:
         return not 0 <= (<int> dtype.num) < FIRST_USER_TYPENUM
@@ -259,8 +261,10 @@ cdef bint has_user_types(object dtype) except -1:
 
 
 cpdef bint is_native(object dtype) except -1:
-    """Return whether all values of a NumPy dtype have the machine's byte order, including sub-arrays, which NumPy's
-    ``isnative`` ignores."""
+    """Return whether all values of a NumPy dtype have native byte order.
+
+    In contrast to NumPy's ``isnative``, this includes sub-arrays.
+    """
     dtype = dtype.base
     if dtype.names is None:
         return dtype.isnative
@@ -271,7 +275,7 @@ cpdef bint is_native(object dtype) except -1:
 
 
 def shares_bytes(dtype):
-    """Return whether fields of a record overlap: swapping the bytes of one would change the other."""
+    """Return whether fields of a structured dtype overlap, so that swapping the bytes of one field would change another."""
     if dtype.base.names is None:
         return False
     named = [dtype.base.fields[name] for name in dtype.base.names]
@@ -282,7 +286,7 @@ def shares_bytes(dtype):
 
 
 cdef object dtype_of(const ElementType* row):
-    """Return the NumPy dtype of a row; it is created on first use.
+    """Return the NumPy dtype of a row, which is created on first use.
 
     Raises
     ------
@@ -295,7 +299,7 @@ cdef object dtype_of(const ElementType* row):
 
 
 def numpy_dtype(int typenum):
-    """Return the NumPy dtype of a row's `typenum`; TypeError if neither NumPy nor ml_dtypes has one."""
+    """Return the NumPy dtype of a row's `typenum`. Raise TypeError if neither NumPy nor ml_dtypes has a dtype."""
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
         raise TypeError(f"dtype: typenum is {typenum}; accepted: those of element_types()")
@@ -329,7 +333,7 @@ DTYPE_READERS = {}
 
 
 cdef object of_library(object spec):
-    """Return the dtype of an element type of another library, or its name in the table; None of anything else.
+    """Return the dtype of another library's element type, or its name in the table. Return None for other objects.
 
     ``__dlpack_data_type__`` is the proposal of dmlc/dlpack#172: a method that returns (code, bits, lanes).
     """
@@ -356,11 +360,11 @@ def requested_dtype(object spec):
     if isinstance(spec, _DTYPE_FORMS) or hasattr(spec, "dtype") or hasattr(spec, "__numpy_dtype__"):
         try:
             return np.dtype(spec)
-        except UnicodeError:     # a string that cannot be encoded, which NumPy tries to do
+        except UnicodeError:     # raised by NumPy for a string that cannot be encoded
             pass
         except _REFUSALS as error:
             if type(spec) is not str or by_own_name(spec) == NULL:
-                if not isinstance(spec, _DTYPE_FORMS):     # an exception of the object's own code
+                if not isinstance(spec, _DTYPE_FORMS):     # an exception raised by the object's code
                     raise
                 raise refused(spec, error) from error
         if type(spec) is str and by_own_name(spec) != NULL:
@@ -372,7 +376,7 @@ def requested_dtype(object spec):
 
 
 cdef object refused(object spec, object error):
-    """Build NumPy's error about a dtype again, with the same class and with the name and value of the argument."""
+    """Return an error of the class of NumPy's `error` about a dtype, with the name and value of the argument."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(
@@ -382,7 +386,7 @@ cdef object refused(object spec, object error):
 
 
 def satisfies(own, wanted):
-    """Return whether a dtype is the requested one, which may be strings of any length or times of any unit."""
+    """Return whether a dtype satisfies the request, which may be strings of any length or times of any unit."""
     if own == wanted:
         return True
     if own.kind != wanted.kind or wanted.names is not None:

@@ -1,13 +1,13 @@
-"""The table of calls from lower layers to upper layers.
+"""Table of calls from lower layers to upper layers.
 
-Imports go downward only. A lower layer calls ``hooks.NAME(...)`` for the few names below. Each name is imported on its
-first use. A function that only upper layers call does not belong here.
+Modules import only from lower layers. A lower layer calls ``hooks.NAME(...)`` for the few names in this table. Each
+name is imported on first use. A function that only upper layers call does not belong in this table.
 """
 
 from importlib import import_module
 from typing import Any
 
-# The name that a lower layer calls, and the module and the name there.
+# The name that a lower layer calls, and the module and the name of the function.
 UPWARD = {
     # called by array/
     "asarray": "arrayhub.convert.functions:asarray",
@@ -34,7 +34,7 @@ UPWARD = {
     "inspect_nested": "arrayhub.nested.explain:inspect_nested",
     "debug_repr_of_nested": "arrayhub.nested.explain:debug_repr_of",
     "check_nested": "arrayhub.nested.explain:check_nested",
-    # called by nested/array, for the modules of its folder that import it
+    # called by nested/array, for the modules in nested/ that import nested/array
     "nested_type": "arrayhub.nested.types:nested_type",
     "nested_picture_of": "arrayhub.nested.picture:picture_of",
     "nested_to_host": "arrayhub.nested.to_device:to_host",
@@ -52,7 +52,7 @@ UPWARD = {
 
 
 class Hooks:
-    """Attributes are the names of `UPWARD`, each imported on its first use."""
+    """Module-like object whose attributes are the names in `UPWARD`, each imported on first use."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in UPWARD:

@@ -11,5 +11,5 @@ def get_include() -> str:
     str
         The ``-I`` directory of the installed ``arrayhub.h``. See docs/c_interface.md.
     """
-    # pathlib is not used: importing it takes a third as long as importing all of arrayhub.
+    # pathlib is not used, because importing pathlib takes a third as long as importing arrayhub.
     return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "include")

@@ -1,4 +1,4 @@
-"""Validation of integer arguments: conversion by ``__index__``, and one error text."""
+"""Validation of integer arguments: conversion with ``__index__``, and a common error text."""
 
 import operator
 
@@ -8,12 +8,12 @@ from arrayhub._core.errors import show
 
 
 cpdef bint is_bool(object value):
-    """Return whether a value is a bool of Python or NumPy. NumPy's has ``__index__`` before NumPy 2.3."""
+    """Return whether a value is a bool of Python or NumPy. ``numpy.bool`` has ``__index__`` before NumPy 2.3."""
     return isinstance(value, (bool, np.bool_))
 
 
 cpdef Py_ssize_t integer(object value, str what) except? -1:
-    """Convert an argument to an integer of 64 bits with a sign.
+    """Convert an argument to a signed 64-bit integer.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ cpdef Py_ssize_t integer(object value, str what) except? -1:
     Raises
     ------
     TypeError
-        The value is not an integer, but for example a bool or a float without a fraction.
+        The value is not an integer. Bools and integral floats are rejected.
     ValueError
-        The value does not fit.
+        The value does not fit in 64 bits.
     """
     try:
         if is_digit(value):

@@ -1,14 +1,14 @@
-"""The one table of node kinds: where the elements of a node of a NestedArray lie.
+"""Table of the node kinds of a NestedArray, which determine the layout of a node's elements.
 
-Other modules do not compare kinds. They ask for a property, in Cython by ``tree.has(node, VIEWS)`` and in Python by
-``kind_of(node).views``, or have a table with a row for each kind, whose completeness is checked on import.
+Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython and
+``kind_of(node).views`` in Python, or define a table with a row for each kind, whose completeness is checked on import.
 
 Source: "Physical Memory Layout" of Arrow's columnar format.
 """
 
 from types import SimpleNamespace
 
-# The refusal of FLAT depends on the format of its numbers; see `adapters/arrow`. Cython takes bytes for a `const char*`.
+# The refusal of FLAT depends on the format of its numbers, see `adapters/arrow`. Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
@@ -38,8 +38,10 @@ NODE_KINDS[:] = [
 
 
 cdef object _row(int number):
-    """Return the row of a kind for Python code: its properties, and `structure`, the attributes besides ``validity`` and
-    the content that its nodes are made of."""
+    """Return the row of a kind for Python code.
+
+    The row contains the properties, and `structure`, the names of the node's arrays other than ``validity`` and the content.
+    """
     cdef int properties = NODE_KINDS[number].properties
     structure = [name for name, needing in (("offsets", ENDS | SIZES), ("sizes", SIZES), ("indices", INDICES))
                  if properties & needing]
@@ -56,7 +58,7 @@ cdef object _row(int number):
         ends=properties & ENDS != 0,
         sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES) != 0,      # the content, or a field, may be a node itself
+        over_nodes=properties & (LISTS | FIELDS | INDICES) != 0,      # the content, or a field, may be a node
     )
 
 
@@ -70,7 +72,7 @@ def kind_of(node):
 
 
 def row_named(name):
-    """Return the row of a kind by its name."""
+    """Return the row of a kind by name."""
     if name not in _ROWS_BY_NAME:
         raise ValueError(f"kind: accepted: {', '.join(KIND_NAMES)}")
     return _ROWS_BY_NAME[name]
@@ -82,12 +84,12 @@ def per_kind(**rows):
     Parameters
     ----------
     **rows : object
-        The row of each kind, by its name.
+        The row of each kind, by name.
 
     Raises
     ------
     ImportError
-        A kind is missing, or a name is not a kind's.
+        A kind is missing, or a name is not the name of a kind.
     """
     if set(rows) != set(KIND_NAMES):
         raise ImportError(f"table of node kinds: missing or unknown kinds are {sorted(set(rows) ^ set(KIND_NAMES))}")

@@ -1,4 +1,4 @@
-"""Labels of an array's dimensions: names and positions on a grid, and which of them views keep."""
+"""Labels of an array's dimensions (names and positions on a grid), and their propagation to views."""
 
 cimport cython
 
@@ -19,7 +19,7 @@ cdef class Labels:
     dims : tuple of str or None
         The names of the dimensions, all different.
     origin : tuple of int or None
-        The index of the first element of a stencil's domain. It may lie outside the array.
+        The index of the first element of a stencil's domain, which may lie outside the array.
     halo : tuple of (int, int) or None
         Number of elements outside the domain at the lower and the upper end of each dimension.
     aligned_index : tuple of int or None
@@ -33,8 +33,8 @@ cdef class Labels:
     def indexed(self, tuple keys, Descriptor source):
         """Return the labels of ``source[keys]``, or None if no label remains.
 
-        An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels but the
-        names, because the remaining elements lie on another grid. A new axis does not have a name, so all names are removed.
+        An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels except the
+        names, because the remaining elements lie on another grid. A new axis removes all names, because it lacks a name.
         """
         cdef list kept = []       # for each dimension of the view: its axis in the source, start and end
         cdef bint named = True, on_grid = True, aligned = True
@@ -66,7 +66,7 @@ cdef class Labels:
         )
 
     def moved(self):
-        """Return the labels of a copy. Its alignment is unknown."""
+        """Return the labels of a copy, whose alignment is unknown."""
         return combine(self.dims, self.origin, self.halo, None)
 
 
@@ -93,9 +93,10 @@ cdef list every_part(tuple keys, int nd):
 
 
 cdef int fastest_axis(Descriptor a) noexcept:
-    """Return the dimension with the smallest stride, the only one that alignment pads; -1 if all lengths are 1.
+    """Return the dimension with the smallest stride, which is the only dimension that alignment pads.
 
-    The fastest dimension may also be one of length 1 that a slice left, whose original stride is unknown.
+    Return -1 if all lengths are 1. A dimension of length 1 is never returned, although a slice may have reduced the fastest
+    dimension to length 1, whose original stride is then unknown.
     """
     cdef int k, fastest = -1
     for k in range(a.nd_):
@@ -111,7 +112,7 @@ cdef tuple shifted(tuple index, list kept):
 
 
 cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
-    """Return the halo of a sliced dimension: the slice cuts the domain, and elements outside it stay outside."""
+    """Return the halo of a sliced dimension. The slice cuts the domain, and elements outside the domain stay outside."""
     if part is None:
         return (0, 0)
     axis, start, stop = part
@@ -130,7 +131,7 @@ cdef tuple permuted(tuple values, list order):
 
 
 def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=None):
-    """Set the labels of `array` in place; existing views keep theirs.
+    """Set the labels of `array` in place. Existing views keep their labels.
 
     Parameters
     ----------
@@ -139,11 +140,11 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     dims : sequence of str, optional
         One name per dimension, all different. A string is the sequence of its letters, as in ``"IJK"``.
     origin : sequence of int, optional
-        An index; it may lie outside the array.
+        An index, which may lie outside the array.
     halo : sequence of int or of (int, int), optional
-        Widths in elements, for both ends of each dimension or for the lower and the upper one.
+        Widths in elements, for both ends of each dimension, or as pairs for the lower and the upper end.
     aligned_index : sequence of int, optional
-        An index; the caller guarantees that the elements there are aligned.
+        An index at which the caller guarantees that elements are aligned.
 
     Returns
     -------
@@ -173,13 +174,13 @@ def named(tuple dims):
 
 
 def relabelled(Descriptor array, dims, origin=None):
-    """Return a view of `array` with other names of its dimensions and, if given, another origin. Other labels are kept.
+    """Return a view of `array` with new dimension names and, if given, a new origin. Other labels are kept.
 
     Parameters
     ----------
     array : USMArray
     dims : sequence of str, mapping or None
-        One name per dimension; a mapping from current names to new ones; None keeps the names.
+        One name per dimension, or a mapping from current names to new names. None keeps the names.
     origin : sequence of int, optional
         As in `label`.
     """
@@ -197,7 +198,7 @@ def relabelled(Descriptor array, dims, origin=None):
 
 
 cdef object renamed(object present, object dims):
-    """Return the names that `dims` gives, as a sequence or as a mapping of those that are `present`."""
+    """Return the names in `dims`, which is a sequence of names or a mapping from `present` names to new names."""
     if not isinstance(dims, Mapping):
         return dims
     unknown = [name for name in dims if name not in (present or ())]
@@ -211,7 +212,7 @@ cdef tuple names(object dims, int nd):
     for name in one_each(dims, nd, "dims", "names"):
         if name is not None and not isinstance(name, str):
             raise TypeError(f"dims: {show(name)} is not a name; accepted: strings, such as 'I', 'J', 'K', '0', or None")
-        result.append(None if name is None else str.__str__(name))     # reduce a subclass to its characters
+        result.append(None if name is None else str.__str__(name))     # convert subclasses to str
     named = [name for name in result if name is not None]
     if len(set(named)) != len(named):
         raise ValueError(f"dims: {show(tuple(result))} repeats a name; accepted: a different name for each dimension")
@@ -241,7 +242,7 @@ cdef tuple widths(object halo, Descriptor array):
 cdef tuple one_each(object values, int nd, str what, str kind):
     """Return `values` as a tuple with one entry per dimension."""
     try:
-        if isinstance(values, (set, frozenset)):    # whose order is arbitrary
+        if isinstance(values, (set, frozenset)):    # the order of a set is arbitrary
             raise TypeError
         result = tuple(values)
     except TypeError:

@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
-    """Return the number of elements, or -1 on overflow (a length of 0 makes the number 0)."""
+    """Return the number of elements, or -1 on overflow. If a length is 0, the number is 0."""
     cdef Py_ssize_t n = 1
     cdef bint overflow = False
     cdef int k
@@ -26,7 +26,7 @@ cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
 
 cdef inline bint fill_strides(int nd, const Py_ssize_t* shape, Py_ssize_t unit, bint fortran,
                               Py_ssize_t* strides) noexcept nogil:
-    """Set compact strides in C or Fortran order; the smallest is `unit`. Return True on overflow.
+    """Set compact strides in C or Fortran order, starting at `unit`. Return True on overflow.
 
     Lengths of 0 count as 1, as in NumPy, so that the strides of empty arrays are meaningful.
     """

@@ -1,4 +1,4 @@
-"""MemoryBlock: the owner of the memory of arrays, and how the memory is released."""
+"""MemoryBlock: owner of the memory of arrays, which releases the memory."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
@@ -25,28 +25,29 @@ cdef class MemoryBlock:
     ----------
     kind : str
         ``"external"`` (a Python object owns the bytes), ``"buffer"`` (a PEP 3118 buffer is held), ``"dlpack"`` (a
-        DLPack managed tensor is held), ``"usm"`` (a ``dpctl.memory`` object owns them), ``"owned"`` (allocated here).
+        DLPack managed tensor is held), ``"usm"`` (a ``dpctl.memory`` object owns the bytes), ``"owned"`` (allocated by
+        arrayhub).
     address : int
-        Lowest address of the block. For imported memory: the lowest address of the elements of the first array.
+        Lowest address of the block. For imported memory, the lowest address of the elements of the first array.
     nbytes : int or None
-        Size in bytes; None if unknown.
+        Size in bytes, or None if unknown.
     device : Device
         Device that holds the memory.
     owner : object
-        The Python object that owns the memory; None if this block owns it.
+        The Python object that owns the memory, or None if this block owns the memory.
     refcount : int
-        Number of references to this block, as counted by ``sys.getrefcount``: the arrays that share it, all other
-        holders, and the caller's own reference.
+        Number of references to this block, as in ``sys.getrefcount``, including the arrays that share the block and the
+        caller's reference.
     release_function : str
         Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, which then frees the
-        memory itself), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        memory), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
         ``"PyMem_RawFree"``.
     release_address : int
-        Address of that function in this process.
+        Address of the release function in this process.
     """
 
     def __cinit__(self):
-        self.device_ = DLDevice(kDLCPU, 0)     # a valid one: MemoryBlock.__new__ can make a block of 0 bytes
+        self.device_ = DLDevice(kDLCPU, 0)     # a valid device, because MemoryBlock.__new__ can create a block of 0 bytes
 
     def __init__(self):
         raise TypeError("MemoryBlock: cannot be instantiated directly; use x.memory of arrayhub.asarray or USMArray(...)")
@@ -98,7 +99,7 @@ cdef class MemoryBlock:
 
 
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device):
-    """Create a block that holds `owner` and does not release anything else yet."""
+    """Create a block that holds `owner`. The block does not own another resource yet."""
     cdef MemoryBlock block = MemoryBlock.__new__(MemoryBlock)
     block.kind_ = kind
     block.owner_ = owner
@@ -108,7 +109,7 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
-# The known release functions. Each is registered by the module that defines it.
+# The known release functions, each registered by the module that defines the function.
 cdef enum:
     KNOWN_RELEASES = 16
 
@@ -122,9 +123,11 @@ cdef int _known_releases = 0
 
 
 cdef int describe_release(Release release, const char* name, Referent referent) except -1:
-    """Register a release function: its name for `MemoryBlock.release_function` (`name` is a literal), and `referent`,
-    which returns the object that a resource refers to. The garbage collector needs `referent` to find cycles through
-    the resource; NULL if the reference cannot be determined."""
+    """Register a release function under a name, which `MemoryBlock.release_function` returns.
+
+    `name` must be a literal. `referent` returns the object that a resource refers to, so that the garbage collector finds
+    cycles through the resource. It is NULL if this object cannot be determined.
+    """
     global _known_releases
     if _known_releases == KNOWN_RELEASES:
         raise SystemError("memory: more release functions than KNOWN_RELEASES")
@@ -141,7 +144,8 @@ cdef str release_name(Release release):
 
 
 cdef PyObject* referent_of(Release release, void* resource) noexcept:
-    """Return the object that a resource refers to, as a borrowed reference; NULL if there is none or it is unknown."""
+    """Return a borrowed reference to the object that a resource refers to, or NULL if there is no such object or it is unknown.
+    """
     cdef int k
     if resource == NULL:
         return NULL
@@ -152,7 +156,7 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
 
 
 cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that a block refers to, without touching a reference count: the garbage collector is running.
+    """Visit the objects that a block refers to, without changing reference counts, because the garbage collector is running.
 
     A block is never cleared, as in a tuple: its references are set on creation, so every cycle through a block also
     contains an object that was changed later and can be cleared. Until then, views may still read the memory.
@@ -198,8 +202,10 @@ cdef extern from *:
 
 
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
-    """Allocate `nbytes` bytes of host memory that start `behind` bytes (fewer than `alignment`) after an `alignment`-byte
-    boundary. Zeroed memory comes from calloc, so that large blocks cost nothing until they are accessed."""
+    """Allocate host memory that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte boundary.
+
+    Zeroed memory is allocated by calloc, so that pages of large blocks are cleared only when they are accessed.
+    """
     cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
     cdef void* allocation = NULL
     if nbytes <= PY_SSIZE_T_MAX - alignment:
@@ -215,16 +221,18 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
 
 
 cdef MemoryBlock successor_of(MemoryBlock block):
-    """Create a block of the same memory with the same owner. It takes over what `block` releases once the owner of
-    `block` is an object that keeps the new block alive; see `set_owner`."""
+    """Create a block of the same memory with the same owner.
+
+    `set_owner` moves the resource of `block` to the new block, once an object that keeps the new block alive owns `block`.
+    """
     return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
 
 
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
-    """Replace the owner of a block by an object that holds `successor`, which takes over what the block releases.
+    """Replace the owner of a block by an object that holds `successor`, and move the resource of the block to `successor`.
 
-    Creating that object may have run other code that replaced the owner already. If the owner is not `former` any more,
-    the block therefore does not change. Like `publish`, this function neither allocates nor runs other code.
+    The block does not change if its owner is no longer `former`, because creating `owner` may have run other code that has
+    already replaced the owner. Like `publish`, this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:
@@ -236,6 +244,6 @@ cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock 
 
 
 cdef object owner_of(MemoryBlock block):
-    """Return the owner of a block; `set_owner` may be replacing it in another thread."""
+    """Return the owner of a block, which `set_owner` may be replacing in another thread."""
     with cython.critical_section(block):
         return block.owner_

@@ -10,13 +10,13 @@ cdef struct Runtime:
     int (*host_ready)(Descriptor) except -1
     # Make the consumer's stream (a Python object, as its protocol defines it) wait for the producer's.
     int (*consumer_ready)(Descriptor, object stream) except -1
-    # The same, and make the consumer's stream the stream of the array. Called by runtimes/streams only.
+    # Like `consumer_ready`, and make the consumer's stream the stream of the array. Called only by runtimes/streams.
     int (*adopt_stream)(Descriptor, object stream) except -1
     # Resolve the ordinal of the array's device if this was deferred.
     int (*resolve_device)(Descriptor) except -1
-    # Complete an array whose pointer and device alone are set: DLPack does not carry the rest.
+    # Complete an array of which only pointer and device are set, because DLPack does not contain the other fields.
     int (*adopt)(Descriptor) except -1
-    # Allocate memory of that many bytes on that device and set pointer, base and block of `a`.
+    # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil
@@ -33,5 +33,5 @@ cdef inline int host_ready(Descriptor a) except -1:
 
 
 cdef inline int adopt(Descriptor a) except -1:
-    """Complete an array whose pointer and device alone are set. Plain host memory needs nothing else."""
+    """Complete an array of which only pointer and device are set. For host memory, these fields are sufficient."""
     return 0 if a.device_.device_type == 1 else adopt_on_device(a)

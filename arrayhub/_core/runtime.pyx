@@ -10,7 +10,7 @@ cdef Runtime _runtimes[DEVICE_TYPES]
 
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil:
-    """Return the row of a device type, for reading or filling it; for an unknown type the first row, which stays empty."""
+    """Return the row of a device type, to be read or set. For an unknown type, return the first row, which stays empty."""
     return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]
 
 

@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 
 
 class Strides(tuple[int, ...]):
-    """A tuple of strides in elements that refuses conversion to a NumPy array.
+    """Tuple of strides in elements that rejects conversion to a NumPy array.
 
     The USM array specification, DLPack, torch and SYCL libraries count strides in elements, NumPy in bytes. Code that
     was written for NumPy arrays would read them as bytes and access other elements; the refused conversion prevents it.
@@ -12,7 +12,7 @@ class Strides(tuple[int, ...]):
 
     __slots__ = ()
 
-    # Tuples derived from strides are strides in elements, too: x.strides[1:], x.strides + (1,), x.strides * 2.
+    # Tuples derived from strides are also strides in elements: x.strides[1:], x.strides + (1,), x.strides * 2.
     def __getitem__(self, key: Any) -> Any:
         found = tuple.__getitem__(self, key)
         return Strides(found) if type(found) is tuple else found
@@ -27,7 +27,7 @@ class Strides(tuple[int, ...]):
     def __mul__(self, times: Any) -> Any:
         try:
             return Strides(tuple.__mul__(self, times))
-        except TypeError:  # a NumPy array, which implements the product itself
+        except TypeError:  # a NumPy array, which implements the product
             return NotImplemented
 
     __rmul__ = __mul__

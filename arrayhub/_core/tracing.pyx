@@ -1,7 +1,7 @@
 """Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`.
 
 A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method, source, target, bytes
-and seconds. The call is made in the thread of the event and directly after it, so that a listener can find the caller.
+and seconds. The call is made directly after the event, in the thread of the event, so that a listener can find the caller.
 """
 
 cimport cython
@@ -16,7 +16,7 @@ from arrayhub._core.errors import root_of
 
 cdef extern from *:
     """
-    /* State of a thread. Access to a threading.local can fail without memory. */
+    /* State of a thread. A threading.local is not used, because its access can fail if memory is exhausted. */
     static _Thread_local int arrayhub_trace_depth;        /* number of hand-overs that have begun */
     static _Thread_local int arrayhub_trace_suppressed;   /* whether the next report is suppressed */
     """
@@ -30,7 +30,7 @@ cdef object _lock = allocate_lock()
 
 @cython.final
 cdef class Listener:
-    """Function that is called for each event, and the number of blocks that it has left to hear."""
+    """Function that is called for each event, and the number of `listen` calls that have not been undone."""
     cdef object owner
     cdef object function
     cdef int blocks
@@ -57,9 +57,9 @@ def listen(owner, function):
 
 
 def unlisten(owner):
-    """Undo one call of `listen`; return whether it was the last one. Raise ValueError if there is none to undo.
+    """Undo one call of `listen`, and return whether this was the last call. Raise ValueError without a call to undo.
 
-    Nothing is allocated, so that a trace ends without memory too.
+    This function does not allocate, so that a trace can end even if memory is exhausted.
     """
     global active, _listeners
     cdef Listener known
@@ -94,12 +94,12 @@ cdef int tell(str kind, str way, str source, str target, Py_ssize_t nbytes, doub
 
 
 def started():
-    """Return the start time for a later call of `copied`; None without listeners."""
+    """Return the start time for a later call of `copied`, or None without listeners."""
     return perf_counter() if active else None
 
 
 def copied(way, source, target, nbytes, since):
-    """Report a copy that began at `since`, the result of `started`; do nothing if that is None."""
+    """Report a copy that began at `since`, the result of `started`. Do nothing if `since` is None."""
     if since is not None:
         tell("copy", way, source, target, nbytes, since)
 
@@ -121,7 +121,7 @@ cdef class Handover:
 
     cdef int begin(self) except -1:
         global depth
-        self.since = perf_counter()      # first: it can fail without memory
+        self.since = perf_counter()      # first, because this can fail if memory is exhausted
         depth += 1
         return 0
 
@@ -135,7 +135,7 @@ cdef class Handover:
         return 0
 
     cdef int set_import(self, object obj, Descriptor a) except -1:
-        """Record the import of `obj` as `a`. If its memory is a copy, report the copy too, in nested hand-overs as well."""
+        """Record the import of `obj` as `a`. If the memory is a copy, also report the copy, even in nested hand-overs."""
         if <object> a is obj:
             return 0
         way = PROTOCOL_NAMES[a.protocol_]
@@ -170,7 +170,7 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
 
 
 cdef int gave(object array, Descriptor a, str way) except -1:
-    """Report that a consumer has exported the memory of `array`, which is on the device of `a`, by its protocol."""
+    """Report that `array`, which is on the device of `a`, was exported through the method `way`."""
     if depth == 0:
         tell("out", way, place(a), "", nbytes_of(array), perf_counter())
     return 0

@@ -25,7 +25,7 @@ cdef enum Property:
     LISTS = 1 << 2          # an element is a run of elements of `content`
     CHARACTERS = 1 << 3     # an element is a run of bytes
     UTF8 = 1 << 4           # the bytes are UTF-8
-    VIEWS = 1 << 5          # `content` has 16 bytes for each element; `parts` are the buffers of the longer ones
+    VIEWS = 1 << 5          # `content` has 16 bytes for each element; `parts` are the buffers of longer strings
     FIELDS = 1 << 6         # `parts` has one array for each of `names`
     INDICES = 1 << 7        # `indices` has one index into `content` for each element
     ENDS = 1 << 8           # element i is content[offsets[i] : offsets[i + 1]]
@@ -40,7 +40,7 @@ cdef struct NodeKind:
     int properties          # of `Property`
     int buffers             # Arrow's; ANY: three and one for each buffer of the views
     int children            # Arrow's; ANY: one for each field
-    const char* refusal     # why it is not a dense array, and the call that helps
+    const char* refusal     # why the node is not a dense array, and the call to use instead
 
 cdef NodeKind[<int> KINDS] NODE_KINDS
 
@@ -86,7 +86,7 @@ cdef Descriptor first_array(object node)
 
 
 cdef inline bint has(Tree t, int properties) noexcept:
-    """Return whether the kind of a node has one of these properties of `kinds`."""
+    """Return whether the kind of a node has one of the given properties."""
     return NODE_KINDS[t.kind].properties & properties != 0
 
 
@@ -95,12 +95,12 @@ cdef inline bint bit_at(const uint8_t* bits, Py_ssize_t k) noexcept nogil:
 
 
 cdef inline bint is_missing(Tree t, Py_ssize_t i) noexcept nogil:
-    """Return whether element `i` is missing; the host must be able to read the bitmap."""
+    """Return whether element `i` is missing. The host must be able to read the bitmap."""
     return t.validity is not None and not bit_at(<const uint8_t*> t.validity.data_, t.bit + i)
 
 
 cdef inline Py_ssize_t integer_at(const char* data, Py_ssize_t itemsize, Py_ssize_t i) noexcept nogil:
-    """Return an offset or a size of four or eight bytes from any address."""
+    """Return an int32 or int64 offset or size at any address."""
     cdef int32_t narrow
     cdef int64_t wide
     if itemsize == 4:

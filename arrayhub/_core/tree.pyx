@@ -1,4 +1,4 @@
-"""Tree: a node over flat arrays. The struct, and the rules that need no protocol: slices, missing values and bounds.
+"""Tree: struct of a node over flat arrays, and the rules that are independent of protocols: slices, missing values, bounds.
 
 `Tree` is to NestedArray what `Descriptor` is to USMArray. NestedArray adds methods and no fields. Nodes are instances of
 NestedArray, whose module `hooks` imports for the first node.
@@ -102,7 +102,7 @@ cdef tuple _NO_ARGUMENTS = ()
 # its children.
 @cython.no_gc_clear
 cdef class Tree:
-    """The struct of a node. arrayhub.NestedArray adds all Python methods and attributes. Immutable."""
+    """Immutable struct of a node. arrayhub.NestedArray adds all Python methods and attributes."""
 
     def __cinit__(self):
         if type(self) is Tree:
@@ -128,8 +128,10 @@ cdef Py_ssize_t length_of(object node) except -1:
 
 
 cdef Descriptor first_array(object node):
-    """Return one of the arrays of a node, which are all on one device: preferably one of its elements. None for records
-    without fields, which do not have memory."""
+    """Return one of the arrays of a node, preferably an array of elements. All arrays of a node are on one device.
+
+    Return None for records without fields, which do not have memory.
+    """
     cdef Tree t
     cdef Descriptor found
     if not isinstance(node, Tree):
@@ -175,7 +177,7 @@ cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
 
 
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
-    """Return ``a[start:stop]`` along the first dimension, both within its length, as a view; `a` itself for all of it."""
+    """Return the view ``a[start:stop]`` along the first dimension, with both indices in bounds, or `a` for the full range."""
     cdef int k
     if start == 0 and stop == a.shape_[0]:
         return a
@@ -190,7 +192,7 @@ cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
-    """Return elements `start` to `stop` of a node, both within its length, as a view."""
+    """Return elements `start` to `stop` of a node as a view. Both indices must be in bounds."""
     cdef Tree t, part
     if not isinstance(node, Tree):
         return bytes_part(<Descriptor> node, start, stop)
@@ -255,7 +257,7 @@ cdef int wait_for(Descriptor a, str what) except -1:
 
 
 cdef Py_ssize_t count_nulls(Tree t) except -1:
-    """Return the number of missing elements; it is counted once."""
+    """Return the number of missing elements, which is counted once."""
     if t.validity is None:
         return 0
     if t.nulls == UNCOUNTED:
@@ -265,7 +267,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 
 
 cdef int check_tree(Tree t) except -1:
-    """Validate the offsets, sizes, views or indices of this node, once: they must stay within the arrays they refer to.
+    """Validate once that the offsets, sizes, views or indices of a node stay within the arrays that they refer to.
 
     Raises
     ------
@@ -291,7 +293,7 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """Repeat `check_tree` if the memory may have changed since, before code that uses all of it without checks."""
+    """Repeat `check_tree` if the memory may have changed since, before code that reads the complete node unchecked."""
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
         t.checked = False
@@ -299,8 +301,7 @@ cdef int check_again(Tree t) except -1:
 
 
 cdef int check_below(object node) except -1:
-    """Call `check_again` for a node and all nodes below it whose buffers the host can read, before code that uses them
-    without checks."""
+    """Call `check_again` for a node and all nodes below whose buffers the host can read, before unchecked code reads them."""
     if not isinstance(node, Tree):
         return 0
     cdef Tree t = <Tree> node
@@ -337,21 +338,21 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Return elements of the content by offsets, which another thread may have changed since they were validated."""
+    """Return elements of the content between two offsets, which another thread may have changed since validation."""
     if start < 0 or stop < start or stop > length_of(t.content):
         raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
 
 
 cdef object false_field_error(Tree t, str field, object value, str accepted):
-    """Build the error about a field of a node."""
+    """Return the error about a field of a node."""
     return interface_error("Arrow", f"{NODE_KINDS[t.kind].name.decode()} array's {field}", value, accepted)
 
 
 cdef int check_offsets(Tree t) except -1:
     cdef Py_ssize_t k, last, first, size = t.offsets.itemsize_, end = length_of(t.content)
     wait_for(t.offsets, "offsets")
-    if t.offsets.shape_[0] == 0:      # a node without elements may lack offsets
+    if t.offsets.shape_[0] == 0:      # the offsets of a node without elements may be empty
         return 0
     cdef const char* data = t.offsets.data_
     if not (arrayhub_never_fall_32(data, t.length) if size == 4 else arrayhub_never_fall_64(data, t.length)):
@@ -385,8 +386,11 @@ cdef int check_list_views(Tree t) except -1:
 
 
 cdef int check_views(Tree t) except -1:
-    """Validate string views. A view is a length and up to twelve bytes; or, for longer strings, a length, the first four
-    bytes, the index of a buffer and the offset in it."""
+    """Validate string views.
+
+    A view consists of a length and up to 12 bytes, or for longer strings of a length, the first 4 bytes, the index of a
+    buffer and the offset in this buffer.
+    """
     cdef Descriptor views = <Descriptor> t.content
     cdef Descriptor buffer
     cdef int32_t view[4]
@@ -426,7 +430,7 @@ cdef int check_indices(Tree t) except -1:
 
 
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:
-    """Return an integer of any size; -1 for one that is too large for a length."""
+    """Return an integer of any size, or -1 if the integer is too large for a length."""
     cdef int64_t value = 0
     cdef Py_ssize_t bits = 64 - 8 * a.itemsize_
     memcpy(&value, a.data_ + i * a.itemsize_, a.itemsize_)      # little-endian, like Arrow on all supported platforms

@@ -1,9 +1,9 @@
-"""Import and export by Arrow's C data, C stream and C device data interfaces, through PyCapsules.
+"""Import and export through Arrow's C data, C stream and C device data interfaces, as PyCapsules.
 
 Sources: the specifications of the three interfaces, of the PyCapsule interface, of the layouts of the columnar format, and
 of the canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``.
 
-Each part uses the parts above it, and none below it.
+Each part uses only the parts above it.
 """
 
 cimport numpy as cnp
@@ -17,7 +17,7 @@ include "arrow/schema.pxi"       # types to schemas; requested schemas
 include "arrow/emit.pxi"         # arrays and nodes to structs
 include "arrow/device.pxi"       # memory on devices, and events
 include "arrow/stream.pxi"       # streams of chunks
-include "arrow/importer.pxi"     # which interface of an object is called
+include "arrow/importer.pxi"     # selection of an object's interface
 include "arrow/methods.pxi"      # the methods of an array
 
 cnp.import_array()

@@ -1,4 +1,4 @@
-"""Import and export by the buffer protocol (PEP 3118): parse(exporter) and emit(array, request)."""
+"""Import and export through the buffer protocol (PEP 3118): parse(exporter) and emit(array, request)."""
 
 import sys
 
@@ -87,7 +87,7 @@ cdef extern from *:
     """
     /* CPython's garbage collector may clear a memoryview whose buffer is held, and releasing the buffer then aborts the
        process. Therefore the buffer is requested from a new memoryview on the same memory, which the collector does not
-       track. The collector visits the managed buffer, which all memoryviews on the memory refer to, in its place. */
+       track. Instead, the collector visits the managed buffer, to which all memoryviews on the memory refer. */
     static inline int arrayhub_is_untracked_view(PyObject *exporter) {
         return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
     }
@@ -147,7 +147,7 @@ cdef Descriptor parse(object obj, object stream):
         return None
     cdef Descriptor a = bare_array()
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
-    hold_resource(a, BUFFER, view, _release_held)      # from here on the array releases the buffer, also after an error
+    hold_resource(a, BUFFER, view, _release_held)      # from here on the array releases the buffer, even after an error
     describe(a, obj, view)
     return a
 
@@ -257,7 +257,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     else:
         describe_by_dtype(a, first_exporter(obj), view)
     seal(a)
-    # In PEP 3118, `len` is the size of the elements without the gaps between them, for any strides.
+    # In PEP 3118, `len` is the size of the elements without gaps, for any strides.
     needed = layout.count(a.nd_, a.shape_) * a.itemsize_
     if view.len < needed:
         raise interface_error("PEP 3118 buffer", "len", view.len, f"at least the {needed} bytes of shape and item size")
@@ -265,7 +265,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
 
 
 cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) except -1:
-    """Set type and layout for a format other than a native character. It may add the dimensions of a sub-array."""
+    """Set type and layout for a format other than a native character. A sub-array format adds dimensions."""
     cdef object dtype = described_type(exporter, view)
     cdef tuple inner = dtype.shape
     if view.ndim + len(inner) > layout.MAX_NDIM:
@@ -277,7 +277,7 @@ cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) excep
 
 
 cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
-    """Set shape and byte strides from a held buffer. `inner` is the shape of a sub-array in its format."""
+    """Set shape and byte strides from a held buffer. `inner` is the sub-array shape of the buffer's format."""
     cdef int k
     if view.suboffsets != NULL:
         for k in range(view.ndim):
@@ -310,7 +310,7 @@ cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
 
 
 cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
-    """The row of a one-character native format; NULL where the parser must look at it."""
+    """Return the row of a one-character native format, or NULL if the format must be parsed."""
     cdef const char* letters = view.format
     cdef const dtypes.ElementType* row
     if letters == NULL:
@@ -329,14 +329,14 @@ cdef object described_type(object exporter, Py_buffer* view):
     """Return the dtype of a held buffer, from its format or, for ctypes memory, from the ctypes type."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    # memoryview.cast gives ctypes memory a format of one character. Packed structures have the format 'B', too.
+    # memoryview.cast gives ctypes memory a format of one character. Packed structures also have the format 'B'.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
     if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
         dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # not a subclass's property
         if dtype.itemsize == view.itemsize:
-            return dtype      # NumPy's format omits trailing padding, so its reader gets wrong offsets
+            return dtype      # NumPy's format omits trailing padding, so parsing the format would give wrong offsets
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:
@@ -369,7 +369,7 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     else:
         raise interface_error("PEP 3118 buffer", "the ctypes type", ctype, f"at most {layout.MAX_NDIM} nested arrays")
     try:
-        # NumPy does not support c_wchar, but its unicode character has the same layout if c_wchar has four bytes.
+        # NumPy does not support c_wchar, but 'U1' has the same layout if c_wchar has four bytes.
         wide = issubclass(ctype, ctypes.c_wchar) and view.itemsize == 4
         dtype = numpy.dtype("U1" if wide else ctype)
     except (TypeError, ValueError, NotImplementedError, RecursionError) as error:
@@ -387,7 +387,8 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        # A constant message: NumPy discards errors of a request. Formatting could receive Ctrl-C, which would be lost.
+        # The message is constant, because NumPy discards errors of a request, and a KeyboardInterrupt that is raised while
+        # the message is formatted would be lost.
         raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
         raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
@@ -405,7 +406,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     out.buf = a.data_ if a.data_ != NULL else <void*> _NOTHING
     out.itemsize = a.itemsize_
     out.readonly = not a.flags_ & WRITEABLE
-    # Without PyBUF_ND the consumer gets one run of bytes, as from a memoryview.
+    # Without PyBUF_ND, export a 1-d array of bytes, as memoryview does.
     out.ndim = nd if request & PyBUF_ND else 1
     out.shape = a.shape_ if request & PyBUF_ND and nd > 0 else NULL
     out.strides = a.byte_strides_ if (request & PyBUF_STRIDES) == PyBUF_STRIDES and nd > 0 else NULL
@@ -453,7 +454,7 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
     dtype = get_dtype(a)
     key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # dtypes with the characters "S" and "c" are equal
     if row.kind == c"V" and dtype.names is None:
-        # NumPy reads `6x` as a record without fields, and it tries the buffer protocol first.
+        # NumPy tries the buffer protocol first, and reads `6x` as a record without fields.
         raise BufferError(
             f"buffer protocol: consumers interpret the format of plain void ({dtype.str}) differently; use"
             " __array_interface__, or a request without PyBUF_FORMAT"

@@ -17,7 +17,7 @@ GRID = ("I", "J", "K")
 
 
 def parse(obj, array):
-    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself without labels.
+    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself if `obj` has no labels.
 
     Invalid labels are ignored, because they do not affect the memory.
     """
@@ -39,7 +39,7 @@ def emit_dims(array):
 
 
 def emit_origin(array):
-    """Return the value of ``__gt_origin__`` in GT4Py's order of dimensions. Raise AttributeError without an origin."""
+    """Return the value of ``__gt_origin__`` in GT4Py's order of dimensions. Raise AttributeError if it is not set."""
     origin, dims = array.origin, array.dims
     if origin is None:
         raise AttributeError(
@@ -91,8 +91,8 @@ def get_origin(obj: Any, /) -> tuple[int, ...] | None:
     Returns
     -------
     tuple of int or None
-        If `obj` names its dimensions I, J, K, 0, 1, ..., the entries are in this order, because GT4Py reads them so.
-        ``USMArray.origin`` is in the order of the array's indices.
+        If `obj` names its dimensions I, J, K, 0, 1, ..., the entries are in this order, which GT4Py expects. In
+        contrast, ``USMArray.origin`` is in the order of the array's indices.
     """
     return _origin_of(obj, _ndim_of(obj))
 
@@ -168,7 +168,7 @@ def _stencil_order(dims: Sequence[str]) -> list[int]:
     """Return the axes in the order of a stencil: I, J, K, then data dimensions by their number.
 
     GT4Py transposes the array by ``__gt_dims__``, and interprets ``__gt_origin__`` as the origin of the transposed
-    array. Names that GT4Py does not support are not exported, so that it keeps the order of the axes.
+    array. Names that GT4Py does not support are not exported, so that GT4Py does not transpose.
     """
     axes = list(range(len(dims)))
     return sorted(axes, key=lambda axis: _rank(dims[axis])) if _stencils_know(dims) else axes
@@ -184,5 +184,5 @@ def _from_stencil_order(origin: Sequence[int], dims: Sequence[str]) -> tuple[int
 
 
 def _is_next_field(obj: Any) -> bool:
-    """Return whether `obj` is a field of gt4py.next, whose origin is in the order of its indices."""
+    """Return whether `obj` is a field of gt4py.next, whose origin is in index order."""
     return _attribute(obj, "ndarray") is not None

@@ -1,4 +1,4 @@
-"""Import and export by DLPack: legacy capsules, versioned capsules, and the C exchange table.
+"""Import and export through DLPack: legacy capsules, versioned capsules, and the C exchange table.
 
 Sources: the DLPack 1.3 specification, and the page on data interchange of the array API standard.
 """
@@ -108,8 +108,8 @@ cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
     MAX_TABLES = 16     # maximum length of the chain of exchange tables of older versions
-    NO_DEVICE = 0       # not a device type of DLPack
-    NO_VERSION = -1     # a consumer of DLPack before 1.0
+    NO_DEVICE = 0       # not a DLPack device type
+    NO_VERSION = -1     # for consumers that predate DLPack 1.0
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
@@ -170,13 +170,13 @@ cdef Descriptor parse(object obj, object stream):
     if not producer & EXPORTS:
         return None
     cdef long long device_type = device_type_of(obj) if producer & HAS_DLPACK_DEVICE else NO_DEVICE
-    # Producers of such memory accept a stream; -1 requests no synchronization.
+    # Producers of memory on devices with streams accept a stream. -1 disables synchronization.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef intptr_t handle = NO_STREAM
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer supports the per-thread stream, so the runtime requests another one, see `consumer_ready`.
+    # Not every producer supports the per-thread stream, so the runtime requests another stream, see `consumer_ready`.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
@@ -209,7 +209,7 @@ cdef long long device_type_of(object obj) except? -1:
 
 
 cdef object number_of(object kind, object pair):
-    """Return the integer of a device type that is not an int, such as pybind11's enumerations (open3d's lack __index__)."""
+    """Convert a device type that is not an int, such as an enumeration of pybind11 (without ``__index__`` in open3d)."""
     if PyIndex_Check(kind):
         return operator.index(kind)
     value = getattr(kind, "value", None)
@@ -224,8 +224,8 @@ cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
-# Errors of producers before DLPack 1.0 for `max_version`: Python's for an unknown keyword, and array_api_strict's with NumPy
-# 2.0.
+# Errors that producers before DLPack 1.0 raise for `max_version`: TypeError for an unknown keyword, and
+# NotImplementedError by array_api_strict with NumPy 2.0.
 cdef tuple UNKNOWN_KEYWORD = (TypeError, NotImplementedError)
 
 
@@ -239,7 +239,7 @@ cdef object request(object obj):
 
 
 cdef object request_legacy(object obj):
-    """Call ``__dlpack__`` without keywords after an error, by which a producer before DLPack 1.0 is recognized."""
+    """Call ``__dlpack__`` without keywords, after an error that shows that the producer predates DLPack 1.0."""
     try:
         raise_on()
     except UNKNOWN_KEYWORD:
@@ -286,7 +286,10 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
 
 
 cdef object capsule_error(object capsule):
-    """Return the error about an invalid capsule. It keeps the capsule, whose destructor may clear the pending exception."""
+    """Return the error about an invalid capsule.
+
+    The error keeps the capsule alive, because the destructor of the capsule may clear the pending exception.
+    """
     name = PyCapsule_GetName(capsule)
     error = interface_error(
         "DLPack", "capsule name", None if name == NULL else name,
@@ -299,7 +302,7 @@ cdef object capsule_error(object capsule):
 cdef Descriptor peek(object capsule):
     """Import a capsule like `parse_capsule`, but without consuming it.
 
-    The array must be released at once: it holds the capsule, which owns the tensor only until it is consumed.
+    The array must be released before the capsule is consumed, because only an unconsumed capsule owns the tensor.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
@@ -331,7 +334,7 @@ cdef inline int take_over(Descriptor a, object capsule, const char* used, void* 
 
 
 cdef Descriptor parse_managed(DLManagedTensorVersioned* managed, object producer):
-    """Return an array that owns a versioned managed tensor. The tensor is released also after an error."""
+    """Return an array that owns a versioned managed tensor. The tensor is released even after an error."""
     cdef Descriptor a
     try:
         a = bare_array()
@@ -410,7 +413,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # the least capable kind, until the runtime determines it: DLPack does not name it
+        a.usm_type_ = USM_DEVICE      # the least capable kind, until the runtime determines the kind, which DLPack lacks
     fill_type(a, tensor)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
@@ -490,7 +493,7 @@ cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py
         overflow = layout.fill_strides(a.nd_, a.shape_, unit, False, strides)
     else:
         for k in range(a.nd_):
-            if a.shape_[k] == 1:    # not used: `seal` replaces it by the stride of C order
+            if a.shape_[k] == 1:    # `seal` replaces this stride by the stride of C order
                 strides[k] = 0
             else:
                 overflow |= layout.checked_mul(tensor.strides[k], unit, &strides[k])
@@ -521,7 +524,7 @@ cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
 
 
 cdef void drop_owner(void* owner) noexcept:
-    """Release the reference to an array. Its deallocation may run Python code, so a pending exception is preserved."""
+    """Release the reference to an array. Deallocation may run Python code, so a pending exception is preserved."""
     aside = put_aside()
     Py_DECREF(<object> <PyObject*> owner)
     put_back(aside)
@@ -581,7 +584,8 @@ cdef int refuse_export(Descriptor a) except -1:
 
 
 cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_readonly) except -1:
-    """Raise BufferError if the export requires the flags of a versioned managed tensor. `what` does not have flags."""
+    """Raise BufferError if the export requires the flags of a versioned managed tensor. `what` names a format without flags.
+    """
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
             f"DLPack: the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
@@ -607,7 +611,7 @@ cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
     """
     cdef Py_ssize_t low = 0, high
     if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:
-        high = layout.count(a.nd_, a.shape_)      # only its sign is used: whether there are elements
+        high = layout.count(a.nd_, a.shape_)      # only the sign is used, to test for an empty array
     else:
         extent(a, &low, &high)
     tensor.device = a.device_
@@ -688,12 +692,12 @@ cdef object capsule_of(DLManagedTensorVersioned* managed):
 
 
 cdef int order(Descriptor a, object stream) except -1:
-    """Order the consumer's stream behind the producer's work."""
+    """Order the consumer's stream after the producer's work."""
     if a.device_.device_type == kDLCPU:
         if stream is not None and (type(stream) is not int or stream != -1):
             raise BufferError(f"DLPack: stream is {show(stream)} for host memory; accepted: None or -1")
     elif stream is None and type_is_host(a.device_.device_type):
-        host_ready(a)      # pinned and managed memory: without a stream, the consumer reads it from the host
+        host_ready(a)      # without a stream, the consumer reads pinned and managed memory on the host
     else:
         order_consumer(a, stream)
     return 0
@@ -702,7 +706,7 @@ cdef int order(Descriptor a, object stream) except -1:
 cdef int minor_known(object max_version) except -2:
     """Return the minor version of DLPack 1 to export, or NO_VERSION for a legacy capsule.
 
-    A consumer of a later major version gets the newest minor version, whose number it must check.
+    For a consumer of a later major version, the newest minor version is exported. The consumer must check the version.
     """
     if max_version is None:
         return NO_VERSION
@@ -776,7 +780,7 @@ cdef Descriptor parse_by_exchange(object obj, object stream):
 
 
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
-    """Import an array through an exchange table, as a managed tensor, whose flags include read-only."""
+    """Import an array as a managed tensor through an exchange table. The tensor's flags state whether it is read-only."""
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")
@@ -788,7 +792,7 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
     """Store the CUDA stream that is current for the producer, if its table returns it.
 
-    A later request would return the stream that is current then.
+    A later request would return the stream that is current at that time.
     """
     cdef void* stream = NULL
     if a.device_.device_type == kDLCUDA and api.current_work_stream != NULL:
@@ -842,13 +846,13 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Order CUDA's legacy default stream, which the table returns as current stream, behind the producer's work."""
+    """Order CUDA's legacy default stream, which the table returns as the current stream, after the producer's work."""
     cdef int kind = a.device_.device_type
     return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:
-    """Return NULL, CUDA's legacy default stream, because arrayhub does not launch work on a stream of its own."""
+    """Return NULL, CUDA's legacy default stream, because arrayhub does not queue work on another stream."""
     out[0] = NULL
     return 0
 

@@ -1,4 +1,4 @@
-"""The DLPack 1.3 ABI, declared from its specification: numbers and structures, no behaviour."""
+"""Constants and structs of the DLPack 1.3 ABI, declared from its specification."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
@@ -19,7 +19,7 @@ cdef enum:
     DL_READ_ONLY = 1
     DL_IS_COPIED = 2
     DL_SUBBYTE_PADDED = 4
-    PADDED_SINCE = 1     # the minor version that brought it; a reader from before takes the elements for packed ones
+    PADDED_SINCE = 1     # minor version that added the flag; older consumers treat padded elements as packed
 
 cdef struct DLTensor:
     void* data

@@ -34,7 +34,7 @@ import numpy as np
 
 
 class Code(NamedTuple):
-    """A row of the table of codes: an element's code, and its name in NumPy."""
+    """Row of the table of codes: the code of an element type, and NumPy's name of the type."""
 
     code: str
     native: str  # NumPy's name at native size, after `@` and `^`
@@ -42,8 +42,8 @@ class Code(NamedTuple):
     count_is_length: bool = False  # the number before the code is the length of one element, not a repetition
 
 
-# Standard sizes are those of the struct module. The Z codes, g and w are PEP 3118's additions. If two rows have the
-# same NumPy name, the writer uses the first.
+# Standard sizes are defined by the struct module. PEP 3118 adds the Z codes, g and w. If two rows have the same NumPy
+# name, the writer uses the first row.
 CODES = (
     Code("?", "?", "b1"),
     Code("b", "b", "i1"),
@@ -74,16 +74,14 @@ CODES = (
     Code("s", "S", "S", count_is_length=True),
     Code("w", "U", "U", count_is_length=True),
     Code("x", "V", "V", count_is_length=True),
-    Code(
-        "p", "V", "V", count_is_length=True
-    ),  # the first byte is a length, which NumPy types do not support: read as raw bytes
+    Code("p", "V", "V", count_is_length=True),  # Pascal string, which NumPy does not support: read as raw bytes
 )
 BY_CODE = {row.code: row for row in CODES}
 BY_NATIVE = {row.native: row for row in reversed(CODES)}
 BY_STANDARD = {row.standard: row for row in reversed(CODES) if row.standard is not None}
 
 ORDERS = "@=<>!^"
-FOREIGN = ">" if sys.byteorder == "little" else "<"  # the order that is not native
+FOREIGN = ">" if sys.byteorder == "little" else "<"  # the non-native byte order
 MAX_NESTING = 32  # nested records; each level uses a few frames of Python's stack
 
 
@@ -97,9 +95,10 @@ def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
-    """Return the alignment of a type in C, or None if C would lay the type out differently.
+    """Return the alignment of a type in C, or None if the type does not have C's layout.
 
-    NumPy's ``alignment`` attribute is not sufficient: it is 1 for every record that was not made with ``align=True``.
+    ``numpy.dtype.alignment`` is not sufficient, because it is 1 for every structured dtype that was created without
+    ``align=True``.
     The result is also None for a type with more than `MAX_NESTING` levels.
     """
     _, dtype = flatten(dtype)

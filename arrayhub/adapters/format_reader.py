@@ -61,9 +61,9 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     Returns
     -------
     numpy.dtype
-        A dtype of size `itemsize`. A format of several items, or of one named item, is a record, with or without
-        ``T{...}`` around it. Unnamed fields get NumPy's names f0, f1, ... A format of one unnamed item is the dtype of
-        the item: ``(2,3)f`` and ``3i`` are sub-array dtypes of shapes (2, 3) and (3,).
+        A dtype of size `itemsize`. A format of several items, or of one named item, returns a structured dtype, with or
+        without enclosing ``T{...}``. Unnamed fields get NumPy's names f0, f1, ... A format of one unnamed item returns
+        the dtype of the item: ``(2,3)f`` and ``3i`` return sub-array dtypes of shapes (2, 3) and (3,).
 
     Raises
     ------
@@ -80,17 +80,16 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
 
     Unlike in NumPy:
 
-    - ``6x`` alone is ``V6``, six raw bytes. NumPy writes this format for ``V6``, but reads it as a record without
+    - ``6x`` alone is ``V6``, six raw bytes. NumPy writes ``6x`` for ``V6``, but reads ``6x`` as a record without
       fields, which is ``T{6x}`` here.
     - ``n N P`` are integers of the size of a pointer, ``p`` is raw bytes (``V``), ``F D G`` are complex, and ``Ze`` is
       ml_dtypes' complex32. NumPy does not support these codes, white space, or an order before a shape.
     - ``(2,3)4i`` has the shape (2, 3, 4). NumPy makes two levels of sub-arrays.
-    - ``g Zg G n N P`` do not have a standard size. They are read at native size after ``=`` and after the native one of
-      ``<`` and ``>``, because ctypes writes them so. In the other byte order they are an error.
-    - The outermost record may omit its trailing padding, as formats of the struct module do in the order ``@``, and
-      those of ctypes and NumPy in other orders. This is accepted only if every field, at every level, has the offset
-      that a C compiler gives it. Otherwise padding might also be missing between fields, and their offsets would be
-      wrong.
+    - ``g Zg G n N P`` do not have a standard size. As ctypes writes these codes, they have native size after ``=`` and
+      after the native byte order (``<`` or ``>``). In the other byte order they raise an error.
+    - The outermost record may omit its trailing padding. The struct module omits the padding in the order ``@``, ctypes
+      and NumPy in other orders. The omission is accepted only if every field, at every level, has the offset that a C
+      compiler assigns. Otherwise padding between fields might also be missing, and the field offsets would be wrong.
     """
     top = _Reader(format).read()
     try:
@@ -128,7 +127,7 @@ class _Reader:
         return self.record(start=0, depth=0)
 
     def record(self, start: int, depth: int) -> _Record:
-        """Parse the items of the record that opens at `start`, up to its closing brace; at depth 0, up to the end."""
+        """Parse the items of the record that opens at `start`, up to its closing brace, or up to the end at depth 0."""
         if depth > MAX_NESTING:
             raise self.error_at(start, "opens too many nested records", f"at most {MAX_NESTING} levels of T{{...}}")
         items: list[_Item] = []
@@ -145,10 +144,10 @@ class _Reader:
         return _Record(items, aligned=self.order == "@")
 
     def item(self, depth: int, names: set[str]) -> _Item:
-        """Parse one item, and add its name to `names`, the names in the record so far."""
+        """Parse one item, and add its name to `names`, the names of the preceding fields."""
         self.read_order()
         shape = self.read_shape()
-        self.read_order()  # NumPy and ctypes write the order behind the shape, others before it
+        self.read_order()  # NumPy and ctypes write the order after the shape, other exporters before the shape
         count = self.read_number() if self.peek() in _DIGITS else 1
         start, padding = self.position, False
         if self.accept("T{"):
@@ -196,7 +195,7 @@ class _Reader:
         return self.text[self.position]
 
     def accept(self, token: str) -> bool:
-        """Advance past `token` if it is next, and return whether it was."""
+        """Advance past `token` and return True if it is next, else return False."""
         matches = self.text.startswith(token, self.position)
         if matches:
             self.position += len(token)
@@ -281,7 +280,7 @@ class _Reader:
 
 
 def _outermost(top: _Record, itemsize: int) -> np.dtype:
-    """Return the dtype of a complete format, padded to `itemsize` if this is permitted."""
+    """Return the dtype of a complete format. Pad it to `itemsize` if the format may omit trailing padding."""
     if len(top.items) == 1 and top.items[0].name is None:
         item = top.items[0]
         if not isinstance(item.element, _Record) or item.shape:
@@ -291,7 +290,7 @@ def _outermost(top: _Record, itemsize: int) -> np.dtype:
 
 
 def _item_dtype(item: _Item) -> tuple[np.dtype, int]:
-    """Return the dtype of an item, with its shape, and its alignment in bytes."""
+    """Return the dtype of an item, including its shape, and the alignment of the item in bytes."""
     if isinstance(item.element, _Record):
         dtype, alignment = _record_dtype(item.element)
     else:

@@ -24,14 +24,14 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     dtype : numpy.dtype
         The type of an element.
     aligned : bool, default True
-        Whether every element is at a multiple of its alignment. Native codes promise this, so they require it.
+        Whether every element is aligned. Native codes imply alignment, so they are used only for aligned elements.
 
     Returns
     -------
     str
         Native codes without an order, such as ``l`` for a C long, if the type is in native byte order, aligned and laid
-        out as in C. ``memoryview`` can then read the elements. Otherwise codes of standard size with an order: ``=q``
-        for an eight-byte integer, because ``=l`` has four bytes; ``>i``; and ``^g`` for types without a standard size.
+        out as in C. ``memoryview`` can then read the elements. Otherwise codes of standard size with an order, such as
+        ``>i``, or ``=q`` for int64 (``=l`` has four bytes). Types without a standard size use ``^``, as in ``^g``.
         Types of one byte have neither order nor alignment. In records, all padding is explicit, as in
         ``T{b:a:3xi:b:}``. Trailing padding is inside the braces, so that every reader computes the same size. Plain
         void ``V6`` is ``6x``, as in NumPy.
@@ -97,7 +97,7 @@ class _Writer:
         return "".join(["T{", *parts, _padding(dtype.itemsize - end), "}"])
 
     def value(self, dtype: np.dtype) -> str:
-        """Return the code of a single value, with its order if this differs from the current order."""
+        """Return the code of a single value, preceded by its order if the order differs from the current order."""
         order, code = _code_of(dtype, self.native)
         if order == self.order or dtype.alignment == 1:
             return code
@@ -114,9 +114,9 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # User-defined dtypes choose their character freely: ml_dtypes' complex32 has that of Python objects. Its format
-    # would be `Ze`, which the reader here supports. NumPy reads `Ze` as a half float, and tries the buffer protocol
-    # first.
+    # User-defined dtypes choose their character freely: ml_dtypes' complex32 has the character of Python objects. The
+    # format of complex32 would be `Ze`, which `parse_format` supports. NumPy tries the buffer protocol first, and reads
+    # `Ze` as a half float.
     char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
     if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
         raise _write_error(dtype, _alternatives(dtype))
@@ -126,7 +126,7 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
         return order, f"{dtype.itemsize // unit}{row.code}"
     if native:
         return order, row.code
-    # Look up kind and size, so that a C long becomes the code whose standard size is that of the long.
+    # Look up kind and size, so that a C long becomes the code with the same standard size.
     standard = BY_STANDARD.get(dtype.str[1:])
     if standard is not None:
         return unaligned, standard.code

@@ -1,8 +1,8 @@
-"""The protocols that arrayhub imports, in the order in which `asarray` tries them. No other module lists protocols.
+"""Table of the protocols, in the order in which `asarray` tries the protocols. No other module lists protocols.
 
 `convert/dispatch` tries the rows from the first to the last; docs/protocols.md gives the reasons for the order.
 Messages, `via=`, `check`, `doctor` and the type cache read the table. `tests/adapters/test_table.py` compares
-arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with it.
+arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with the table.
 """
 
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
@@ -16,19 +16,19 @@ class Protocol:
         name: str,  # in `via=`, `USMArray.protocol`, `explain` and `trace`
         number: int,  # in the C struct: USM_ARRAY_... in arrayhub.h
         words: str,  # at the start of messages
-        attributes: tuple[str, ...] = (),  # a type needs one of them; none: it needs a buffer
-        on_instances: bool = False,  # producers may set the attribute on instances, too
+        attributes: tuple[str, ...] = (),  # a type needs one of the attributes, or a buffer if empty
+        on_instances: bool = False,  # producers may also set the attribute on instances
         in_via: bool = True,  # `via=` accepts the name
     ) -> None:
         self.name, self.number, self.words = name, number, words
         self.attributes, self.on_instances, self.in_via = attributes, on_instances, in_via
-        self.interfaces = attributes or ("the buffer protocol",)  # in messages; an object needs one of them
+        self.interfaces = attributes or ("the buffer protocol",)  # named in messages
 
 
 PROTOCOLS = (
     Protocol("sycl", 4, "__sycl_usm_array_interface__", ("__sycl_usm_array_interface__",), on_instances=True),
     Protocol("cuda", 3, "__cuda_array_interface__", ("__cuda_array_interface__",), on_instances=True),
-    Protocol("exchange", 6, "DLPack", ("__dlpack_c_exchange_api__",), in_via=False),  # another way to ask for DLPack
+    Protocol("exchange", 6, "DLPack", ("__dlpack_c_exchange_api__",), in_via=False),  # another interface of DLPack
     Protocol("buffer", 5, "PEP 3118 buffer"),
     Protocol("dlpack", 6, "DLPack", ("__dlpack__",)),
     Protocol("array_interface", 1, "__array_interface__", ("__array_interface__",), on_instances=True),
@@ -41,10 +41,10 @@ PROTOCOLS = (
     ),
 )
 
-# Everything that `asarray` looks for, for messages.
+# All interfaces that `asarray` tries, for messages.
 INTERFACES = ", ".join(name for row in PROTOCOLS for name in row.interfaces)
 
-# The rows that `via=` accepts, by name, in the order of their numbers; `check` compares them in this order.
+# The rows that `via=` accepts, by name, ordered by number. `check` compares the protocols in this order.
 BY_VIA = {row.name: row for row in sorted(PROTOCOLS, key=lambda row: row.number) if row.in_via}
 
 PROTOCOL_NAMES.update({row.number: row.name for row in BY_VIA.values()})

@@ -1,8 +1,8 @@
 """Cache one record for each type of producer.
 
-A record holds the protocols that the type may support, the importer of its library, and how the library departs from the
-specifications. Adapters read the record instead of library names. `convert/dispatch` computes it from `table` and from
-`libraries/known`.
+A record contains the protocols that the type may support, the importer of the type's library, and the library's deviations
+from the specifications. Adapters read the record instead of library names. `convert/dispatch` computes the record from
+`table` and from `libraries/known`.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE
@@ -10,24 +10,27 @@ from cpython.object cimport PyTypeObject, Py_TYPE
 from arrayhub._core.cpython.type_notes cimport TypeNote, recall
 
 cdef enum:
-    # A record, from the lowest bit on: one bit for each row of `table`, set if the type may support the protocol; the number of
-    # the importer of a known library; then single bits, and two bits for how its objects name dimensions.
+    # Bits of a record, from the lowest:
+    # - one bit for each row of `table`, set if the type may support the protocol
+    # - the number of the importer of a known library
+    # - single bits
+    # - two bits for the attributes in which the type's instances name dimensions
     PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18
 
     ARROW_STREAM_FIRST = 1 << 8      # __arrow_c_array__ copies; __arrow_c_stream__ shares memory
     ARROW_IS_LAZY = 1 << 9           # __arrow_c_stream__ runs a query, whose result always has columns
-    SYCL_IS_READONLY = 1 << 17       # the SYCL dict calls read-only memory writable
+    SYCL_IS_READONLY = 1 << 17       # the SYCL dict reports read-only memory as writable
 
     ARROW_BYTES_ARE_OBJECTS = 1 << 16    # fixed-size binary in Arrow contains addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
     HAS_DLPACK_DEVICE = 1 << 21      # has __dlpack_device__
-    LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules contain writable memory, as all arrays of the library do
-    NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1; None has the meaning that -1 has in the standard
+    LEGACY_IS_WRITABLE = 1 << 22     # memory of legacy DLPack capsules is writable, because all arrays of the library are
+    NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1, and interprets None as the standard defines -1
     BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
     SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run
-    DLPACK_BY_IMPORTER = 1 << 26     # __dlpack__ is not called directly: its defects are handled in the library's module
+    DLPACK_BY_IMPORTER = 1 << 26     # the library's module calls __dlpack__ and works around its defects
 
     ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
     ARROW_ARRAY = 1 << 28            # has __arrow_c_array__
@@ -35,13 +38,13 @@ cdef enum:
 
     COMPUTED = 1 << 30               # set in every record, so that a record is never 0
 
-    REMEMBERED_TYPES = 4096          # a type whose two places are occupied replaces one of the entries
+    REMEMBERED_TYPES = 4096          # if both slots of a type are occupied, one entry is evicted
 
     REMEMBERED_WRAPPERS = 256
 
 ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
-cdef unsigned int generation      # how often the caches were erased
+cdef unsigned int generation      # number of times that the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # numbers of rows, which `convert/dispatch` assigns
 

@@ -16,26 +16,26 @@ cdef void register_compute_record(ComputeRecord compute_record):
 
 
 cdef unsigned int learn(object cls) except 0:
-    """Compute the record of a type and cache it. A type that changes gets a new version, and a new record."""
-    held = cls                      # code of a metaclass may run and drop the last other reference
-    hasattr(held, "__dlpack__")     # a lookup makes the interpreter assign the version tag
+    """Compute and cache the record of a type. A type that changes gets a new version tag, and thereby a new record."""
+    held = cls                      # keep a reference, because code of a metaclass may drop all other references
+    hasattr(held, "__dlpack__")     # the lookup makes the interpreter assign a version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
     cdef unsigned int computed_in = generation
     cdef unsigned int record = _compute_record(<type> held)      # unchecked: a subclass of `type` is one too
-    # Code of a metaclass may have changed the type meanwhile: then the version differs, and nothing is cached.
+    # If code of a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
-    if computed_in != generation:       # a library was registered meanwhile, and may have changed the record
+    if computed_in != generation:       # a library was registered meanwhile, which may have changed the record
         forget_types()
     return record
 
 
 def types_generation():
-    """Return how often `forget_types` was called: a key for what upper layers cache about types."""
+    """Return the number of calls of `forget_types`, which upper layers use as a key of their caches of types."""
     return generation
 
 
 def forget_types():
-    """Erase both caches, so that each entry is computed again: a registered library may add an importer for a known type."""
+    """Erase both caches, because a library that was registered may add an importer for a known type."""
     global generation
     generation += 1
     for k in range(REMEMBERED_TYPES):

@@ -270,7 +270,7 @@ def _by_type(
 
 
 def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any:
-    """Return the placement of arguments whose kinds are known; None without an array."""
+    """Return the placement of arguments whose kinds are known, or None if none of the arguments is an array."""
     if kinds.count(None) == len(kinds):
         return None
     if kinds.count(NUMPY_KIND) == len(kinds):

@@ -244,11 +244,11 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         Host memory to copy to: any writable array that `asarray` accepts, of the same shape and element type, whose elements
         do not overlap. If `out` overlaps `obj`, it receives the values from before the copy.
     copy : {None, True, False, "if_needed"}, optional
-        None or "if_needed": a view where the host can read the memory (host and shared USM, pinned and managed CUDA memory,
-        after the wait that makes it safe), else a copy. True: always copy. False: never copy, raise BufferError instead.
+        None or "if_needed": a view if the host can read the memory (host and shared USM, pinned and managed CUDA memory),
+        after waiting for pending work, else a copy. True: always copy. False: never copy, raise BufferError instead.
     stream : optional
-        Stream that orders the copy, see `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is asynchronous:
-        synchronize the stream before reading `out`.
+        Stream on which the copy is ordered, see `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is
+        asynchronous: synchronize the stream before reading `out`.
     progress : bool or callable, optional
         True: draw a progress bar during a long copy, by tqdm if it is installed. A function is called in this thread with
         the number of copied bytes and the total. An exception of the function ends the copy.

@@ -14,22 +14,22 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     obj : object
         Anything that `asarray` or `asnested` accepts.
     model : object
-        An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers stand for
-        NumPy. Labels of an array are kept if the shape of the result is the model's: index, columns and name of pandas,
-        dims, coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
+        An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
+        Labels of an array are kept if the result has the shape of `model`: index, columns and name of pandas, dims,
+        coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
     copy : {None, True, False, "if_needed"}, optional
-        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, to
-        another device too. True: always copy. False: like None, and refuse lists and numbers.
+        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible,
+        including a copy to another device. True: always copy. False: like None, and also reject lists and numbers.
     dtype : optional
-        Element type of the result. None keeps the element type of `obj`. "model" casts to the model's, by NumPy's
-        "same_kind" rule. Anything else that `asarray` accepts is an explicit request, which copies.
+        Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
+        by NumPy's "same_kind" rule. Any other value that `asarray` accepts is an explicit request, which copies.
     device : Device, str, tuple or object, optional
-        Device of the result, instead of the model's.
+        Device of the result, instead of the device of `model`.
 
     Returns
     -------
     object
-        `obj` itself if it is of the model's type and device and nothing else is requested.
+        `obj` itself if it has the type and the device of `model` and nothing else is requested.
 
     Raises
     ------

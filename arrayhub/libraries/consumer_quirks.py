@@ -1,8 +1,11 @@
-"""Answers that depend on the consumer: one table, `QUIRKS`, with a row for each consumer and fault.
+"""Table of the exports that depend on the consumer, `QUIRKS`, with a row for each consumer and fault.
 
-Neither protocols nor pickle name the consumer. A row exists only if two conditions hold: the consumer would read wrong
-values, would end or hang a process, or would treat equal arrays as different; and it does not offer a hook for the type
-in time. The modules of the calling Python code then identify the consumer. docs/private_names.md lists them.
+Neither the protocols nor pickle name the consumer. A row exists only if two conditions hold:
+
+1. The consumer would read wrong values, would end or hang a process, or would treat equal arrays as different.
+2. The consumer does not offer a hook for the type in time.
+
+The modules of the calling Python code then identify the consumer. docs/private_names.md lists these modules.
 """
 
 from __future__ import annotations
@@ -14,13 +17,13 @@ from typing import NamedTuple
 
 
 class Quirk(NamedTuple):
-    """A request of a consumer that gets an answer of its own."""
+    """Request of a consumer, for which the export differs."""
 
     consumer: str
     request: str
-    callers: tuple[str, ...]  # modules of the Python code that calls, or part of the path of the C library that calls
-    fault: str  # what the consumer does with the answer that other consumers get
-    answer: str  # what it gets instead
+    callers: tuple[str, ...]  # modules of the calling Python code, or part of the path of the calling C library
+    fault: str  # effect of the usual export on this consumer
+    answer: str  # result that this consumer receives instead
     issue: str
 
 
@@ -106,9 +109,9 @@ def quirk(consumer: str, request: str) -> Quirk:
 
 
 def calling() -> Iterator[tuple[str, str]]:
-    """Yield module and function of the calling Python code, from the innermost frame on.
+    """Yield module and function of the calling Python code, starting at the innermost frame.
 
-    Frames of arrayhub and of Python's pickler are skipped. A thread that C code has started may not have any other.
+    Frames of arrayhub and of Python's pickler are skipped. A thread started by C code may not have other Python frames.
     """
     frame: FrameType | None = sys._getframe().f_back
     while frame is not None:

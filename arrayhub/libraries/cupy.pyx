@@ -1,6 +1,6 @@
-"""cupy: import and export by its attributes, which carry more than its protocols (bfloat16, records) and are faster.
+"""cupy: import and export through attributes, which are faster than cupy's protocols and support bfloat16 and records.
 
-This module does not import cupy: an import finds it in ``sys.modules``, and an export imports it.
+Importing this module does not import cupy. `parse` finds cupy in ``sys.modules``, and `emit` imports cupy.
 """
 
 import math
@@ -69,8 +69,8 @@ cdef int _find_cupy() except -1:
 cdef Descriptor parse(object obj, object stream):
     """Import a ``cupy.ndarray``.
 
-    The array's pending work is on the stream that is current now, where cupy has queued it. The descriptor keeps this
-    stream and the object that owns it, because another stream may be current later.
+    cupy has queued the array's pending work on the current stream. The descriptor keeps this stream and the owner of the
+    stream, because another stream may be current later.
     """
     if not is_done(&_found):
         _find_cupy()
@@ -99,10 +99,10 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Import a ``cupy.ndarray`` by ``__cuda_array_interface__``.
+    """Import a ``cupy.ndarray`` through ``__cuda_array_interface__``.
 
-    The type string cannot represent every dtype, an empty array has the address 0 and no device in the dict, and the dict
-    does not keep the stream's owner alive. These values are therefore read from attributes.
+    The dict is incomplete: the type string cannot represent every dtype, an empty array has the address 0 and no device,
+    and the stream's owner is not kept alive. dtype, device and stream are therefore read from attributes.
     """
     if not is_done(&_found):
         _find_cupy()
@@ -130,14 +130,14 @@ cdef int set_stream(Descriptor a, object stream) except -1:
 
 
 cpdef object emit(Descriptor a, bint allow_readonly=False):
-    """Export as a ``cupy.ndarray`` on the memory of `a`, which it keeps alive, in the order of cupy's current stream.
+    """Export as a ``cupy.ndarray`` that keeps the memory of `a` alive, in stream order on cupy's current stream.
 
     Parameters
     ----------
     a : USMArray
         CUDA memory: device memory, managed memory, or pinned host memory.
     allow_readonly : bool, optional
-        Export read-only memory too, although cupy cannot prevent writing to it.
+        Also export read-only memory, although cupy cannot prevent writes to the memory.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
     array : USMArray
         CUDA memory. It may be read-only, so only the owner of new memory may write through the view.
     axes : sequence of int or None
-        The order of the dimensions in the view; None for packed elements, whose bytes are one run.
+        The order of the dimensions in the view, or None for packed elements, whose bytes are contiguous.
     largest : int, optional
         Maximum size of an integer in bytes.
 
@@ -237,7 +237,7 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writeable array with the type and shape of `model` on new CUDA memory, in the order of cupy's current
+    """Return a writeable array with the type and shape of `model` on new CUDA memory, in stream order on cupy's current
     stream.
 
     Parameters

@@ -1,6 +1,6 @@
 """Conversion of the libraries' device objects to DLPack pairs, one function per library.
 
-A function receives an object of the library, so the library is already loaded. This module does not import any.
+A function receives an object of the library, so the library is already loaded. This module does not import libraries.
 """
 
 import sys
@@ -13,7 +13,7 @@ _ROCM = 10
 
 
 def read_torch(device):
-    """Return the pair of a ``torch.device``; without an index it is the current device of its type."""
+    """Return the pair of a ``torch.device``. A device without an index is the current device of its type."""
     torch = sys.modules["torch"]
     if not isinstance(device, torch.device) or device.type not in _TORCH_TYPES:
         what = repr(device.type) if isinstance(device, torch.device) else show(device)
@@ -36,7 +36,7 @@ def read_cupy(device):
 
 
 def is_hip(cupy):
-    """Return whether cupy was built for AMD GPUs, by an undocumented attribute."""
+    """Return whether cupy was built for AMD GPUs, according to an undocumented attribute."""
     return getattr(cupy.cuda.runtime, "is_hip", False)
 
 

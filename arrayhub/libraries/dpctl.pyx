@@ -1,12 +1,12 @@
-"""dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, if possible without their interface dict.
+"""dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, if possible without the interface dict.
 
-The dict of a usm_ndarray takes two microseconds, mostly for waiting on the queue. Two faster methods take a few nanoseconds:
+Creating the dict of a usm_ndarray takes 2 us, mostly to wait for the queue. Two faster methods take a few nanoseconds:
 
 1. Call the exported C functions (dpctl up to 0.21), if their signatures are known here.
 2. Read the C struct, if the size of the type is known here.
 
-Both are used for the exact type only, and only after an array of known layout has been read correctly (`reads_truly`).
-Otherwise the dict is used.
+Both methods are used for the exact type only, and only after a test array of known layout was read correctly
+(`reads_truly`). Otherwise the dict is used.
 """
 
 import sys
@@ -55,7 +55,7 @@ cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/
     PyObject* array_namespace
     PyObject* weak_references
 
-# The exported C functions. None of them runs Python code or fails.
+# The exported C functions, which neither run Python code nor fail.
 cdef struct ArrayFunctions:
     char* (*data)(PyObject*) noexcept
     int (*nd)(PyObject*) noexcept
@@ -95,7 +95,7 @@ cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
 cdef Descriptor parse_memory(object obj, object stream):
-    """Import a ``dpctl.memory.MemoryUSM*`` as writeable bytes: one dimension of uint8.
+    """Import a ``dpctl.memory.MemoryUSM*`` as a writeable 1-d array of uint8.
 
     The read-only flag of its interface dict is wrong (True), so the dict is not used.
     """
@@ -121,7 +121,7 @@ cdef Descriptor parse_dpnp(object obj, object stream):
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    """Import a ``usm_ndarray`` by C functions or its struct if they are known, otherwise by its interface dict."""
+    """Import a ``usm_ndarray`` through known C functions or its struct if possible, else through its interface dict."""
     cdef UsmNdarray fields
     cdef Descriptor a = None
     cdef Reader reader = <Reader> found(_readers, type(obj))
@@ -136,9 +136,9 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Import an array or a Memory object by ``__sycl_usm_array_interface__``. The block is the complete allocation.
+    """Import an array or a Memory object through ``__sycl_usm_array_interface__``. The block is the complete allocation.
 
-    The dict does not contain the allocation. A second query returns it, so the array is checked to be inside it.
+    The dict does not contain the allocation, which is queried separately. The array must lie within this allocation.
     """
     cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
@@ -185,7 +185,7 @@ cdef Descriptor describe(UsmNdarray* u):
 
 
 cdef Reader reader_of(object cls):
-    """Determine how arrays of a type are read, and cache it for the libraries' own two types."""
+    """Determine how arrays of a type are read, and cache the result for dpctl's and dpnp's own usm_ndarray types."""
     cdef Reader reader = Reader()      # BY_DICT
     name = module_of(cls)
     module = sys.modules.get(name) if name in _MODULES else None
@@ -197,7 +197,7 @@ cdef Reader reader_of(object cls):
 
 
 cdef int verify_reader(Reader reader, object cls, object module) except -1:
-    """Determine with a test array which of the faster methods reads it correctly."""
+    """Select a faster method that reads a test array correctly."""
     cdef UsmNdarray fields
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
@@ -228,7 +228,7 @@ cdef bint find_functions(Reader reader, object module) except -1:
 
 
 cdef object call_all(Reader reader, object array, UsmNdarray* u):
-    """Call the functions to fill the fields for `describe`. Return the base, which must outlive the use of the fields."""
+    """Fill the fields for `describe` by calling the C functions. Return the base, which must outlive the use of the fields."""
     cdef PyObject* obj = <PyObject*> array
     base = reader.call.base(obj)
     u.base = <PyObject*> base
@@ -242,7 +242,7 @@ cdef object call_all(Reader reader, object array, UsmNdarray* u):
 
 
 cdef bint reads_truly(UsmNdarray* u, object array) except -1:
-    """Return whether the fields of the test array are correct. Each comparison is safe if those before it hold."""
+    """Return whether the fields of the test array are correct. Each comparison is safe if all earlier comparisons hold."""
     memory = array.usm_data
     return (
         u.nd == 2
@@ -260,7 +260,7 @@ cdef int get_typenum(object dtype) except -1:
 
 
 def emit_attribute(Descriptor a):
-    """Implement the attribute ``__usm_ndarray__``, which dpnp reads first. It exists only if dpnp supports the array."""
+    """Implement ``__usm_ndarray__``, which dpnp reads first. The attribute exists only if dpnp supports the array."""
     try:
         return emit(a)
     except (BufferError, ImportError, TypeError) as error:
@@ -299,7 +299,7 @@ cdef object emit(Descriptor a):
 
 
 cdef str advice(dtype):
-    """Return the call that converts an element type that dpnp lacks. The conversion runs on the host."""
+    """Return the call that converts, on the host, an element type that dpnp does not have."""
     if not dtype.isnative:
         call = "native()"
     elif dtype.char in "gG":     # long double
@@ -319,7 +319,7 @@ cdef int see_dpnp() except -1:
 
 
 cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
-    """Export as a ``dpnp.ndarray`` on the memory of `a` (see `emit`). ImportError if dpnp is not installed."""
+    """Export as a ``dpnp.ndarray`` on the memory of `a` (see `emit`). Raise ImportError if dpnp is not installed."""
     if a.usm_type_ == 0:
         see_dpnp()
     array = emit(a)
@@ -371,7 +371,7 @@ def can_pack(Descriptor array):
 
 
 def pack(Descriptor array, Descriptor target):
-    """Copy `array` into `target` with dpnp's kernel; both have the same shape and queue, and are ready.
+    """Copy `array` into `target` with dpnp's kernel. Both arrays must have the same shape and queue, and be ready.
 
     The copy may still be running on return. Dimensions of length 1 are removed first, because dpnp 0.20 raises
     "Unexpected result of simplifying iteration space" for some of their strides.

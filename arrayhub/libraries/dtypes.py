@@ -1,7 +1,7 @@
 """Element types of the libraries as NumPy dtypes, or as names that `requested_dtype` knows: one function per library.
 
-A function receives an object or a type of the library, so the library is already loaded. It returns None for what is
-not an element type of fixed size.
+A function receives an object or a type of the library, so the library is already loaded. The function returns None for
+anything other than an element type of fixed size.
 """
 
 import sys
@@ -19,7 +19,7 @@ def read_pyarrow(dtype):
     pyarrow = sys.modules["pyarrow"]
     if not isinstance(dtype, pyarrow.DataType):
         return None
-    if pyarrow.types.is_date32(dtype):  # pyarrow itself answers milliseconds
+    if pyarrow.types.is_date32(dtype):  # pyarrow's to_pandas_dtype returns milliseconds
         return np.dtype("M8[D]")
     if pyarrow.types.is_timestamp(dtype) and dtype.tz is not None:
         return None
@@ -31,7 +31,7 @@ def read_pyarrow(dtype):
 
 
 def read_polars(dtype):
-    """Return the name of a polars dtype, which may be a class or an instance; for times, the dtype."""
+    """Return the name of a polars dtype, which may be a class or an instance. For times, return the NumPy dtype."""
     polars = sys.modules["polars"]
     if not isinstance(dtype, polars.DataType) and not (isinstance(dtype, type) and issubclass(dtype, polars.DataType)):
         return None

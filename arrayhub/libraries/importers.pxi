@@ -13,7 +13,7 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError
 
 
 cdef Descriptor without_strings(object obj, object stream):
-    """Refuse tensors of TensorFlow whose elements are not numbers; return None for others, which support protocols.
+    """Reject TensorFlow tensors whose elements are not numbers. Return None for other tensors, which support protocols.
 
     The ``__dlpack__`` of these tensors fails a CHECK (``DataTypeCanUseMemcpy``) and so ends the process (tensorflow 2.21).
     """
@@ -27,7 +27,7 @@ cdef Descriptor without_strings(object obj, object stream):
 
 
 cdef Descriptor dlpack_first(object obj, object stream):
-    """Import by DLPack if DLPack says more than the buffer, which is tried first otherwise; None if DLPack refuses."""
+    """Import through DLPack, which describes these objects better than their buffer. Return None if DLPack fails."""
     try:
         return dlpack.parse(obj, stream)
     except InterfaceError:
@@ -39,7 +39,7 @@ cdef Descriptor dlpack_first(object obj, object stream):
 
 
 cdef Descriptor unpacked_buffer(object obj, object stream):
-    """Import by the buffer protocol, except packed booleans: nanoarrow (0.9) exports them with the format of bytes."""
+    """Import through the buffer protocol, except packed booleans, which nanoarrow (0.9) exports with the format of bytes."""
     cdef Descriptor a = buffer.parse(obj, stream)
     if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
         raise TypeError(f"nanoarrow.{type(obj).__name__}: booleans are packed, eight per byte; accepted: one per byte. Use"
@@ -48,10 +48,10 @@ cdef Descriptor unpacked_buffer(object obj, object stream):
 
 
 cdef Descriptor parse_paddle(object obj, object stream):
-    """Import a ``paddle.Tensor`` or a parameter by the exchange table.
+    """Import a ``paddle.Tensor`` or a parameter through the exchange table.
 
-    The table ignores that a tensor requires gradients, which ``__dlpack__`` rejects. Neither supports sparse tensors, and
-    ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
+    The table ignores that a tensor requires gradients, which ``__dlpack__`` rejects. Neither the table nor ``__dlpack__``
+    supports sparse tensors, and ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
 
     Raises
     ------
@@ -69,7 +69,7 @@ cdef Descriptor parse_paddle(object obj, object stream):
 
 
 cdef Descriptor parse_warp(object obj, object stream):
-    """Import a ``warp.array`` by DLPack, or an array of structs by NumPy.
+    """Import a ``warp.array`` through DLPack, or an array of structs through NumPy.
 
     DLPack does not have structs, and the ``descr`` in warp's ``__array_interface__`` is not a list (warp 1.19).
 

@@ -1,4 +1,4 @@
-"""jax: import of its arrays, which are immutable although none of their protocols says so, and export."""
+"""jax: import and export of arrays. jax arrays are immutable, although their protocols do not mark them as immutable."""
 
 import sys
 
@@ -32,18 +32,18 @@ cdef object _to_capsule = None  # jaxlib's function behind ``__dlpack__``; False
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import a ``jax.Array`` as immutable memory: jax arrays must not be written, not even by jax itself.
+    """Import a ``jax.Array`` as immutable memory, because neither jax nor other libraries may write to jax arrays.
 
-    - Host memory is imported by the buffer protocol, which is several times faster than DLPack.
-    - Everything else (bfloat16, GPU memory) is imported by DLPack. On a GPU this calls jaxlib's own function, without the
-      Python code in front of it.
-    - The CUDA interface dict would be faster still, but does not keep the memory alive: memory that is donated or deleted
-      is reused by the next array while the view exists.
+    - Host memory is imported through the buffer protocol, which is several times faster than DLPack.
+    - Everything else (bfloat16, GPU memory) is imported through DLPack. On a GPU this calls jaxlib's function directly,
+      without the Python code of ``__dlpack__``.
+    - The CUDA interface dict is even faster, but does not keep the memory alive: donated or deleted memory is reused by the
+      next array while the view exists.
 
     Raises
     ------
     BufferError
-        The array was deleted or donated, is spread over several devices, or has a type that DLPack does not have either.
+        The array was deleted or donated, is sharded over several devices, or has a type that DLPack does not have.
     """
     cdef Descriptor a = parse_on_gpu(obj, stream) if _on_gpu else None
     if a is None:
@@ -60,7 +60,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_on_gpu(object obj, object stream):
-    """Import by jaxlib's own function if available. If None, the usual order follows, which explains any failure."""
+    """Import through jaxlib's function. Return None if this fails, so that the usual path reports the reason."""
     global _on_gpu, _to_capsule
     cdef intptr_t handle
     if _to_capsule is None:
@@ -77,7 +77,7 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         return on_gpu(obj, stream, handle, _to_capsule(obj.addressable_data(0), stream=handle))
     except PASSES_ON:
         raise
-    except Exception:      # jaxlib removed a private name, or the array is deleted or on several devices
+    except Exception:      # the private name is missing, or the array was deleted or is on several devices
         return None
 
 
@@ -104,7 +104,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
-    """Import by DLPack. On a GPU pass a real stream, because jax fails on -1."""
+    """Import through DLPack. On a GPU, pass an actual stream, because jax rejects -1."""
     global _on_gpu
     cdef intptr_t handle
     if platform == "cpu":
@@ -115,27 +115,32 @@ cdef Descriptor parse_on_device(object obj, object stream, str platform):
 
 
 cdef intptr_t order_of(object stream) except? -1:
-    """Return the stream that waits for jax's work: the caller's, or CUDA's legacy default stream, which all others respect."""
+    """Return the stream that waits for jax's work: the caller's stream, or else CUDA's legacy default stream.
+
+    Other blocking streams synchronize with the legacy default stream.
+    """
     cdef intptr_t handle = NO_STREAM if stream is None else stream_handle(stream)
     return LEGACY_STREAM if handle == NO_STREAM else handle
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule for whose work a stream waits already. jax is not called again, because the array may be deleted."""
+    """Import a capsule on a stream that already waits for jax's work. jax is not called again, as the array may be deleted."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a
 
 
 cdef object address_of(object array):
-    """Return the address of the only buffer of a jax array, by jax's unofficial method or else by its protocols."""
+    """Return the address of the only buffer of a jax array, from jax's unofficial method or else from its protocols."""
     ask = getattr(array, "unsafe_buffer_pointer", None)
     return <size_t> parse(array, None).data_ if ask is None else ask()
 
 
 cdef class LegacyView:
-    """Producer for jax, which reads legacy capsules and never writes. Such a capsule cannot represent read-only memory, so
-    the flag is omitted. Host-readable memory is exported as host memory."""
+    """Producer of legacy capsules for jax, which never writes to imported memory.
+
+    A legacy capsule does not have a read-only flag, so the flag is omitted. Host-readable memory is exported as host memory.
+    """
     cdef Descriptor array
 
     def __cinit__(self, Descriptor array):
@@ -152,8 +157,7 @@ cdef class LegacyView:
 
 
 cdef str advice(Descriptor a, bint may_copy, object jax):
-    """Return what to do about an array that jax rejects, because of gaps or negative strides, its device, or its element
-    type."""
+    """Return the advice for an array that jax rejects because of gaps, negative strides, its device or its element type."""
     if a.flags_ & PACKED:
         return PACKED_ELEMENTS
     if not may_copy and not a.flags_ & C_CONTIGUOUS:
@@ -164,10 +168,10 @@ cdef str advice(Descriptor a, bint may_copy, object jax):
 
 
 cdef str conversion(Descriptor a):
-    """Return the call that converts to an element type of jax that represents all values of those that jax rejects."""
+    """Return the call that converts to an element type that jax supports and that represents all values of `a`."""
     accepted = "float32"
     if a.dl_dtype_.code == kDLInt or a.dl_dtype_.code == kDLUInt:
-        accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects those of less than a byte only
+        accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects only integers of less than a byte
     elif name_of_elements(a).endswith("complex32"):
         accepted = "complex64"
     return f'convert the elements first, as in arrayhub.asarray(x, dtype="{accepted}")'
@@ -185,10 +189,10 @@ cdef bint has_cuda(object jax) except -1:
 cdef object emit(Descriptor a, bint may_copy):
     """Export as a ``jax.Array`` on the memory of `a`.
 
-    With `may_copy`, jax may copy but not narrow the values. Otherwise the result must use the same memory. jax imports host
-    memory without a copy only if the memory is compact, starts on a 64-byte boundary and has an element type of jax; for
-    other memory it copies silently, so this function compares the addresses. Read-only memory is accepted, because jax
-    never writes.
+    With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must use the same memory. jax imports
+    host memory without a copy only if the memory is compact, is aligned to 64 bytes and has an element type that jax
+    supports. jax silently copies other memory, so this function compares the addresses. Read-only memory is accepted, because
+    jax never writes to imported memory.
 
     Raises
     ------
@@ -196,7 +200,7 @@ cdef object emit(Descriptor a, bint may_copy):
         jax needs a copy, or does not have the element type.
     """
     jax = needed("jax", "for its arrays")
-    dtype = get_dtype(a)      # TypeError for a type that NumPy does not have, and so neither has jax
+    dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
     if a.dl_dtype_.code != NO_DLPACK and a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
         raise BufferError(
             f"jax: elements of type {dtype} are padded to bytes, and jax imports packed ones only; {conversion(a)}"

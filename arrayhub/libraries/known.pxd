@@ -9,22 +9,22 @@ cdef enum:
 
 
 cdef class Library:
-    """One row of the table."""
+    """Row of the table."""
     cdef readonly str name              # name of the module, and the library's name in `convert`
-    cdef readonly str install           # command that installs it; None if errors never need to name one
+    cdef readonly str install           # command that installs the library; None if error messages do not need the command
     cdef readonly dict by_driver        # commands for other CUDA drivers, by major version
     cdef readonly dict environ          # environment variables for creating the sample without side effects on the machine
-    cdef readonly object sample         # creates an array from the module; returns its type if there is no device for one
-    cdef readonly tuple roots           # first parts of the names of the modules that define its types
+    cdef readonly object sample         # creates an array from the module, or returns the array type if a device is missing
+    cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
-    cdef readonly str like              # library whose arrays to use if this one cannot export ours; its own name otherwise
-    cdef readonly str call              # name of the function that returns its arrays; None if there is none
+    cdef readonly str like              # library to export to if this one cannot import a USMArray; by default itself
+    cdef readonly str call              # name of the function that returns its arrays, or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
-    cdef str module                     # module of this folder that has the functions and is not imported yet; else None
+    cdef str module                     # module in this folder that defines the functions; None once imported
     cdef int first_importer             # number of the first of its import functions
     cdef Exporter exporter              # NULL before `load`
-    cdef Require require                # checks that it is installed before memory is copied for it; NULL if that is not needed
+    cdef Require require                # checks, before a copy, that the library is installed; NULL if not needed
 
     cdef Library importing(self, object recognise, Importer importer=*, Importer plain=*)
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)
@@ -40,7 +40,7 @@ cdef int importer_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
 
-# Answers that depend on whether torch calls (torch_quirks.pxi).
+# Exports that depend on whether torch is the caller (torch_quirks.pxi).
 cdef bint steps_backwards(Descriptor a) noexcept
 cdef int check_torch(Descriptor a) except -1
 cdef int refuse_plain_bytes(Descriptor a) except -1

@@ -1,13 +1,13 @@
-"""The table of known libraries, one row per library: its installation command, the import of its types, the export to its
-arrays, its devices, and its deviations from the specifications.
+"""Table of known libraries.
 
-A library that follows a protocol does not need a row. To add a library: write a row here, and a module in this folder if
-it needs more than a few lines. Objects are recognized without importing their library. The module of a library is
-imported with the first object of the library, or with the first export to it. The module then enters its functions in the
-row.
+Each row contains the installation command of a library, the import of its types, the export to its arrays, its devices, and
+its deviations from the specifications. A library that follows a protocol does not need a row. To add a library, write a row
+here, and a module in this folder if the library needs more than a few lines. Objects are recognized without importing their
+library. The module of a library is imported with the first object of the library, or with the first export to the library,
+and then sets its functions in the row.
 
 - importers: importers of a few lines
-- torch_quirks: answers that depend on whether torch calls
+- torch_quirks: exports that depend on whether torch is the caller
 """
 
 import importlib
@@ -49,9 +49,11 @@ cdef dict _by_name = {}
 
 
 cdef class Library:
-    """A row of the table; the constructor adds it. `module` is the name of a module of this folder that has the import and
-    the export. `device` reads a device object of the library as a DLPack pair. `environ` prevents, for example, that jax's
-    sample allocates most of a GPU's memory."""
+    """Row of the table. The constructor adds the row to the table.
+
+    `module` is the name of the module in this folder that implements import and export. `device` converts a device object of
+    the library to a DLPack pair. `environ` prevents, for example, jax's sample from allocating most of a GPU's memory.
+    """
 
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
                  module=None):
@@ -68,12 +70,14 @@ cdef class Library:
                 READERS[root] = device
 
     def install_for(self, driver):
-        """Return the command for a CUDA driver of this version, or without a driver. The row must have a command."""
+        """Return the installation command for a CUDA driver version, or for no driver. The row must have a command."""
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
     cdef Library importing(self, object recognise, Importer importer=NULL, Importer plain=NULL):
-        """Register an import function for the types that `recognise` accepts; `plain` is its variant without fast paths.
-        Without a function, the module of the library calls `set_importer`."""
+        """Register an import function for the types that `recognise` accepts, and its variant `plain` without fast paths.
+
+        If the function is omitted, the module of the library calls `set_importer`.
+        """
         assert len(_recognise) < MAX_IMPORTERS and (importer != NULL or self.module is not None)
         importers[len(_recognise)] = importer if _fast_paths else plain
         _recognise.append(recognise)
@@ -81,40 +85,42 @@ cdef class Library:
         return self
 
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=NULL):
-        """Register an export: the device type of the arrays, whether they may be in host memory, and the function. Without a
-        function, the module of the library calls `set_exporter`."""
+        """Register the device type of the library's arrays, whether they may also be in host memory, and the export function.
+
+        If the function is omitted, the module of the library calls `set_exporter`.
+        """
         assert exporter != NULL or self.module is not None
         self.exporter, self.device_type, self.reads_host = exporter, device_type, reads_host
         self.call = f"as_{self.name}"
         return self
 
     cdef int load(self) except -1:
-        """Import the module of the library, unless this has been done."""
+        """Import the module of the library if it is not imported yet."""
         if self.module is not None:
             importlib.import_module(f"arrayhub.libraries.{self.module}")
             self.module = None
         return 0
 
     cdef int set_importer(self, int k, Importer importer, Importer plain) except -1:
-        """Enter the import function of call number `k` of `importing`."""
+        """Set the import function that the `k`-th call of `importing` omitted."""
         assert _library_of[self.first_importer + k] is self
         importers[self.first_importer + k] = importer if _fast_paths else plain
         return 0
 
     cdef int set_exporter(self, Exporter exporter, Require require=NULL) except -1:
-        """Enter the export function. `require` checks that the library is installed before memory is copied for it."""
+        """Set the export function. `require` checks, before memory is copied, that the library is installed."""
         self.exporter, self.require = exporter, require
         return 0
 
 
 def exactly(module, name):
-    """Return a predicate for the type of this name in this module, if the module is loaded."""
+    """Return a predicate for the type `name` in `module`. The predicate is false while the module is not loaded."""
     root = module.partition(".")[0]
     return lambda cls: root_of(cls) == root and cls is getattr(sys.modules.get(module), name, None)
 
 
 def derived_from(module, *names):
-    """Return a predicate for types that are, or inherit from, those of these names in this module."""
+    """Return a predicate for the types `names` in `module` and their subclasses."""
     def recognise(cls):
         bases = [getattr(sys.modules.get(module), name, None) for name in names]
         return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))
@@ -123,7 +129,7 @@ def derived_from(module, *names):
 
 
 def named(root, *names):
-    """Return a predicate for types of these names in any module of a library, because these modules are private."""
+    """Return a predicate for types with the given names in any module of a library, because the modules are private."""
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
@@ -203,8 +209,8 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
 Library("nanoarrow", None) \
     .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
-# Recognized by Arrow's interfaces, as wrappers, or by `asnested`. These rows serve reports, and polars' columns of dtype
-# Object (up to 2.1.0): its other types of fixed size are not exported as bytes, and the schema does not distinguish Object.
+# These libraries are recognized by Arrow's interfaces, as wrappers, or by `asnested`. The rows are used in reports, and for
+# polars columns of dtype Object (up to 2.1.0), whose schema looks like fixed-size bytes. polars exports no other type so.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
@@ -227,24 +233,24 @@ Library("warp", None, traits=LEGACY_IS_WRITABLE) \
     .importing(exactly("warp", "array"), parse_warp, parse_warp)
 
 Library("mlx", None, traits=LEGACY_IS_WRITABLE) \
-    .importing(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # its buffers of bfloat16 lack a PEP 3118 format
+    .importing(exactly("mlx.core", "array"), dlpack_first, dlpack_first)       # bfloat16 buffers lack a PEP 3118 format
 
 Library("paddle", None) \
     .importing(exactly("paddle", "Tensor"), parse_paddle, parse_paddle) \
     .importing(named("paddle", "EagerParamBase"), parse_paddle, parse_paddle)
 
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
-    .importing(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # its buffers are bytes and include padding
+    .importing(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # the buffer is bytes and includes padding
 
 Library("tensorflow", None, traits=DLPACK_BY_IMPORTER) \
     .importing(named("tensorflow", "EagerTensor"), without_strings, without_strings)
 
 Library("ml_dtypes", "pip install ml_dtypes")
 
-Library("onnxruntime", None, traits=BORROWS)      # the Python object of an OrtValue alone keeps its NumPy array alive
+Library("onnxruntime", None, traits=BORROWS)      # only the Python object of an OrtValue keeps its NumPy array alive
 
-# oneDAL's tables (2026.2) write `is_mutable` in place of the dict's read-only flag, and are never mutable. Inverting the flag
-# would make them writeable once oneDAL fixes this. Their DLPack capsules are read-only.
+# oneDAL's tables (2026.2) store `is_mutable` in the read-only flag of the dict, and are never mutable. Inverting the flag
+# would make the tables writeable once oneDAL fixes the flag. The tables' DLPack capsules are read-only.
 Library("onedal", None, traits=SYCL_IS_READONLY)
 
 Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
@@ -254,7 +260,7 @@ Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
 
 
 cdef int importer_of_type(type cls) except -1:
-    """Return the number of the import function for a type; 0 if the type is unknown."""
+    """Return the number of the import function for a type, or 0 if the type is unknown."""
     cdef int importer
     for importer in range(1, len(_recognise)):
         if _recognise[importer](cls):
@@ -264,8 +270,10 @@ cdef int importer_of_type(type cls) except -1:
 
 
 cdef Library library_of_type(type cls, int importer):
-    """Return the row of a type: that of its import function, or else of the library that defines the type or the first
-    possible one of its bases; None if there is none."""
+    """Return the row of a type, or None.
+
+    This is the row of the type's import function, or else of the library that defines the type or the first base with a row.
+    """
     cdef Library row
     if importer != 0:
         return _library_of[importer]
@@ -277,7 +285,7 @@ cdef Library library_of_type(type cls, int importer):
 
 
 def row_of_type(cls, /):
-    """Return the row of the library that defines a type or the first possible one of its bases; None if there is none."""
+    """Return the row of the library that defines a type or, failing that, the first base that has a row, or None."""
     return library_of_type(<type> cls, 0)
 
 

@@ -1,4 +1,4 @@
-"""numba: arrays for its compiled functions. The typing of USMArray itself is in numba_typing."""
+"""numba: export as arrays for compiled functions. numba_typing defines the numba type of USMArray."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import PASSES_ON, first_line, unreadable
@@ -41,7 +41,7 @@ def emit(array):
 
 
 def _has_no_type(dtype, characters):
-    """Return whether numba lacks a type for the elements or for a field. numba has all other types of NumPy."""
+    """Return whether numba lacks a type for the elements or for a field. numba has all other NumPy types."""
     if dtype.subdtype is not None:
         return _has_no_type(dtype.base, characters)
     if dtype.fields is not None:

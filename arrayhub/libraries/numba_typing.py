@@ -1,8 +1,9 @@
-"""numba: the typing of USMArray, so that an ``@njit`` function receives it as an array on the same memory.
+"""numba: typing of USMArray, so that an ``@njit`` function receives a USMArray as an array on the same memory.
 
 numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without this
 registration a USMArray is typed as a plain buffer, which has neither methods nor array expressions. This also happens
-if numba removes a name used here, as most of them are internal; numba warns about an extension that fails to load.
+if numba removes a name used here, because most of the names are internal. numba then warns that the extension failed to
+load.
 """
 
 from numba.core import types
@@ -20,7 +21,7 @@ from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
-# Names that are looked up during compilation only, where an error would reach the user.
+# Names that are looked up only during compilation, where an error would reach the user.
 _LATER = (
     (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
     (numpy_support, "from_dtype"),
@@ -29,7 +30,7 @@ _LATER = (
 
 
 class USMArrayType(types.Array):
-    """numba's array type with another unboxing. Views, slices and results are numba's plain arrays."""
+    """numba's array type with its own unboxing. Views, slices and results are numba's plain arrays."""
 
 
 register_default(USMArrayType)(ArrayModel)
@@ -68,7 +69,7 @@ def element_type(array):
 
 
 def unbox_usm_array(numba_type, obj, context):
-    """Generate code that unboxes a USMArray, through `ndarray`, which also waits for a SYCL queue."""
+    """Generate code that unboxes a USMArray through `ndarray`, which also waits for a SYCL queue."""
     api, builder = context.pyapi, context.builder
     native = alloca_once(builder, context.context.get_value_type(numba_type))
     failed = alloca_once_value(builder, true_bit)
@@ -79,7 +80,7 @@ def unbox_usm_array(numba_type, obj, context):
         unboxed = unbox_array(numba_type, array, context)
         builder.store(unboxed.value, native)
         builder.store(unboxed.is_error, failed)
-        api.decref(array)  # the native array refers to it, and it refers to the USMArray
+        api.decref(array)  # the native array keeps the ndarray alive, which keeps the USMArray alive
     return NativeValue(builder.load(native), is_error=builder.load(failed))
 
 

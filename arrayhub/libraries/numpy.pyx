@@ -1,4 +1,4 @@
-"""NumPy: import and export of ndarrays through its C API, which is several times faster than any of its protocols."""
+"""NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
 import numpy as np
 
@@ -49,12 +49,12 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     TypeError
-        The array holds Python objects, or has a mask, which no protocol can represent.
+        The array contains Python objects, or has a mask, which no protocol can represent.
     """
     if not cnp.PyArray_CheckExact(obj):
-        refuse_mask(obj)     # first: it runs code of the subclass, which may change the fields read below
-    # The garbage collector may run code that changes the array too, so the descriptor is created before any field is read.
-    # `obj` is not bound to a typed variable: this would update the reference count, which threads may share.
+        refuse_mask(obj)     # first, because this runs code of the subclass, which may change the fields read below
+    # The garbage collector may also run code that changes the array, so the descriptor is created before any field is read.
+    # `obj` is not bound to a typed variable, which would update the reference count, which threads may share.
     cdef Descriptor a = bare_array()
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> obj)
     cdef int k, nd = cnp.PyArray_NDIM(<cnp.ndarray> obj)
@@ -88,7 +88,7 @@ cdef object elements_error(object obj):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Import an ndarray through ``__array_interface__``, with its own dtype, since a type string cannot express every dtype."""
+    """Import an ndarray through ``__array_interface__``, but with ``obj.dtype``: a type string cannot encode every dtype."""
     refuse_mask(obj)
     cdef object dtype = obj.dtype
     if dtype.hasobject or dtypes.by_dtype(dtype) == NULL:
@@ -103,7 +103,7 @@ cdef Descriptor copy_values(object obj):
         array = array_of(obj, None)
     except PASSES_ON:
         raise
-    except (RuntimeError, TypeError, ValueError) as error:      # the first two are raised for arrays in a list
+    except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
         helps = "arrayhub.asnested accepts lists of different length" if isinstance(error, ValueError) else \
             "pass its elements one by one"
         raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
@@ -122,8 +122,10 @@ cdef Descriptor copy_values(object obj):
 
 
 cdef Descriptor copy_values_as(object obj, object dtype):
-    """Import values as elements of the requested type. NumPy rejects integers that do not fit, while casting the result of
-    `copy_values` would wrap them."""
+    """Import values as elements of the requested type.
+
+    NumPy rejects integers that are out of range, whereas casting the result of `copy_values` would wrap such integers.
+    """
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, dtype)
@@ -137,7 +139,7 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 
 
 cdef object array_of(object obj, object dtype):
-    """Return NumPy's array of values. They may contain USMArrays. NumPy accepts only those with one number."""
+    """Return NumPy's array of values. NumPy accepts a USMArray among the values only if it has one element."""
     try:
         array = np.array(obj, dtype)
     except (TypeError, ValueError):
@@ -151,13 +153,14 @@ cdef object array_of(object obj, object dtype):
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # the usual types of values; none is an array
 
 
-# More elements than any machine can store. Lists that share their elements can have as many.
+# More elements than any machine can store, which lists that share their elements can represent.
 cdef double MANY_ELEMENTS = 2.0 ** 40
 
 
 cpdef int refuse_endless(object obj, str call) except -1:
-    """Reject sequences in which NumPy would search for elements endlessly: sequences that are nested too deeply, contain
-    themselves, or share their elements.
+    """Reject sequences that NumPy would traverse endlessly.
+
+    Such sequences are nested too deeply, contain themselves, or share their elements.
 
     NumPy determines the shape from the first element of each level and stops at a sequence that differs, so only the first
     elements need to be followed.
@@ -186,8 +189,10 @@ cpdef int refuse_endless(object obj, str call) except -1:
 
 
 cpdef double count_elements(object obj, str call) except -1:
-    """Return the number of elements in nested lists, tuples and dicts. A shared one counts each time it occurs. Raise
-    TypeError if one contains itself."""
+    """Return the number of elements in nested lists, tuples and dicts. Shared containers count at each occurrence.
+
+    Raise TypeError if a container contains itself.
+    """
     return counted(obj, 0, {}, call)
 
 
@@ -213,13 +218,16 @@ cdef double counted(object obj, int level, dict seen, str call) except -1:
 
 
 cpdef object with_ndarrays(object obj):
-    """Return `obj` with each USMArray in it replaced by an ndarray, or `obj` itself if it does not contain any."""
+    """Return `obj` with each contained USMArray replaced by an ndarray, or `obj` itself if it does not contain a USMArray."""
     return replaced(obj, 0, {})
 
 
 cdef object replaced(object obj, int level, dict seen):
-    """Replace arrays recursively. `seen` has the visited sequences by identity: they may share elements, or contain
-    themselves. NumPy rejects the latter, and sequences with more levels than it supports dimensions."""
+    """Replace arrays recursively.
+
+    `seen` contains the visited sequences by identity, because sequences may share elements or contain themselves. NumPy
+    rejects a sequence that contains itself, and a sequence with more levels than NumPy supports dimensions.
+    """
     if isinstance(obj, Descriptor):
         return emit(obj)
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
@@ -235,12 +243,12 @@ cdef object replaced(object obj, int level, dict seen):
 
 
 cdef Descriptor copy_scalar(object obj, object stream):
-    """Import a NumPy scalar by value: its buffer exports dates as bytes, and its dict does not support ml_dtypes."""
+    """Import a NumPy scalar by value, because its buffer exports dates as bytes, and its dict does not support ml_dtypes."""
     return copy_values(obj)
 
 
 cdef int refuse_mask(object obj) except -1:
-    """Reject arrays with a mask. No protocol can represent a mask, and without it invalid values would appear."""
+    """Reject arrays with a mask. No protocol can represent a mask, and without the mask, masked values would look valid."""
     cls = type(obj)
     if not is_attribute(obj, "mask"):
         return 0
@@ -250,7 +258,7 @@ cdef int refuse_mask(object obj) except -1:
     bare = "x.unmasked" if hasattr(cls, "unmasked") else "x.view(numpy.ndarray)"
     helps = f"x.filled(value), or {bare} to ignore it"
     if issubclass(cls, np.ma.MaskedArray):
-        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's includes the mask
+        bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's data includes the mask
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
         helps = "x.shrink_mask(), since it hides nothing"
         if hides:
@@ -259,16 +267,16 @@ cdef int refuse_mask(object obj) except -1:
 
 
 cdef bint is_attribute(object obj, str name) except -1:
-    """Return whether the type or the instance has an attribute; a field of a record with this name does not count."""
+    """Return whether the type or the instance has an attribute. A field of a structured dtype does not count."""
     return hasattr(type(obj), name) or name in getattr(obj, "__dict__", ())
 
 
-# Texts by which libraries represent a unit of dimensionless quantities.
+# Names of the unit of dimensionless quantities in different libraries.
 cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
 
 
 cpdef int refuse_unit(object obj) except -1:
-    """Reject an ndarray with a unit in a list of values: the units may differ, and none would be kept."""
+    """Reject an ndarray with a unit in a list of values, because the units may differ and would be lost."""
     cdef type cls = type(obj)
     if cls is np.ndarray or not issubclass(cls, np.ndarray):
         return 0
@@ -283,7 +291,7 @@ cpdef int refuse_unit(object obj) except -1:
 
 
 cdef object emit(Descriptor a):
-    """Export as an ndarray on the memory of `a`; its base keeps `a` alive.
+    """Export as an ndarray on the memory of `a`. The base of the ndarray keeps `a` alive.
 
     Raises
     ------
@@ -300,28 +308,28 @@ cdef object emit(Descriptor a):
     return array_over(a, get_dtype(a), a.nd_, a.shape_, a.byte_strides_)
 
 
-# Address of empty arrays. For a null pointer NumPy would allocate memory and make it writeable.
+# Address of empty arrays. For a null pointer NumPy would allocate memory and make the array writeable.
 cdef char[16] _NOTHING
 
 
 cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
-    """Create an ndarray on the memory of `a`, which it keeps alive."""
+    """Create an ndarray on the memory of `a` that keeps `a` alive."""
     cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, dtype, nd, shape, strides, data, cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None
     )
-    Py_INCREF(a)         # and PyArray_SetBaseObject steals this one
+    Py_INCREF(a)         # PyArray_SetBaseObject steals this reference
     PyArray_SetBaseObject(array, a)
     return array
 
 
 cdef object emit_raw(Descriptor a):
-    """Export with opaque items, which NumPy copies without interpreting them; packed elements as one run of bytes."""
+    """Export with opaque items, which NumPy copies uninterpreted. Packed elements become a flat array of bytes."""
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
-    # Not np.dtype((np.void, n)): an interrupt in the code that it calls would be taken for that code's result.
+    # Not np.dtype((np.void, n)), because NumPy would misinterpret an interrupt in the code that it calls as a result.
     return array_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 
@@ -330,7 +338,7 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
     """Export some bytes of `a` as a flat ndarray of ``uint8``, which keeps `owner` alive instead of `a`."""
-    Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals it
+    Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,
         cnp.NPY_ARRAY_WRITEABLE if a.flags_ & WRITEABLE else 0, None,
@@ -341,13 +349,13 @@ cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
 
 
 cdef object emit_array(Descriptor a, object dtype, object copy):
-    """Implement ``__array__``: `emit`, and NumPy's own conversion if requested.
+    """Implement ``__array__``: return the result of `emit`, converted by NumPy if requested.
 
     Raises
     ------
     TypeError
-        The host cannot read the memory. NumPy propagates a TypeError; after a BufferError it would create a
-        zero-dimensional array of the object itself.
+        The host cannot read the memory. NumPy propagates a TypeError, whereas after a BufferError it would create a
+        zero-dimensional array that contains the object.
     """
     if not host_readable(a):
         raise TypeError(
@@ -360,14 +368,14 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
 
 
 def ndarray(Descriptor array):
-    """Return host-readable memory as an ndarray of its own element type, which keeps it alive; otherwise BufferError."""
+    """Return host-readable memory as an ndarray that keeps `array` alive. Raise BufferError for other memory."""
     return emit(for_host_library(array, "numpy", 0))
 
 
 def raw(Descriptor array, writable=False):
     """Return host-readable memory as an ndarray of opaque items, for copies that do not interpret the elements.
 
-    Packed elements are one run of bytes.
+    Packed elements are returned as a flat array of bytes.
     """
     cdef Descriptor view = as_host(array)
     if writable and not array.flags_ & WRITEABLE:

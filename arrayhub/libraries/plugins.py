@@ -1,7 +1,7 @@
-"""Libraries that other projects add: `register_library`, and the entry points that call it.
+"""Libraries that other projects add: `register_library`, and the entry points that call `register_library`.
 
-`wrappers` has the rows of registered types next to the built-in ones, and `convert/dispatch` imports both. This module
-checks what is registered, loads entry points, and names the plug-in in every error about it.
+`wrappers` contains the rows of registered types and of built-in types, and `convert/dispatch` imports objects of both.
+This module validates registrations, loads entry points, and names the plug-in in every error that a plug-in causes.
 """
 
 import sys
@@ -20,10 +20,10 @@ GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
-# By root: the function that makes the library's arrays, or None. A root is present if a library is registered.
+# By root: the function that creates the library's arrays, or None. A root is present if a library is registered.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
-# Roots without an entry point, and those whose entry point was loaded.
+# Roots without an entry point, and roots whose entry point was loaded.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
 _loading: set[tuple[str, int]] = set()  # with the thread
 _points: dict[str, list[Any]] = {}
@@ -40,41 +40,43 @@ def register_library(
     emit: Callable[[Any], Any] | None = None,
     advice: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add a library that arrayhub does not know.
+    """Register a library that arrayhub does not know.
 
-    A library whose arrays support a protocol does not need this. Objects of a registered library are accepted wherever
-    arrays are, and ``convert(x, root)`` makes its arrays. A second call for the same library replaces the first.
+    A library whose arrays support a protocol does not need to be registered. Objects of a registered library are
+    accepted wherever arrays are accepted, and ``convert(x, root)`` returns arrays of the library. A second call for the
+    same library replaces the first registration.
 
     Parameters
     ----------
     root : str
         Top-level module that defines the library's types, such as ``"mylib"``.
     types : dict or iterable of str, optional
-        Names of the types that hold an array; their subclasses count. A dict gives for each name the path to the
-        array, such as ``"data"`` or ``"buffer.view()"``, or a function that returns the array. None refuses the type,
-        even if it supports a protocol. Names without a dict are for `parse`.
+        Names of the types that hold an array. Subclasses of these types are included. A dict maps each name to the path
+        to the array, such as ``"data"`` or ``"buffer.view()"``, to a function that returns the array, or to None, which
+        rejects the type even if the type supports a protocol. Names without a dict require `parse`.
     parse : callable, optional
         ``parse(obj)`` returns the array that an object holds: anything that `asarray` accepts, on the memory of `obj`.
-        Without `types` it is called for all types of the library, and returns None for objects that are not arrays; the
-        object's protocols are tried then. It is called twice for each object, and both results have to share memory.
+        Without `types`, `parse` is called for all types of the library, and returns None for objects that are not
+        arrays, whose protocols are then tried. `parse` is called twice for each object, and both results must share
+        memory.
     emit : callable, optional
-        ``emit(array)`` returns an array of the library on the memory of a `USMArray`. It raises a BufferError if the
-        library does not support the array.
+        ``emit(array)`` returns an array of the library on the memory of a `USMArray`. `emit` must raise BufferError if
+        the library does not support the array.
     advice : dict, optional
-        The call to make instead for each name of a type, for error messages: an expression in ``x`` such as
-        ``"x.compute()"``, or a function that returns one for an object.
+        For each type name, the call that error messages suggest: an expression in ``x`` such as ``"x.compute()"``, or a
+        function that returns such an expression for an object.
 
     Raises
     ------
     TypeError, ValueError
-        An argument is not accepted, or replaces what arrayhub does itself: of the libraries that it knows, types can be
-        added, not changed.
+        An argument is invalid, or replaces a type that arrayhub already handles. Types can be added to known libraries,
+        but not changed.
 
     Notes
     -----
-    An installed library registers itself by an entry point of the group ``arrayhub.libraries``. Its name is `root`, and
-    its value is a function without arguments that calls `register_library`. The entry point is loaded when the first
-    object of the library is imported, or when `convert` first names the library.
+    An installed library registers itself through an entry point in the group ``arrayhub.libraries``. The name of the
+    entry point is `root`, and its value is a function without arguments that calls `register_library`. The entry point
+    is loaded when the first object of the library is imported, or when `convert` is first called for the library.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def register_library(
     ROWS.update(rows)
     _emitters[root] = emit
     _settled.add(root)
-    forget_types()  # objects of the library may have been met already
+    forget_types()  # objects of the library may have been imported before
 
 
 _BUILT_IN_ROWS = {(root, name) for root, entry in BUILT_IN.items() for names in entry.values() for name in names}
@@ -141,7 +143,7 @@ def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable
 
 
 def _ways(types: Any, parse: Any) -> dict[str | None, Any]:
-    """Return the path or function of each type name; None as the name stands for all types."""
+    """Return the path or function of each type name. The name None denotes all types."""
     if types is None:
         return {} if parse is None else {None: parse}
     if isinstance(types, str) or not isinstance(types, Iterable):
@@ -171,29 +173,27 @@ def _words(function: Any, root: str) -> str:
 
 def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
     if emit is not None and root in _exported_roots():
-        raise ValueError(
-            f"register_library: emit is given for {root!r}, to which arrayhub.convert exports itself; omit it"
-        )
+        raise ValueError(f"register_library: arrayhub already exports to {root!r}; omit emit=")
     if (root, None) in rows and root in BUILT_IN_ROOTS:
         raise ValueError(
-            f"register_library: parse is given for all types of {root!r}, which arrayhub imports itself;"
-            " accepted: types= with the names of further types"
+            f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
+            " types that it does not handle yet"
         )
     names = sorted(name for key in rows if key in _BUILT_IN_ROWS for name in key[1:])
     if names:
         raise ValueError(
-            f"register_library: arrayhub describes {', '.join(names)} of {root!r} itself; accepted: names of"
-            " further types"
+            f"register_library: arrayhub already handles {', '.join(f'{root}.{name}' for name in names)}; types= and"
+            " advice= accept only types that it does not handle yet"
         )
 
 
 def built_in_exports() -> tuple[str, ...]:
-    """Return the names of the libraries that `convert` exports to itself."""
+    """Return the names of the libraries that `convert` supports without a registration."""
     return (*(row.name for row in LIBRARIES if row.call is not None), *hooks.NESTED_CONSUMERS, "xarray")
 
 
 def _exported_roots() -> set[str]:
-    """Return the modules of these libraries, among them those whose arrays are made as another library's."""
+    """Return the modules of the libraries that `convert` supports, including those exported as another library's."""
     names = built_in_exports()
     return {root for row in LIBRARIES if row.name in names or row.like in names for root in (row.name, *row.roots)}
 
@@ -216,7 +216,7 @@ def load_libraries_of(cls: type) -> None:
 
 
 def load_library(root: str) -> None:
-    """Load the entry point of a library, unless that was done already."""
+    """Load the entry point of a library if it is not loaded yet."""
     if root in _settled or (root, get_ident()) in _loading:  # the plug-in itself may import arrays of the library
         return
     points = entry_points().get(root, [])
@@ -235,7 +235,7 @@ def load_library(root: str) -> None:
 
 
 def entry_points() -> dict[str, list[Any]]:
-    """Return the entry points of all installed distributions, by root. They are read once, on the first call."""
+    """Return the entry points of all installed distributions, by root. The entry points are read on the first call."""
     global _points_read
     if not _points_read:
         import importlib.metadata
@@ -271,15 +271,15 @@ def _load(point: Any) -> None:
 
 
 def emitter(root: str) -> Callable[[Any], Any] | None:
-    """Return the function that makes arrays of a registered library, or None."""
+    """Return the function that creates arrays of a registered library, or None."""
     if root not in _emitters:
         load_library(root)
     return _emitters.get(root)
 
 
 def emitting() -> tuple[str, ...]:
-    """Return the names of the registered libraries that `convert` exports to."""
-    if not _emitters:  # the usual case, which needs no memory: CPython 3.11 may end the process without
+    """Return the names of the registered libraries that `convert` can export to."""
+    if not _emitters:  # the usual case, without an allocation: CPython 3.11 may end the process if it fails
         return ()
     return tuple([root for root, emit in _emitters.items() if emit is not None])
 
@@ -300,7 +300,7 @@ def emitting_library_of(cls: type) -> str | None:
 
 
 def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
-    """Raise the error about a function that raises. A BufferError or TypeError is its refusal, and keeps its type."""
+    """Raise the error about a `parse` that raises. BufferError and TypeError, which are expected, keep their type."""
     kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
@@ -313,7 +313,7 @@ def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) ->
 
 
 def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoReturn:
-    if getattr(error, "plugin", None) is not None:  # it names the plug-in of an object inside
+    if getattr(error, "plugin", None) is not None:  # the error already names the plug-in of an inner object
         raise error
     raise _marked(kind(text), root) from error
 
@@ -325,7 +325,7 @@ def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
 
 
 def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise the error about an `emit` that raises. A BufferError or TypeError is its refusal, and keeps its type."""
+    """Raise the error about an `emit` that raises. BufferError and TypeError, which are expected, keep their type."""
     kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
     _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 

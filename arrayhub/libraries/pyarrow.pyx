@@ -1,7 +1,7 @@
-"""pyarrow: import by DLPack, which is faster, or by Arrow's C data interface for types that DLPack does not have; and
-advice for arrays that are not dense.
+"""pyarrow: import of arrays, and advice for arrays that are not dense.
 
-Buffers and Tensors of pyarrow support PEP 3118 and do not need this module.
+Arrays are imported through DLPack, which is faster, or through ``__arrow_c_array__`` for types that DLPack does not have.
+pyarrow's Buffer and Tensor support PEP 3118 and do not need this module.
 """
 
 import sys
@@ -30,18 +30,18 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     BufferError
-        The memory is not a run of numbers: nulls, bits, chunks, strings. The message names a call to use instead.
+        The array is not dense because of nulls, bits, chunks or strings. The message names a call to use instead.
     """
     cdef Descriptor a
     capsule = capsule_of(obj)
     if capsule is None:
         return by_arrow(obj)
     a = dlpack.parse_capsule(capsule, False, obj)
-    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose names of dimensions DLPack does not carry
+    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose dimension names DLPack does not represent
 
 
 cdef Descriptor by_arrow(object obj):
-    """Import what DLPack does not support: times, tensors, a single chunk, validity bitmaps without nulls."""
+    """Import arrays that DLPack does not support: times, tensors, single chunks, validity bitmaps without nulls."""
     cdef Descriptor a
     try:
         a = arrow.parse(obj, None)
@@ -53,8 +53,10 @@ cdef Descriptor by_arrow(object obj):
 
 
 cdef inline object capsule_of(object obj):
-    """Return ``obj.__dlpack__(max_version=(1, 0))``, without creating a bound method and keywords; None if the method is
-    missing or raises."""
+    """Return ``obj.__dlpack__(max_version=(1, 0))``, or None if the method is missing or raises.
+
+    The call does not create a bound method or a dict of keywords.
+    """
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
@@ -63,7 +65,7 @@ cdef inline object capsule_of(object obj):
 
 
 cdef object legacy_capsule(object obj):
-    """Return the capsule of a pyarrow without ``max_version``; None if the call failed for another reason."""
+    """Return the capsule of a pyarrow without ``max_version``, or None if the call failed for another reason."""
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
     except PASSES_ON:
@@ -87,7 +89,8 @@ cdef object pyarrow_error(object obj, object reason):
     return BufferError(f"pyarrow.{type(obj).__name__}: {words}{nested}")
 
 
-# Objects whose memory is not one array: a predicate on pyarrow and the object, and the advice. The first match is used.
+# Objects whose memory is not a single array, as pairs of a predicate on pyarrow and the object, and the advice. The first
+# match is used.
 _ADVICE = (
     (lambda pa, x: isinstance(x, pa.Table),
      "has columns in chunks; call x.column(i).combine_chunks(), or pass copy=True, which makes a matrix"),
@@ -122,7 +125,7 @@ cdef str advice(object obj, object reason):
 
 
 cdef str advice_without_nulls(object obj):
-    """Return the advice for an array with nulls. If it is not dense without nulls either, add the call for that array."""
+    """Return the advice for an array with nulls. If the array without nulls is not dense, append the advice for that array."""
     why = "has nulls, which a dense array cannot represent"
     dropped = obj.drop_null()
     reason = refusal_of(dropped)
@@ -133,7 +136,7 @@ cdef str advice_without_nulls(object obj):
 
 
 cdef str advice_in_chunks(object obj):
-    """Return the advice for a chunked array. If a chunk is not dense either, add the call for all chunks in one."""
+    """Return the advice for a chunked array. If a chunk is not dense, append the advice for the combined array."""
     for chunk in obj.chunks:
         reason = refusal_of(chunk)
         if reason is not None:
@@ -142,7 +145,7 @@ cdef str advice_in_chunks(object obj):
 
 
 cdef object refusal_of(object obj):
-    """Return the error of an array that is not dense; None for a dense one."""
+    """Return the error for an array that is not dense, or None for a dense array."""
     refusal = None
     try:
         arrow.parse(obj, None)

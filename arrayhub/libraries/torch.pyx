@@ -62,7 +62,7 @@ cdef int find_torch() except -1:
 
 
 cdef inline DLPackExchangeAPI* table() except? NULL:
-    """Return torch's exchange table; NULL for a torch without one."""
+    """Return torch's exchange table, or NULL if torch does not have an exchange table."""
     if not is_done(&torch_found):
         find_torch()
     return exchange_table
@@ -74,8 +74,8 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     BufferError
-        The tensor requires a gradient, its values differ from its memory (conjugate or negative bit), or it does not
-        have strided memory. The message names the call that helps.
+        The tensor requires a gradient, its values differ from its memory (conjugate or negative bit), or its layout is
+        not strided. The message names the call to use instead.
     """
     cdef DLPackExchangeAPI* api = table()
     cdef Descriptor a = None
@@ -85,17 +85,17 @@ cdef Descriptor parse(object obj, object stream):
             a = parse_by_table(obj, stream, api)
         except PASSES_ON:
             raise
-        except Exception:      # torch's error; parse_by_dlpack raises one that names a remedy
+        except Exception:      # parse_by_dlpack raises an error that names a remedy
             pass
     return parse_by_dlpack(obj, stream) if a is None else a
 
 
 cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api):
-    """Import an ordinary dense tensor through the exchange table; return None for any other tensor.
+    """Import an ordinary dense tensor through the exchange table. Return None for any other tensor.
 
     The table exports tensors that require a gradient, and ignores the conjugate and the negative bit, so these states
-    are checked here. The array holds the storage. An owning call of the table would hold the tensor alone, and
-    ``tensor.data = ...``, ``tensor.set_(...)``, ``module.half()`` and ``swap_tensors`` replace a tensor's storage.
+    are checked here. The array holds the storage. An owning call of the table would hold only the tensor, whose storage
+    ``tensor.data = ...``, ``tensor.set_(...)``, ``module.half()`` and ``swap_tensors`` can replace.
     """
     cdef DLTensor tensor
     if obj.requires_grad is not False or _is_neg(obj) is not False:
@@ -118,10 +118,11 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
 
 
 cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
-    """Fill `out` from a tensor, and return the storage that its address lies in.
+    """Fill `out` from a tensor, and return the storage that contains the tensor's memory.
 
-    The pointers in `out` are valid until the tensor changes. CPython 3.11 may run the garbage collector when torch makes
-    the storage's object, and a finalizer may replace the storage before torch fills `out`, so the collector is off.
+    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled, because CPython 3.11 may run
+    the collector when torch creates the Python object of the storage, and a finalizer may then replace the storage before
+    torch fills `out`.
     """
     cdef int enabled = PyGC_Disable()
     cdef PyObject* storage = PyObject_CallOneArg(_untyped_storage, tensor)
@@ -139,7 +140,7 @@ cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
 cdef inline bint is_simple(const DLTensor* tensor, object stream) noexcept:
     """Return whether a borrowed tensor describes its memory completely.
 
-    A borrowed tensor does not have a flag for packed elements, and its table does not order streams.
+    A borrowed tensor does not have a flag for packed elements, and the exchange table does not order streams.
     """
     cdef int kind = tensor.device.device_type
     return (bits_of(tensor.dtype) >= 8
@@ -147,9 +148,9 @@ cdef inline bint is_simple(const DLTensor* tensor, object stream) noexcept:
 
 
 cdef Descriptor parse_by_dlpack(object obj, object stream):
-    """Import any tensor through its ``__dlpack__``, after a check of each state by its documented name.
+    """Import any tensor through ``__dlpack__``, after checking each state through torch's documented methods.
 
-    Subclasses take this way because they may redefine every method, and all tensors take it if fast paths are disabled.
+    This path is used for subclasses, which may override any method, and for all tensors if fast paths are disabled.
     """
     cdef Descriptor a
     table()
@@ -176,9 +177,9 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 
 cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Record torch's current stream as the one that orders the data.
+    """Store torch's current stream as the producer's stream.
 
-    A tensor that is asked later answers with the stream that is current then.
+    A later request would return the stream that is current at that time.
     """
     if api == NULL or api.current_work_stream == NULL:
         stream = _torch.cuda.current_stream(a.device_.device_id)
@@ -190,7 +191,7 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef int refuse_unsafe(object tensor) except -1:
-    """Raise BufferError for a state that DLPack ignores, or that torch refuses without a remedy."""
+    """Raise BufferError for a state that DLPack ignores, or that torch rejects without naming a remedy."""
     if tensor.requires_grad:
         first = "x.materialize(shape), and then " if is_uninitialized(tensor) else ""
         raise BufferError(f"torch: requires_grad is True; accepted: tensors outside autograd. Call {first}x.detach() first")
@@ -222,7 +223,7 @@ cdef str jagged_call(object tensor):
 
 
 cdef int refuse_parts_of_bytes(object tensor) except -1:
-    """Raise BufferError for integers of 1 to 7 bits: DLPack describes the bytes that contain them as the elements."""
+    """Raise BufferError for integers of 1 to 7 bits, because torch's DLPack export describes whole bytes as the elements."""
     dtype = tensor.dtype
     if dtype is _uint8 or dtype is _int8:
         return 0
@@ -234,7 +235,7 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
     return 0
 
 
-# Tensors without memory of their own: a predicate, and what the error says.
+# Tensors without their own memory, as pairs of a predicate and the text of the error.
 _WITHOUT_MEMORY = (
     (lambda torch, x: isinstance(x, torch.masked.MaskedTensor),
      "it has a mask; call x.to_tensor(value), or x.get_data() to ignore the mask"),
@@ -252,7 +253,7 @@ _WITHOUT_MEMORY = (
 
 
 cdef object tensor_error(object tensor, object reason):
-    """Return the BufferError for a tensor that torch does not export, with a remedy if one is known."""
+    """Return the BufferError for a tensor that torch does not export, with a remedy if a remedy is known."""
     for applies, advice in _WITHOUT_MEMORY:
         if is_in_state(applies, tensor):
             return BufferError(f"torch: cannot share the tensor's memory: {advice}")
@@ -277,7 +278,7 @@ cdef bint is_in_state(object applies, object tensor) except -1:
 
 
 cdef tuple packed_call(object tensor):
-    """Return the name of a dtype that arrayhub does not have, and the call that views its bytes; else two None."""
+    """Return the name of a dtype that arrayhub does not support, and the call that views its bytes, else (None, None)."""
     try:
         dtype = str(tensor.dtype)
         if dtype.startswith("torch.bits"):

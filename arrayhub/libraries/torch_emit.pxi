@@ -1,4 +1,4 @@
-"""torch: export as tensors by its C exchange table, after checks that the table omits. The import is in `torch`."""
+"""torch: export as tensors through the C exchange table, after checks that the table omits. The import is in `torch`."""
 
 import sys
 
@@ -42,8 +42,8 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     Raises
     ------
     BufferError
-        The memory is read-only, which torch does not support, and `allow_readonly` is False; strides are negative, at
-        which torch ends the process; or torch does not support the device, the element type or the strides.
+        The memory is read-only, which torch does not support, and `allow_readonly` is False. A stride is negative, for
+        which torch would end the process. torch does not support the device, the element type or the strides.
     """
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
@@ -56,7 +56,7 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
         check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
-    # The table neither takes nor deletes a managed tensor of a type that it rejects; a capsule frees it in this case.
+    # The table neither consumes nor deletes a managed tensor of a type that it rejects, so a capsule frees the tensor.
     if api == NULL or not surely_known(a):
         return by_capsule(a, dlpack.capsule_of(managed))
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:
@@ -67,7 +67,7 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
 
 
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
-    """Return `a` in a form that torch accepts, ordered with torch's current stream, or raise the reason."""
+    """Return `a` in a form that torch accepts, ordered with torch's current stream, or raise BufferError."""
     cdef int k
     a = for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
@@ -86,8 +86,11 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
 
 
 cdef int check_start(Descriptor a) except -1:
-    """Reject an address at which torch would end the process: its vector instructions need 16-byte alignment for
-    complex128, and its CUDA kernels need element-size alignment for every type."""
+    """Reject an address for which torch would end the process.
+
+    torch's vector instructions require 16-byte alignment for complex128, and its CUDA kernels require element-size
+    alignment for every type.
+    """
     cdef size_t needed = a.itemsize_ if a.device_.device_type == kDLCUDA else 16 if dtypes.bits_of(a.dl_dtype_) == 128 else 1
     if needed > 1 and <size_t> a.data_ % needed != 0 and size_of(a) != 0:
         raise BufferError(f"torch: the elements start at address {<size_t> a.data_:#x}; accepted: {needed}-byte"
@@ -96,8 +99,10 @@ cdef int check_start(Descriptor a) except -1:
 
 
 cdef int check_empty(Descriptor a) except -1:
-    """Reject an empty array whose lengths overflow in torch: torch calls the deleter and does not consume the capsule,
-    which then calls the deleter again."""
+    """Reject an empty array whose lengths overflow in torch.
+
+    torch would call the deleter without consuming the capsule, which would then call the deleter again.
+    """
     cdef Py_ssize_t total = a.itemsize_
     cdef int k
     if size_of(a) != 0 or a.flags_ & PACKED:
@@ -120,8 +125,10 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 cdef bint surely_known(Descriptor a) noexcept:
-    """Return whether every torch with an exchange table has the element type: int, float, complex, bool and bfloat16, one
-    number in each element."""
+    """Return whether every torch release with an exchange table supports the element type.
+
+    These types are int, float, complex, bool and bfloat16, with one lane.
+    """
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
             and a.dl_dtype_.bits == 8 * a.itemsize_)
 
@@ -136,7 +143,7 @@ cdef object by_capsule(Descriptor a, object capsule):
 
 
 cdef object pending_as_torch_error(Descriptor a):
-    """Return the error that torch's exchange table reported."""
+    """Convert the error that torch's exchange table reported."""
     try:
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
     except PASSES_ON:

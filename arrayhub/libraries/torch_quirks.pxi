@@ -1,7 +1,7 @@
-"""Answers for torch: the rows `torch` of consumer_quirks, for which a tensor would have other values or end the process.
+"""Exports for torch: the rows `torch` of consumer_quirks, for which a tensor would have wrong values or end the process.
 
 All functions of torch that import by DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
-torch.asarray requests a buffer from C, where only the native stack shows the caller.
+torch.asarray requests a buffer from C, where only the native stack identifies the caller.
 """
 
 import sys
@@ -12,7 +12,7 @@ from cpython.exc cimport PyErr_SetInterrupt
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 
-cdef object _dlpack_row = None       # row of consumer_quirks, which is imported on first use; both rows have the same caller
+cdef object _dlpack_row = None       # row of consumer_quirks, set on first use; both rows have the same caller
 cdef bytes _library = None           # part of the path of torch's C library
 
 cdef extern from *:
@@ -22,10 +22,10 @@ cdef extern from *:
     #include <unwind.h>
     typedef struct {
         const char *name;
-        int left;           /* number of frames outside of the package still to look at */
+        int left;           /* number of frames outside of the package that remain to be examined */
         int found;
         const char *own;    /* path of this module */
-        size_t folder;      /* length of the package's folder in that path */
+        size_t folder;      /* length of the package's folder in `own` */
     } arrayhub_walk;
 
     /* The length of ".../arrayhub/" in ".../arrayhub/libraries/this file". */
@@ -88,7 +88,7 @@ cdef bint is_torch_calling() except -1:
 
 
 cdef int check_torch(Descriptor a) except -1:
-    """If torch calls ``__dlpack__``, raise BufferError for negative strides, and warn of read-only memory."""
+    """If torch calls ``__dlpack__``, raise BufferError for negative strides, and warn about read-only memory."""
     cdef bint backwards = steps_backwards(a)
     if (a.flags_ & WRITEABLE and not backwards) or "torch" not in sys.modules or not is_torch_calling():
         return 0
@@ -107,7 +107,7 @@ cdef int check_torch(Descriptor a) except -1:
 
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:
-    """If torch requests plain bytes, raise BufferError. torch replaces the error by its own, so warn as well."""
+    """If torch requests plain bytes, raise BufferError. torch replaces the error by another error, so also warn."""
     if "torch" not in sys.modules:
         return 0
     load_rows()
@@ -119,6 +119,6 @@ cdef int refuse_plain_bytes(Descriptor a) except -1:
     )
     try:
         warnings.warn(message, RuntimeWarning)
-    except KeyboardInterrupt:      # torch drops every exception raised here: interrupt again when torch has returned
+    except KeyboardInterrupt:      # torch discards every exception raised here, so raise the interrupt after torch returns
         PyErr_SetInterrupt()
     raise BufferError(message)

@@ -1,7 +1,7 @@
-"""The built-in table of types that hold an array or resemble one: data, with functions only where an object decides.
+"""Built-in table of types that hold or resemble an array. Functions are used only if the result depends on the object.
 
 Each entry has the form of the arguments of `arrayhub.register_library`. `wrappers` applies the table, and
-docs/howto/plug_in.md describes the form.
+docs/howto/plug_in.md describes the arguments.
 """
 
 import sys
@@ -21,7 +21,8 @@ def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any
     return lambda obj: function(obj) or call
 
 
-# OpenVINO's names of element types that its `data` returns correctly. It returns others as bytes or as another type.
+# OpenVINO's names of the element types that `Tensor.data` returns correctly. `Tensor.data` returns elements of other
+# types as bytes or as another type.
 _OPENVINO = {
     "boolean": "bool",
     **{f"{code}{bits}": f"{name}{bits}" for code, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
@@ -42,7 +43,7 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """Return the call that views `data` as a type of ml_dtypes, because OpenVINO returns another type of its size."""
+    """Return the call that views `data` as a type of ml_dtypes, because OpenVINO returns another type of equal size."""
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 
@@ -84,7 +85,7 @@ def _dtype_of_arrow(obj: Any) -> Any:
     chunks = obj.__arrow_array__().num_chunks
     if chunks > 1:
         return f"{obj.dtype} in {chunks} chunks"
-    dtype = getattr(obj.dtype, "numpy_dtype", None)  # of objects for strings and decimals; Arrow packs booleans
+    dtype = getattr(obj.dtype, "numpy_dtype", None)  # object for strings and decimals; Arrow packs booleans
     return dtype if dtype is not None and dtype.kind in "iufmM" else obj.dtype
 
 
@@ -108,12 +109,12 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """Return the lossless call, and ``to_numpy()`` unless it creates Python objects, which one or two rows show."""
+    """Return the lossless call, and ``to_numpy()`` unless it returns Python objects, judged by one or two rows."""
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
         missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
         rows = missing.any(axis=1) if missing.ndim > 1 else missing
-        if not objects:  # some types become objects only if elements are missing
+        if not objects:  # some types are converted to objects only if elements are missing
             objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
         has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
     except PASSES_ON:
@@ -226,14 +227,14 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
     },
 )
 
-# The arguments of `register_library` for each root, which is the first part of the names of a library's modules. Keys
-# are names of classes; subclasses count.
+# The arguments of `register_library` for each root, which is the top-level module of a library. Keys are class names
+# and include subclasses.
 #
-# types: the path from an object to its array, such as "data", "a.b" or "get()"; or a pair of the path and a function
-#     that returns the object's own element type, None if NumPy does not have it. None in place of the path: the type is
-#     not imported, not even by its protocols.
-# advice: an expression that returns an array, for error messages; "" for symbolic objects, which have no values. The
-#     protocols of types that only `advice` lists are tried first.
+# types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
+#     that returns the object's element type, or None if NumPy does not have the type. If the path is None, the type is
+#     not imported, not even through its protocols.
+# advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
+#     The protocols of types that only `advice` lists are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
     "PyQt6": dict(

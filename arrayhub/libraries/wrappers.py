@@ -1,11 +1,11 @@
-"""Types that hold an array or resemble one: which are imported, and the call that returns an array for the others.
+"""Import of types that hold or resemble an array, and the advice for types that are not imported.
 
-A wrapper is imported if the array that it returns is its own memory with its own element type. Each object is checked
-for this. Importing other wrappers would lose a part of them (a mask, a unit, a time zone, implicit values) or lose
-writes (into a copy made on each access), so the error names a call that returns an array. Types are identified by the
-names of their library and class, including their bases, so recognizing an object does not import its library.
+A wrapper is imported if the array that it returns views the wrapper's memory with the wrapper's element type, which is
+checked for each object. Importing other wrappers would lose information (a mask, a unit, a time zone, implicit values)
+or lose writes (into a copy made on each access), so the error names a call that returns an array. Types are identified
+by the names of their library and class, including base classes, so recognizing an object does not import its library.
 
-`wrapper_table` has the built-in rows. `plugins` adds those of other libraries, in the same form.
+`wrapper_table` contains the built-in rows. `plugins` adds rows of registered libraries, in the same form.
 """
 
 import datetime
@@ -23,11 +23,11 @@ from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
 class Wrapper(NamedTuple):
     """Description of a wrapper type."""
 
-    root: str  # the library, by the first part of its modules' names
-    attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None: it is not imported
-    dtype: Callable[[Any], Any] = lambda obj: None  # the object's own element type; None if it is not NumPy's
+    root: str  # top-level module of the library
+    attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None: not imported
+    dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None if NumPy lacks it
     advice: str | Callable[[Any], str] | None = None  # expression that returns an array; "" if the object is symbolic
-    asked: bool = False  # try the type's own protocols, and name `advice` only if they fail
+    asked: bool = False  # try the type's protocols, and use `advice` only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
     words: str = ""  # the plug-in's function, in messages
 
@@ -57,7 +57,7 @@ def rows_of(
         yield (root, name), Wrapper(root, path, dtype, advice.get(name), asked=name not in types)
 
 
-# By the library and the name of the class; None in place of the name: all types of the library. `plugins` adds rows.
+# By root and class name. The class name None denotes all types of the library. `plugins` adds rows.
 ROWS: dict[tuple[str, str | None], Wrapper] = {}
 for _root, _entry in BUILT_IN.items():
     ROWS.update(rows_of(_root, **_entry))
@@ -83,7 +83,7 @@ _qualname = type.__dict__["__qualname__"].__get__
 
 
 def known(cls):
-    """Return the row of a type, or of the first of its bases that has one, or None."""
+    """Return the row of a type or of its first base class that has a row, or None."""
     for base in _mro(cls):
         root = root_of(base)
         row = ROWS.get((root, _qualname(base))) or ROWS.get((root, None))
@@ -98,9 +98,9 @@ def inside(obj):
     Raises
     ------
     TypeError
-        Its type is not imported as an array, or the object has an element type that NumPy does not have.
+        The type is not imported as an array, or the object has an element type that NumPy does not have.
     BufferError
-        Its memory was released.
+        The memory was released.
     """
     row = known(type(obj))
     if row.parse is not None:
@@ -117,22 +117,22 @@ def inside(obj):
 
 
 def unwraps(cls):
-    """Return whether a type is a known wrapper whose own protocols are not tried."""
+    """Return whether a type is a known wrapper whose protocols are not tried."""
     row = known(cls)
     return row is not None and not row.asked
 
 
 def refuses_protocols(cls):
-    """Return whether the protocols of a wrapper type would omit what the wrapper adds to the memory.
+    """Return whether the protocols of a wrapper type would lose information that the wrapper adds to the memory.
 
-    The functions of plug-ins may only be faster than the protocols of their types.
+    Types of plug-ins are excluded, because a plug-in's function may merely be faster than the protocols.
     """
     row = known(cls)
     return row is not None and not row.asked and (row.parse is None or row.attribute is not None)
 
 
 def check(obj, array, again):
-    """Compare a wrapper's own description with `array` and `again`, the results of accessing it twice.
+    """Compare a wrapper's shape and dtype with `array` and `again`, the results of two accesses to its array.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def check(obj, array, again):
 
 
 def wrapper_error(obj, why):
-    """Return the TypeError for a wrapper that is not imported."""
+    """Return a TypeError that explains why a wrapper cannot be imported."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
     return TypeError(f"{name}: {show(obj)} {why}; {_advice(obj)}")
@@ -214,15 +214,15 @@ def named_as(path, words):
 
 
 def error_at(path, error):
-    """Return the error of a part of an object, with the path to the part."""
+    """Return `error` with the path to the part of the object that caused the error."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
 
 
 def hint(obj, reasons=""):
-    """Return the advice for an object that no protocol imports, as the end of a sentence; "" if none is known.
+    """Return the advice for an object that no protocol imports, as the end of a sentence, or "" for unknown types.
 
-    `reasons` are the errors of its protocols. A call is named only for a known type, for which the tests make the call,
-    because methods of the same name differ between libraries.
+    `reasons` contains the errors of the object's protocols. A call is named only for a known type, for which the tests
+    make the call, because methods of the same name differ between libraries.
     """
     if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
         return ""

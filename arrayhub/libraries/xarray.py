@@ -1,4 +1,4 @@
-"""xarray: export as a DataArray. The import is in `convert`: it imports the wrapped array and copies ``dims``."""
+"""xarray: export as a DataArray. For imports, `convert` imports the wrapped array and copies ``dims``."""
 
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.numpy import ndarray
@@ -6,7 +6,7 @@ from arrayhub.runtimes.host import is_host_readable
 
 
 def emit(array):
-    """Export as an ``xarray.DataArray`` on the memory of `array`, with the names of its dimensions.
+    """Export as an ``xarray.DataArray`` on the memory of `array`, with its dimension names.
 
     Raises
     ------

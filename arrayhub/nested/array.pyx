@@ -74,7 +74,7 @@ cdef class NestedArray(Tree):
 
     @property
     def indices(self):
-        """USMArray : for each element of a categorical, its index in `content`."""
+        """USMArray : index in `content` of each element of a categorical."""
         return self.part_named("indices", (<Tree> self).indices)
 
     @property
@@ -98,17 +98,17 @@ cdef class NestedArray(Tree):
 
     @property
     def validity_offset(self):
-        """int : number of bits before that of the first element, in `validity` and in the `content` of kind ``"bits"``."""
+        """int : position of the first element's bit in `validity`, and in the `content` of kind ``"bits"``."""
         return (<Tree> self).bit
 
     @property
     def null_count(self):
-        """int : number of missing elements. The first access counts them."""
+        """int : number of missing elements, which is computed on first access."""
         return count_nulls(self)
 
     @property
     def fields(self):
-        """dict : arrays of a record by field name. AttributeError if two fields have the same name."""
+        """dict : arrays of a record by field name. Raises AttributeError if two fields have the same name."""
         cdef Tree t = self
         if not has(t, FIELDS):
             return self.part_named("fields", None)
@@ -138,7 +138,7 @@ cdef class NestedArray(Tree):
 
     @property
     def device(self):
-        """Device : device that holds the memory; the host for records without fields."""
+        """Device : device that holds the memory, or the host for records without fields."""
         return make_device(arrow.device_of_node(self))
 
     @property
@@ -180,7 +180,7 @@ cdef class NestedArray(Tree):
     # ------------------------------------------------------------------------------------------- pickle and copies
 
     def __reduce__(self):
-        """Reduce for pickle: the bytes that the array reaches, out of band from protocol 5 on."""
+        """Reduce for pickle. Pickles contain the bytes that the array reaches, out of band from protocol 5 on."""
         return hooks.nested_reduce(self)
 
     def __copy__(self):
@@ -192,7 +192,7 @@ cdef class NestedArray(Tree):
         return hooks.nested_deep_copy(self, memo)
 
     def __sizeof__(self):
-        """Return the size in bytes, buffers included. dask and others use it to decide what to move and spill."""
+        """Return the size in bytes, including buffers, from which dask decides which objects to move and to spill."""
         return object.__sizeof__(self) + hooks.nested_nbytes(self)
 
     def __dask_tokenize__(self):
@@ -229,13 +229,13 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         key : int, slice, str or tuple
-            Index, slice with a step of 1, or field name. A tuple applies several keys in turn, as in ``x[3, 1]``; all but
-            the last are indices or names.
+            Index, slice with a step of 1, or field name. A tuple applies several keys in turn, as in ``x[3, 1]``. All keys
+            except the last must be indices or names.
 
         Returns
         -------
         USMArray, NestedArray, str, bytes, bool, dict or None
-            A row of numbers is a USMArray on the memory of `content`. None stands for a missing element.
+            A row of numbers is a USMArray on the memory of `content`. A missing element is None.
 
         Raises
         ------
@@ -285,7 +285,7 @@ cdef class NestedArray(Tree):
         Raises
         ------
         ValueError
-            Rows differ in length, or elements are missing. The message names the first one.
+            Rows differ in length, or elements are missing. The message names the first such row or element.
         BufferError
             The innermost elements are not numbers, or a copy is needed.
         TypeError
@@ -300,7 +300,7 @@ cdef class NestedArray(Tree):
     def is_null(self):
         """Return an array of truth values, one byte each, that is True for missing elements.
 
-        The array is on the device of this one. Elements inside of lists and records do not count.
+        The result is on the same device. Missing elements inside lists and records are not reported.
 
         Returns
         -------
@@ -319,8 +319,8 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         value : object
-            A number, string or time that fits the element type. It also replaces missing elements inside of lists and
-            records. A list replaces missing rows of lists. A dict has a value for each field of a record to fill.
+            A number, string or time that fits the element type, which also replaces missing elements inside lists and
+            records. A list replaces missing rows of lists. A dict contains a value for each record field to fill.
 
         Returns
         -------
@@ -330,9 +330,9 @@ cdef class NestedArray(Tree):
         Raises
         ------
         TypeError, OverflowError
-            `value` does not fit the element type. Integers become floats by ``as_numpy(x, missing="nan")``.
+            `value` does not fit the element type. ``as_numpy(x, missing="nan")`` converts integers to floats.
         ValueError
-            A row of a list is missing, and `value` is not a list; or `value` is not one of the categories.
+            A row of a list is missing and `value` is not a list, or `value` is not one of the categories.
 
         Examples
         --------
@@ -346,11 +346,11 @@ cdef class NestedArray(Tree):
         return hooks.fill_null(self, value)
 
     def to_host(self):
-        """Return the array if the host can read its memory, else a copy in host memory of the parts that it refers to."""
+        """Return the array if the host can read its memory, else a host copy of the elements that the array reaches."""
         return hooks.nested_to_host(self)
 
     def to_device(self, device, /):
-        """Return the array if it is on `device`, else a copy there of the parts that it refers to, buffer by buffer."""
+        """Return the array if it is on `device`, else a copy on `device` of the elements that the array reaches."""
         return hooks.nested_to_device(self, device)
 
     # --------------------------------------------------------------------------------------------------- protocols
@@ -383,7 +383,7 @@ cdef class NestedArray(Tree):
 
 
 cdef object refuse_comparison(object array, object other, str operator):
-    """Return the answer of `other` to a comparison, or raise TypeError. Python would compare identities instead."""
+    """Return the result of the reflected comparison of `other`, or raise TypeError, because Python would compare identities."""
     cls = type(other)
     if cls is not type(array):
         answer = cls.__eq__(other, array) if operator == "==" else cls.__ne__(other, array)
@@ -396,5 +396,5 @@ cdef object refuse_comparison(object array, object other, str operator):
 
 
 def _conformed(node, described):
-    """Conform a node to a requested schema if the host can read it. Arrow allows a producer to ignore the request."""
+    """Conform a node to a requested schema if the host can read the node. Arrow allows a producer to ignore the request."""
     return hooks.conform(node, described) if is_on_host(node) else node

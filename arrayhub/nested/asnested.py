@@ -1,4 +1,4 @@
-"""asnested: choose how a nested object is imported, and import it."""
+"""asnested: select the importer of a nested object, and import the object."""
 
 import sys
 from typing import Any, Literal, overload
@@ -35,7 +35,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArra
         strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only if the object has no memory to view. "if_needed": copy also if there are several chunks.
+        only if the object does not have memory to view. "if_needed": also copy to concatenate several chunks.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArra
     InterfaceError
         The description that `obj` gives of its memory is invalid.
     BufferError
-        A NestedArray cannot represent the object, or only by a copy. The message names the call to make instead.
+        A NestedArray cannot represent the object, or requires a copy. The message names the call to make instead.
     """
     needed = if_needed(copy)
     if copy is not None:
@@ -72,7 +72,7 @@ def is_column(obj: Any) -> bool:
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     """Return a column of bits or of several chunks, or a table, as a dense array, and whether it was copied.
 
-    None if `obj` is not Arrow's or awkward's data, or holds strings, lists of different lengths or missing values.
+    Return None if `obj` is not an Arrow or awkward object, or contains strings, ragged lists or missing values.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _arrow_loses_structure(obj: Any) -> bool:
 
 
 def _by_arrow(obj: Any) -> list[NestedArray] | None:
-    """Import the chunks of an Arrow producer. If pyarrow fails behind the interface, import the object by `asarray`."""
+    """Import the chunks of an Arrow producer. If pyarrow fails in the producer, import the object with `asarray`."""
     try:
         return from_arrow(obj)
     except PASSES_ON:
@@ -136,7 +136,7 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
 def _by_series(obj: Any) -> list[NestedArray] | None:
     """Import a pandas Index or ExtensionArray as the chunks of a Series over it.
 
-    Return None for other objects, for arrays that pyarrow converts itself, and for numbers.
+    Return None for other objects, for arrays that pyarrow itself converts, and for numbers.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or hasattr(type(obj), "__arrow_array__") or issubclass(type(obj), pandas.MultiIndex):
@@ -149,7 +149,7 @@ def _by_series(obj: Any) -> list[NestedArray] | None:
 def _dense_column(obj: Any) -> NestedArray | None:
     """Import one dimension of numbers without an Arrow format, such as complex numbers.
 
-    Return None for a frame, because it would lose the names of its columns.
+    Return None for a frame, whose column names would be lost.
     """
     try:
         array = asarray(obj)
@@ -161,7 +161,7 @@ def _dense_column(obj: Any) -> NestedArray | None:
 
 
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
-    cls = type(obj)  # isinstance would ask the object's __class__, which may be false
+    cls = type(obj)  # not isinstance, because __class__ may be overridden
     if issubclass(cls, (list, tuple)):
         forbidden(copy, "asnested", "Python's lists have no memory to view")
         return from_python(obj)
@@ -193,7 +193,7 @@ def _array_of(pyarrow: Any, scalar: Any) -> Any:
 
 
 def _only(obj: Any) -> NestedArray:
-    """Import an object as one array, and copy if it has several chunks."""
+    """Import an object as one array. Copy if the object has several chunks."""
     imported = asnested(obj)
     array: NestedArray = asnested(obj, copy=True) if isinstance(imported, list) else imported
     return array

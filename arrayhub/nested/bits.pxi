@@ -1,4 +1,4 @@
-"""Bitmaps of truth values and of missing elements: eight per byte, least significant bit first."""
+"""Bitmaps of truth values and of missing elements, with eight bits per byte, least significant bit first."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 
 
 cpdef object valid_mask(Tree t):
-    """Return a new NumPy array of truth values: False for missing elements."""
+    """Return a new NumPy array of bools that is False for missing elements."""
     if t is None:
         raise TypeError("valid_mask: None is not a NestedArray")
     if t.validity is None:
@@ -35,12 +35,12 @@ cpdef object unpacked(Tree t):
 
 
 cpdef object bitmap_of(object mask):
-    """Return the bitmap of NumPy's truth values, for example those of `valid_mask`."""
+    """Return the bitmap of a NumPy array of bools, for example of `valid_mask`."""
     return asarray(np.packbits(mask, bitorder="little"))
 
 
 cpdef object covered(object node, object validity, Py_ssize_t bit):
-    """Return a node in which the elements that a bitmap marks as missing are missing, too.
+    """Return a node in which the elements that a bitmap marks as missing are also missing.
 
     A node without missing elements shares the bitmap.
 
@@ -48,7 +48,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap; 0 marks a missing element. None adds no missing elements.
+        Bitmap, in which 0 marks a missing element. None does not add missing elements.
     bit : int
         Number of the first element's bit.
     """
@@ -56,7 +56,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
-    if has(part, BIT_PACKED) and bit != part.bit:     # one number counts the bits before both content and validity
+    if has(part, BIT_PACKED) and bit != part.bit:     # `bit` is the bit offset of both content and validity
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))

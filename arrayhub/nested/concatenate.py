@@ -65,9 +65,9 @@ def _joined(nodes: list[Any]) -> Any:
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
-    """Convert chunks of fixed-length rows to regular nodes if any chunk is one.
+    """Convert chunks of fixed-length rows to regular nodes if any chunk is a regular node.
 
-    A chunk without missing rows represents fixed-length rows as a dimension of its numbers.
+    A chunk without missing rows represents fixed-length rows as a dimension of the numbers.
     """
     if not any(kind_of(node).width for node in nodes):
         return nodes

@@ -1,4 +1,4 @@
-"""Convert NestedArrays to the layout that a consumer expects: wide offsets, string views, four-byte days."""
+"""Convert NestedArrays to the layout that a consumer expects: int64 offsets, string views, date32."""
 
 import math
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def _wide(offsets: Any) -> Any:
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
-    """Return lists over the same content with eight-byte offsets that start at 0."""
+    """Return lists over the same content with int64 offsets that start at 0."""
     offsets = offsets_on_host(x)
     start, stop = int(offsets[0]), int(offsets[-1])
     check(x if is_on_host(x.offsets) else make("list", len(x), offsets=asarray(offsets), content=x.content))
@@ -67,8 +67,8 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
 def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
     """Convert a node toward a requested Arrow type, as far as possible without a copy of its content.
 
-    Lists and strings get eight-byte offsets, and strings become string views, if the request asks for this. Other
-    differences from the request remain.
+    If requested, lists and strings get int64 offsets, and strings become string views. Other differences from the
+    request remain.
     """
     text, children = described
     if not isinstance(node, NestedArray):
@@ -85,15 +85,15 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 
 
 def for_polars(node: Any) -> Any:
-    """Convert a node to the layout that polars shares: eight-byte offsets, and string views of the same characters.
+    """Convert a node to the layout that polars shares: int64 offsets, and string views of the same characters.
 
-    Validity bitmaps of fixed-length rows are copied to start at a byte. polars panics on an array of such rows that has
-    both a bitmap and an offset, and its PanicException is not an Exception.
+    Validity bitmaps of fixed-length rows are copied to start at a byte boundary. polars panics on an array of
+    fixed-length rows with both a bitmap and an offset, and its PanicException is not an Exception.
 
     Raises
     ------
     BufferError
-        Rows have the fixed length 0, by which polars divides, or two fields of a record have one name.
+        Rows have the fixed length 0, by which polars divides, or two fields of a record have the same name.
     """
     if not isinstance(node, NestedArray):
         return _check_widths(node, node.shape[1:])
@@ -125,7 +125,7 @@ def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
 
 
 def with_days(node: Any) -> Any:
-    """Convert NumPy's eight-byte days to Arrow's four-byte days (date32) in host memory. NaT becomes missing.
+    """Convert ``datetime64[D]`` (8 bytes) to Arrow's date32 (4 bytes) in host memory. NaT becomes missing.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _has_days(array: Any) -> bool:
 
 
 def _days(array: Any) -> NestedArray:
-    """Convert eight-byte days to a date32 node. Dimensions after the first become regular nodes."""
+    """Convert ``datetime64[D]`` to a date32 node. Dimensions after the first become regular nodes."""
     numbers = np.ascontiguousarray(as_numpy(array).reshape(-1), "M8[D]").view(np.int64)
     valid = numbers != np.iinfo(np.int64).min
     numbers = np.where(valid, numbers, 0)

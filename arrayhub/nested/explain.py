@@ -25,19 +25,19 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:
-    """Import `obj` as a NestedArray without a copy, or return None. Of several chunks, return the first."""
+    """Import `obj` as a NestedArray without a copy, or return None. If there are several chunks, return the first."""
     chunks = _chunks_of(obj)
     return chunks[0] if chunks else None
 
 
 def _chunks_of(obj: Any) -> list[NestedArray]:
-    """Import an object by `asnested` without a copy. Return its chunks, or an empty list if the import fails."""
+    """Import an object with `asnested` without a copy. Return its chunks, or an empty list if the import fails."""
     imported: Any = attempt(asnested, obj, copy=False)[0]
     return imported if isinstance(imported, list) else [] if imported is None else [imported]
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` rejects it too."""
+    """Explain an object that `asarray` rejects and `asnested` imports. Return None if both reject the object."""
     chunks = _chunks_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
     if not chunks:
@@ -49,7 +49,7 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
         rows = sum(map(len, chunks))
         summary = f"{rows} * {str(x.type).partition(' * ')[2]}, {x.access}, on {x.device}, in {len(chunks)} chunks"
     used = Offer(x.protocol, True, summary)  # the offer in `offers` explains why asarray rejects the object
-    others = not unwraps(type(obj))  # wrapper types are not asked for other protocols
+    others = not unwraps(type(obj))  # the protocols of wrapper types are not tried
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(chunks), consumers))
     return Explanation(name, summary, (), _with(used, offers, others), x.protocol, why, verdicts)
 
@@ -60,7 +60,7 @@ def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, 
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
-    """Explain an object that `asnested` imports only by a copy. Return None for other objects."""
+    """Explain an object that `asnested` can import only with a copy. Return None for other objects."""
     x, refusal = _copied(obj)
     if x is None:
         return None
@@ -80,7 +80,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """Copy the first elements of an object that `asnested` rejects with ``copy=False``. Also return its error text."""
+    """Copy the first elements of an object that `asnested` rejects with ``copy=False``. Also return the error text."""
     refusal = attempt(asnested, obj, copy=False)[1]
     return attempt(_copy_of_first, obj)[0], refusal
 
@@ -97,7 +97,7 @@ _KEEP_CHUNKS = ("arrow", "polars", "pandas")  # consumers whose columns may have
 
 
 def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
-    """Return how `consumer` receives an object that `asnested` imports as these chunks, usually one."""
+    """Return how `consumer` receives an object that `asnested` imports as `chunks`, usually a single chunk."""
     verdict = _verdict(chunks[0], consumer)
     if consumer in NESTED_CONSUMERS:
         many = len(chunks) > 1 and verdict.verdict == ZERO_COPY and consumer not in _KEEP_CHUNKS
@@ -118,20 +118,20 @@ def _missing_verdict(consumer: str) -> Verdict:
 
 
 def _values_of(chunks: list[NestedArray], consumer: str) -> None:
-    """Convert copies of the first values of each chunk, missing ones included."""
+    """Convert copies of the first values of each chunk, including missing values."""
     for chunk in chunks:
         values, _ = values_and_mask(part(chunk, 0, min(len(chunk), LOOKED_AT)), "if_needed")
         convert(values, consumer, copy=True)
 
 
 def _dense_copies(chunks: list[NestedArray], consumer: str) -> None:
-    """Convert copies of the first elements of each chunk, as ``convert(x, consumer, copy=True)`` converts all."""
+    """Convert copies of the first elements of each chunk like ``convert(x, consumer, copy=True)``."""
     for chunk in chunks:
         convert(part(chunk, 0, min(len(chunk), LOOKED_AT)).to_dense(copy="if_needed"), consumer, copy=True)
 
 
 def _after_asnested(verdict: Verdict, call: str) -> Verdict:
-    """Return the verdict for a consumer that receives the object only as a NestedArray, which `call` makes."""
+    """Return the verdict for a consumer that receives the object only as the NestedArray that `call` returns."""
     then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
     return Verdict(verdict.consumer, CANNOT, f"it is not dense; call {call} first, whose result is: {then}")
 
@@ -146,7 +146,7 @@ def verdict_of_values(obj: Any, consumer: str) -> Verdict:
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
-    """Return how `consumer` receives nested data that `asarray` accepts too, such as records and fixed-length strings.
+    """Return how `consumer` receives nested data that `asarray` also accepts, such as structured dtypes and strings.
 
     Return None for plain numbers.
     """
@@ -210,7 +210,7 @@ def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
 
 
 def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # the remaining references are the node's and this variable's
+    array = parts.pop(name)  # the remaining references are held by the node and this variable
     refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
         return inspect_nested(array, refcount)
@@ -269,9 +269,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     """Return descriptions of invalid offsets, views, indices and strings of nested data, appended to `texts`.
 
-    `texts` describes faults of the object's interfaces. It is omitted for a NestedArray, whose interfaces raise for
-    the faults found here. Return None if `asnested` rejects the object with ``copy=False``. Only awkward arrays are
-    then copied for the check.
+    `texts` describes faults of the object's interfaces. `texts` is ignored for a NestedArray, whose interfaces raise
+    for the faults found here. Return None if `asnested` rejects the object with ``copy=False``, except for awkward
+    arrays, which are then copied for the check.
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))

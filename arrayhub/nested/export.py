@@ -32,7 +32,7 @@ from arrayhub.nested.to_device import offsets_on_host
 
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if it is dense. Copy it if `copy` is true."""
+    """Import an object as a NestedArray, or as a USMArray if the object is dense. Copy if `copy` is true."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return asnested(obj, copy=True)
     array = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, copy)
@@ -40,13 +40,13 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
 
 
 def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
-    """Import an object for a consumer of Arrow's types. If it is copied, days become date32."""
+    """Import an object for a consumer of Arrow's types. In copies, ``datetime64[D]`` becomes date32."""
     array = _imported(obj, copy, call)
     return with_days(array) if copy else array
 
 
 def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
-    """Export a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
+    """Export a view of `obj` if possible, otherwise a copy. `obj` is imported once."""
     imported = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, "if_needed")
     try:
         return export(imported)
@@ -75,12 +75,12 @@ def _chunks_or_one(obj: Any, copy: Copy, call: str) -> tuple[list[NestedArray] |
 
 
 def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` of several chunks.
+    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` for several chunks.
 
     Parameters
     ----------
     obj : object
-        Any object that `asnested` accepts, dense arrays included.
+        Any object that `asnested` accepts, including dense arrays.
     copy : bool, optional
         True: copy to host memory, where ``datetime64[D]`` becomes date32. "if_needed": share the memory if possible,
         otherwise copy. None or False: share the memory, or raise BufferError.
@@ -88,8 +88,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray
-        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns. Chunks are shared one by one;
-        ``copy=True`` concatenates them.
+        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns. Chunks are shared individually, and
+        ``copy=True`` concatenates the chunks.
 
     Raises
     ------
@@ -145,11 +145,11 @@ def _on_host(x: Any, library: str) -> Any:
 
 
 def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records; see `as_arrow`.
+    """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
 
-    If some records are missing, the result is a Series, because a row of a DataFrame can only have missing fields.
-    Numbers and characters are shared. Four-byte offsets become eight-byte offsets, and each string gets a view of
-    16 bytes, which is polars' layout. polars' own conversion would copy the characters too.
+    If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows, only missing
+    fields. Numbers and characters are shared. int32 offsets are converted to int64, and each string gets a 16-byte
+    view, as in polars' layout. polars' own conversion would also copy the characters.
     """
     polars = needed("polars", "for its arrays")
     chunks, obj = _chunks_or_one(obj, copy, "as_polars")
@@ -185,7 +185,7 @@ def _series(obj: Any, copy: Copy = None) -> Any:
 
 
 def _polars_error(array: Any, error: BaseException) -> BufferError:
-    """Return a BufferError for an error or a panic of polars. ``except Exception`` does not catch a panic."""
+    """Return a BufferError for an error or a panic in polars. ``except Exception`` does not catch a panic."""
     message, zones = first_line(error), list(_zones(array, "x"))
     if zones and "time zone" in message:
         name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
@@ -198,7 +198,7 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the path, the unit and the zone of each part that has times with a time zone. `path` is the node's own."""
+    """Yield path, unit and zone of each part that contains times with a time zone. `path` is the path of `node`."""
     if not isinstance(node, NestedArray):
         return
     if kind_of(node).fields:
@@ -213,15 +213,15 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
 def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``pandas.Series`` with Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records.
 
-    The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a row of a
-    DataFrame can only have missing fields.
+    The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a DataFrame
+    cannot represent missing rows, only missing fields.
     """
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if not array.type.num_fields:
-            return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index has the length
+            return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
         frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
         frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
         return frame
@@ -407,7 +407,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
 
 
 def _field(field: NestedArray, name: str) -> Any:
-    """Return the column of a record's field, which may be a record itself."""
+    """Return the column of a record field, which may itself be a record."""
     if kind_of(field).utf8:
         raise BufferError(
             f"numpy: records do not support strings of variable length, and {name} has them. Convert the fields one by"
@@ -419,7 +419,7 @@ def _field(field: NestedArray, name: str) -> Any:
 def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     """Return the ndarray for ``NestedArray.__array__``.
 
-    NumPy propagates a TypeError or ValueError. After a BufferError it would make an array of objects from the elements.
+    NumPy propagates a TypeError or ValueError. After a BufferError, NumPy would create an object array of the elements.
     """
     try:
         array = _as_numpy(x, True if copy else None)
@@ -447,6 +447,6 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
 
 
-# Export functions by `convert`'s name, for libraries that have dense arrays too, and for the others.
+# Export functions by `convert`'s name, for libraries with dense arrays, and for other libraries.
 DENSE_CONSUMERS = {"numpy": _as_numpy, "torch": _as_torch}
 NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}

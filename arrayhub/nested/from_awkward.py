@@ -1,4 +1,4 @@
-"""Import awkward arrays from their layout. awkward supports no protocol for nested data without pyarrow."""
+"""Import awkward arrays from their layout. Without pyarrow, awkward does not support a protocol for nested data."""
 
 import sys
 from collections.abc import Callable
@@ -26,14 +26,14 @@ def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
     Raises
     ------
     BufferError
-        The array has a union or another node that NestedArray does not support, or `copy` is False and elements have to
-        be copied.
+        The array contains a union or another node that NestedArray does not support, or `copy` is False and elements
+        must be copied.
     """
     return nested_of(_walk(obj.layout, copy))
 
 
 def _walk(layout: Any, copy: bool | None) -> Any:
-    """Import a node: as a USMArray if it is dense, else as a NestedArray."""
+    """Import a node as a USMArray if the node is dense, else as a NestedArray."""
     importer = _IMPORTERS.get(type(layout).__name__)
     if importer is None:
         raise BufferError(
@@ -44,7 +44,7 @@ def _walk(layout: Any, copy: bool | None) -> Any:
 
 
 def _index(index: Any) -> Any:
-    """Return an index as int32 or int64, which offsets require. awkward also has uint32."""
+    """Return an index as int32 or int64, as offsets require. awkward indices may also be uint32."""
     data = index.data
     return asarray(data if data.dtype != np.uint32 else data.astype(np.int64))
 
@@ -87,7 +87,7 @@ def _record(layout: Any, copy: bool | None) -> Any:
 
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
-    """Combine `content` with a bitmap. An element is missing if either of the two marks it as missing."""
+    """Combine `content` with a bitmap. An element is missing if `content` or the bitmap marks it as missing."""
     return covered(part(content, 0, length), validity, 0)
 
 
@@ -121,7 +121,7 @@ def _filler(content: Any) -> Any:
     """Return one zero element of the type of an empty content, for missing elements to refer to."""
     try:
         return content.form.length_one_array(highlevel=False)
-    except TypeError:  # awkward does not know the type, as for an empty list
+    except TypeError:  # the type is unknown, as in an empty list
         return sys.modules["awkward"].contents.NumpyArray(np.zeros(1))
 
 

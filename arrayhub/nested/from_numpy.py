@@ -1,4 +1,4 @@
-"""Import NumPy's records, strings and masked arrays. Numbers are shared, strings are copied."""
+"""Import NumPy's structured arrays, strings and masked arrays. Numbers are shared, and strings are copied."""
 
 import math
 from typing import Any
@@ -12,12 +12,12 @@ from arrayhub.nested.from_python import characters, from_python
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
-    """Import an ndarray as a NestedArray. Fields of records are views; strings and lists are copied.
+    """Import an ndarray as a NestedArray. Fields of structured arrays are views. Strings and lists are copied.
 
     Raises
     ------
     TypeError, BufferError
-        `asarray` rejects the elements, or `copy` is False and strings have to be copied (BufferError).
+        `asarray` rejects the elements, or `copy` is False and strings must be copied (BufferError).
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(
@@ -62,7 +62,7 @@ def _masked(array: Any, copy: bool | None) -> NestedArray:
 
 
 def _masked_rows(array: Any, copy: bool | None) -> NestedArray:
-    """Import a masked array of several dimensions as rows of equal lengths. Only a C-contiguous array is shared."""
+    """Import a multidimensional masked array as rows of equal lengths. Only a C-contiguous array is shared."""
     if not np.ma.getdata(array).flags.c_contiguous:
         forbidden(copy, "asnested", "a masked array of several dimensions that is not C-contiguous needs a copy")
     node = _masked(array.reshape(-1), copy)

@@ -14,9 +14,9 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, bitmap_of, make, unwrapped
 
-MAX_LEVELS = 64  # depth of nested lists; a list that contains itself would recurse without end
-MAX_ELEMENTS = 2**32  # a list repeated inside others can have more elements than memory can hold
-_LARGEST = 2**31 - 1  # largest four-byte offset
+MAX_LEVELS = 64  # depth of nested lists; a list that contains itself would recurse infinitely
+MAX_ELEMENTS = 2**32  # nested lists that repeat a list can have more elements than fit in memory
+_LARGEST = 2**31 - 1  # largest int32 offset
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 
@@ -73,7 +73,7 @@ def _several_kinds(present: Any) -> TypeError:
 
 
 def _of_another_type(values: Any) -> Iterator[Any]:
-    """Yield the values of another type than the first."""
+    """Yield the values whose type differs from the type of the first value."""
     for value in values:
         if type(value) is not type(values[0]):
             yield value
@@ -132,7 +132,7 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy datetime objects that share one time zone, or that are all naive."""
+    """Copy datetime objects that are all naive or have the same time zone."""
     zones = {_zone_of(value) for value in present}
     if len(zones) > 1:
         raise TypeError(
@@ -189,7 +189,7 @@ def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy date objects as Arrow's date32. Reject datetime objects, a subclass of date, which would lose the hours."""
+    """Copy date objects as Arrow's date32. Reject instances of the subclass datetime, whose time would be lost."""
     if any(isinstance(value, datetime.datetime) for value in present):
         raise _several_kinds(present)
     return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
@@ -201,7 +201,7 @@ def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
 
 
 def offsets_of(lengths: Any) -> Any:
-    """Return the offsets of rows with these lengths: int32 if they fit, else int64."""
+    """Return the offsets of rows with the given lengths, as int32 if the offsets fit, else as int64."""
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     return asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)

@@ -15,7 +15,7 @@ def is_jagged(obj: Any) -> bool:
 
 
 def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
-    """Import a jagged tensor as lists on the memory of its values and offsets.
+    """Import a jagged tensor as lists that share the memory of the tensor's values and offsets.
 
     Raises
     ------

@@ -61,7 +61,7 @@ cdef object indexed(Tree t, object key):
 
 
 cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", object error=ValueError) except -1:
-    """Raise an error if two fields of a record have one name, because a dict has one value for each name.
+    """Raise an error if two fields of a record have the same name, because a dict has one value for each name.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ cdef object range_error(Tree t, object key):
 
 
 cdef object masked_field(Tree t, object field):
-    """Return a field of records, in which the elements of missing records are missing, too."""
+    """Return a field of records, in which the elements of missing records are also missing."""
     return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
 
 

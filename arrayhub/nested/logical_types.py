@@ -9,9 +9,9 @@ _SECONDS_PER_DAY = 86400
 
 
 def listed(numbers, meaning):
-    """Convert an ndarray to Python objects of the type that Arrow's format `meaning` names.
+    """Convert an ndarray to Python objects of the type that Arrow's format `meaning` describes.
 
-    Nanoseconds, and times outside of the years 1 to 9999, become integers, as in NumPy's ``tolist``.
+    Nanoseconds, and times outside the years 1 to 9999, become integers, as in NumPy's ``tolist``.
     """
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]

@@ -20,7 +20,8 @@ def from_record(node: NestedArray) -> Any:
     Raises
     ------
     BufferError, TypeError, ValueError
-        A field does not hold one number for each row, or the fields do not have a common type. The message names it.
+        A field does not contain one number for each row, or the fields do not have a common type. The message names the
+        field.
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
@@ -46,7 +47,7 @@ def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
 
 
 def from_frame(frame: Any) -> Any:
-    """Return a matrix of the columns of a ``pandas.DataFrame``, without its index; see `from_record`."""
+    """Return a matrix of the columns of a ``pandas.DataFrame``, without the index, see `from_record`."""
     columns = []
     for name, series in columns_of_frame(frame):
         try:

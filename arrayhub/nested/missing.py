@@ -41,7 +41,7 @@ _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
 def is_null(x: NestedArray) -> Any:
-    """Return a mask of the missing elements on the device of `x`; see `NestedArray.is_null`."""
+    """Return a mask of the missing elements on the device of `x`, see `NestedArray.is_null`."""
     mask = asarray(_null_mask(x))
     return mask if x.validity is None or is_on_host(x.validity) else mask.to_device(x.device)
 
@@ -69,7 +69,7 @@ def _same(node: Any) -> Any:
 
 
 def _dense_mask(node: Any) -> Any:
-    """Return a mask with the shape of a node whose rows have equal lengths; None if no element is missing."""
+    """Return a mask with the shape of a node whose rows have equal lengths, or None if no element is missing."""
     if not isinstance(node, NestedArray):
         return None
     kind = kind_of(node)
@@ -93,7 +93,7 @@ def _dense_mask(node: Any) -> Any:
 
 
 def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
-    """Return the values of a node as a dense array, and an ndarray of its shape that is True for missing elements.
+    """Return the values of a node as a dense array, and a mask of the same shape that is True for missing elements.
 
     Missing elements have the values that the producer left in the memory.
 
@@ -113,14 +113,14 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
 
 
 def fill_null(x: NestedArray, value: Any) -> Any:
-    """Return a copy without missing elements; see `NestedArray.fill_null`."""
+    """Return a copy without missing elements, see `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
     return _dense_or_node(_filled(x.to_host() if has_missing(x) else x, value, "x"))
 
 
 def _dense_or_node(node: Any) -> Any:
-    """Return a node as a dense array if it is dense, or a copy of it is."""
+    """Return a node as a dense array if the node, or a copy of the node, is dense."""
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
     try:
@@ -146,7 +146,7 @@ def has_missing(node: Any) -> bool:
 
 
 def _filled(node: Any, value: Any, name: str) -> Any:
-    """Return a node with `value` in place of missing elements, at each depth. `name` is the node's name in errors."""
+    """Return a node with missing elements replaced by `value` at each depth. `name` is the node's name in errors."""
     if not isinstance(node, NestedArray):
         return _as_floats(node, value)
     kind = kind_of(node)
@@ -175,7 +175,7 @@ def _filled(node: Any, value: Any, name: str) -> Any:
 
 
 def _as_floats(array: Any, value: Any) -> Any:
-    """Return truth values and integers as float64 if they are filled with NaN, and other numbers unchanged."""
+    """Convert bools and integers to float64 if `value` is NaN. Return other numbers unchanged."""
     rank = casting.rank(array.dtype)
     return asarray(array, dtype=np.float64) if value is _NAN and rank in (0, 1) else array
 
@@ -215,7 +215,7 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 
 def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
-    """Return the number that stands for a date, a time of day or a time with a zone in Arrow's format `meaning`."""
+    """Return the number that encodes a date, a time of day or a time with a zone in Arrow's format `meaning`."""
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
         day: Any = value
         return np.datetime64(day, "D").astype(np.int64)
@@ -264,7 +264,7 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
 
 
 def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
-    """Return lists with `row` in place of missing rows, as list views that share the content if `row` is empty."""
+    """Return lists with missing rows replaced by `row`. If `row` is empty, return list views that share the content."""
     kind = kind_of(node)
     if kind.width:
         starts = np.arange(len(node), dtype=np.int64) * node.width
@@ -285,7 +285,7 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
 
 
 def _row_like(row: Any, content: Any) -> NestedArray:
-    """Return the elements of a row in the type of a list's content."""
+    """Convert the elements of a row to the type of a list's content."""
     plain = unwrapped(nested_of(content)) if not kind_of(nested_of(content)).numbers else nested_of(content).content
     if isinstance(plain, NestedArray):
         return from_python(list(row))
@@ -293,7 +293,7 @@ def _row_like(row: Any, content: Any) -> NestedArray:
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill each field, or the fields that a dict names, of a record. Fields of missing records are missing, too."""
+    """Fill each field of a record, or the fields that a dict names. Fields of missing records are also missing."""
     names = node.field_names
     if isinstance(value, dict):
         unknown = [key for key in value if key not in names]
@@ -315,7 +315,7 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
 
 
 def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
-    """Export an object whose missing values `missing` replaces, for the ``as_*`` functions.
+    """Export an object with its missing values handled as `missing` specifies, for the ``as_*`` functions.
 
     Parameters
     ----------
@@ -324,13 +324,13 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     export : callable
         Export of a dense array or a NestedArray, with ``copy=``.
     missing : object
-        "mask", "nan" or a value; see `arrayhub.as_numpy`.
+        "mask", "nan" or a value, see `arrayhub.as_numpy`.
     copy : bool or "if_needed", optional
         As in `arrayhub.as_numpy`.
     reads_host : bool
         Whether the library has arrays in host memory.
     masked : bool
-        Whether "mask" makes a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
+        Whether "mask" returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
     """
     as_mask = isinstance(missing, str) and missing == "mask"
     if is_frame(obj):
@@ -362,7 +362,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
 def _matrix_with_missing(
     columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
 ) -> Any:
-    """Export the columns of a table as a matrix. `missing` may be a dict of values by the names of columns."""
+    """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
     if copy is False or (copy is None and isinstance(missing, str) and missing == "mask"):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
     values, masks = [], []
@@ -392,7 +392,7 @@ def _is_nan(missing: Any) -> bool:
 
 
 def _column(column: Any) -> NestedArray:
-    """Return a field, or a Series of pandas, as a NestedArray. NaN of NumPy's floats is not missing."""
+    """Return a field or a pandas Series as a NestedArray. NaN in NumPy floats is not a missing value."""
     if isinstance(column, (NestedArray, USMArray)):
         return nested_of(column)
     try:

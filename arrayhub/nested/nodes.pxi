@@ -57,13 +57,13 @@ cdef object checked_node(object node):
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
          Py_ssize_t width=0, str meaning=None, copy=None):
-    """Return a node made of these parts. Offsets, sizes, indices and views are validated on first use.
+    """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
-    Offsets, sizes, indices, bitmaps, characters and views that are not contiguous are copied, which ``copy=False``
-    forbids. They are read-only in the node.
+    Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. They are copied if they are not
+    contiguous, which ``copy=False`` forbids.
 
-    A bitmap that starts within a byte is copied if the host can read it, so that it starts at a byte: an Arrow consumer
-    applies an array's offset to all buffers, and the other buffers here start at element 0.
+    A bitmap that starts within a byte is copied to a byte boundary if the host can read the bitmap, because an Arrow consumer
+    applies an array's offset to all buffers, and the other buffers of the node start at element 0.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     t.content = content
@@ -106,7 +106,10 @@ cdef int _SIGNED = 0     # DLPack's code of signed integers (kDLInt)
 
 
 cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
-    """Return `a` if it has one dimension of int32 or int64 of `width` bytes (0: any), else raise TypeError."""
+    """Return `a` if it is None or a 1-d int32 or int64 array with elements of `width` bytes, else raise TypeError.
+
+    If `width` is 0, both sizes are accepted.
+    """
     if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
                           or width and a.itemsize_ != width):
         raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, the same for sizes and offsets")
@@ -114,7 +117,7 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
 
 
 cdef Descriptor never_written(Descriptor a):
-    """Return a read-only view: offsets that change after validation could exceed the content."""
+    """Return a read-only view, because offsets that change after validation could exceed the content."""
     if a is None or not a.flags_ & WRITEABLE:
         return a
     cdef Descriptor view = same_layout(a)
@@ -123,7 +126,7 @@ cdef Descriptor never_written(Descriptor a):
 
 
 def unwrapped(Tree t not None):
-    """Return the array of a node of plain numbers without missing elements; return other nodes unchanged."""
+    """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged."""
     return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None else t
 
 
@@ -141,7 +144,7 @@ def check(Tree t):
 
 
 def sized(Descriptor a, Py_ssize_t length):
-    """Return `length` elements from the start of `a`, such as characters whose number was known to the device only."""
+    """Return the first `length` elements of `a`, such as characters whose number was stored on the device."""
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length
     view.byte_strides_[0] = a.itemsize_
@@ -163,7 +166,7 @@ cdef int check_readable(Descriptor a, void* readable) except -1:
 
 
 def from_arrow(obj):
-    """Import an object by Arrow's interfaces: a list of chunks, or None if the object does not support them.
+    """Import an object through Arrow's interfaces as a list of chunks. Return None if the object does not support Arrow.
 
     A NestedArray is a single chunk.
     """

@@ -1,8 +1,8 @@
 """Pickles, copies, tokens and sizes of NestedArrays.
 
-A pickle holds ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
-node. A part is a USMArray, which has a reduction of its own, or the state of another node. Buffers hold only the bytes
-that the array reaches, and a buffer of several nodes is in the pickle once.
+A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
+node. A part is a USMArray, which has its own reduction, or the state of another node. Buffers contain only the bytes
+that the array reaches, and a buffer that several nodes share is pickled once.
 """
 
 import copy
@@ -39,7 +39,7 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _compact(node: Any) -> Any:
-    """Return a node whose buffers hold only the elements that it reaches. Device memory is returned unchanged."""
+    """Return a node whose buffers contain only the elements that the node reaches. Device memory stays unchanged."""
     return moved(node, _same, _compact_views) if is_on_host(node) else node
 
 
@@ -138,7 +138,7 @@ def _restored(state: Any) -> Any:
 
 
 def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> None:
-    """Raise unless each part has the elements that the node's length requires."""
+    """Raise UnpicklingError unless each part has the number of elements that the node's length requires."""
     content: Any = facts.get("content")
     parts: Any = facts.get("parts", ())
     if row.fields:

@@ -15,7 +15,7 @@ _MISSING = "#e4e4e4"
 
 
 def picture_of(x: NestedArray) -> str:
-    """Return the drawing of an array as HTML. If the host cannot read the array, the drawing shows only its type."""
+    """Return the drawing of an array as HTML. If the host cannot read the array, show only the array's type."""
     canvas = Canvas()
     canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)
     try:

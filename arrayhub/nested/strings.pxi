@@ -1,4 +1,4 @@
-"""NumPy's StringDType by its C API, and conversion between strings by offsets and strings by views."""
+"""NumPy's StringDType through the C API, and conversion between strings with offsets and string views."""
 
 import numpy as np
 
@@ -47,8 +47,8 @@ cdef extern from "numpy/arrayobject.h":
     int NpyString_pack_null(npy_string_allocator* allocator, npy_packed_static_string* packed) nogil
 
 cdef enum:
-    LARGEST = 0x7fffffff      # largest offset of four bytes
-    MAX_BUFFERS = 64          # buffers of a string_view that are read here
+    LARGEST = 0x7fffffff      # largest int32 offset
+    MAX_BUFFERS = 64          # maximum number of buffers of a string_view
 
 
 def from_string_dtype(array):
@@ -57,7 +57,7 @@ def from_string_dtype(array):
     Parameters
     ----------
     array : numpy.ndarray
-        One-dimensional array of ``StringDType``. Elements that are its ``na_object`` are missing.
+        One-dimensional array of ``StringDType``. Elements equal to the dtype's ``na_object`` are missing.
     """
     if not isinstance(array, np.ndarray) or type(array.dtype) is not np.dtypes.StringDType or array.ndim != 1:
         raise TypeError(f"from_string_dtype: {show(array)} is not a one-dimensional ndarray of StringDType")
@@ -84,7 +84,7 @@ cdef struct Block:
     Py_ssize_t step                  # bytes
     uint8_t* valid                   # set to 0 for missing elements; NULL without an na_object
     char* ends                       # offsets, starting with that of the first string of the block; NULL: not written
-    bint wide                        # offsets of eight bytes
+    bint wide                        # int64 offsets
     char* characters                 # of all strings
     Py_ssize_t capacity              # bytes
 
@@ -120,9 +120,9 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
 
 
 cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
-    """Return the characters of all strings, and fill in `offsets` and `valid`; None if four bytes are too few for the offsets.
+    """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
-    NumPy's lock, which prevents writes of other threads, is held for a block at a time, and not while waiting for the
+    NumPy's lock, which prevents writes by other threads, is held for one block at a time, and not while waiting for the
     GIL. A block that exceeds the capacity is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
@@ -160,7 +160,7 @@ cdef int check_loaded(Py_ssize_t end) except -1:
 
 
 cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
-    """Return an estimate of the bytes of all characters, with a margin, from at most BLOCK of the strings."""
+    """Estimate the total size of the characters in bytes, with a margin, from at most BLOCK of the strings."""
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
     if n == 0:
         return 0
@@ -285,7 +285,7 @@ cdef int check_utf8(Tree t) except -1:
 
 
 def with_offsets(Tree t):
-    """Return strings by offsets into a copy of the characters that the views refer to."""
+    """Convert string views to strings with offsets into a copy of the characters."""
     check_again(t)
     cdef Characters place = characters_of(t)
     cdef const char* first = NULL
@@ -310,19 +310,19 @@ def with_offsets(Tree t):
 
 
 def with_views(Tree t):
-    """Return strings by views of 16 bytes per element into the same characters.
+    """Convert strings with offsets to string views (16 bytes per element) of the same characters.
 
     Raises
     ------
     BufferError
-        The characters have 2 GiB or more, which the offsets of views cannot express.
+        The characters have 2 GiB or more, so their positions exceed the int32 offsets of views.
     """
     check_again(t)
     if not has(t, CHARACTERS) or not has(t, ENDS):
         return t
     cdef Descriptor characters = <Descriptor> t.content
     cdef Py_ssize_t start = 0, stop = 0
-    if t.length:      # an empty array may lack offsets
+    if t.length:      # the offsets of an empty array may be missing
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:

@@ -1,4 +1,4 @@
-"""Lists of equal lengths as one array with one more dimension."""
+"""Convert lists of equal lengths to one array with an additional dimension."""
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
@@ -74,8 +74,8 @@ cdef object densified(object node, bint copy):
 
 
 cdef object of_numpys_type(Tree t, bint copy):
-    """Return the numbers of one of Arrow's logical types as NumPy's type for it."""
-    if t.meaning == "tdm":      # date64: the milliseconds of whole days, which datetime64[ms] represents
+    """Convert numbers of an Arrow logical type to the corresponding NumPy type."""
+    if t.meaning == "tdm":      # date64, which is stored like datetime64[ms]
         return t.content
     if t.meaning != "tdD":
         raise BufferError(

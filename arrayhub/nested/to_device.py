@@ -1,7 +1,7 @@
 """Copy NestedArrays to another device.
 
-Only elements that the array reaches are copied: the rows of a slice, not the content around them. Each buffer is copied
-once.
+Only elements that the array reaches are copied, such as the rows of a slice without the surrounding content. Each
+buffer is copied once.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from arrayhub.runtimes.sycl import named_queue
 
 
 def to_host(x: NestedArray) -> NestedArray:
-    """Return `x` in memory that the host can read; see `NestedArray.to_host`."""
+    """Return `x` in memory that the host can read, see `NestedArray.to_host`."""
     return x if is_on_host(x) else moved(x, lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
-    """Return `x` on a device; see `NestedArray.to_device`."""
+    """Return `x` on a device, see `NestedArray.to_device`."""
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
@@ -32,7 +32,7 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
 def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
     """Apply `move` to the reached part of each array of a node, and return a node of the results.
 
-    Strings with views become strings with offsets, unless `views` returns another node for them.
+    String views become strings with offsets, unless `views` is given, which then converts the node.
     """
     if not isinstance(node, NestedArray):
         return move(node)
@@ -60,7 +60,7 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
-    """Return a bitmap that starts at a byte, and its bit offset: the other buffers are moved without a prefix."""
+    """Return a bitmap that starts at a byte, and its bit offset. The other buffers are also moved without a prefix."""
     first = node.validity_offset
     if node.validity is None or first == 0 or kind_of(node).packed:
         return node.validity, first
@@ -83,7 +83,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # only the offsets knew the number of characters
+    if kind_of(node).characters and content.size < stop:  # the number of characters was stored only in the offsets
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)

@@ -22,7 +22,7 @@ from arrayhub.nested.array import NestedArray
 
 
 def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
-    """Return the type of an array. `symbolic` has the meaning that it has in `arrayhub.datashape`."""
+    """Return the type of an array. See `arrayhub.datashape` for `symbolic`."""
     return Dimension(STRIDED if symbolic else len(x), _element(x))
 
 
@@ -41,7 +41,7 @@ def _number(node: NestedArray) -> Type:
 
 
 def _logical(meaning: str) -> Type:
-    """Return the type that Arrow's format `meaning` names: a date, a time of day or a time with a time zone."""
+    """Return the type of Arrow's format `meaning`: a date, a time of day or a time with a time zone."""
     if meaning[:2] == "td":
         return Logical("date32" if meaning == "tdD" else "date64")
     unit = _UNITS[meaning[2]]
@@ -54,7 +54,7 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's letters
 
 
 def _none_missing(node: NestedArray) -> bool:
-    """Return whether all elements are known to be valid. A bitmap on a device is not copied to find out."""
+    """Return whether all elements are known to be valid. A bitmap on a device is not copied for this test."""
     try:
         return node.null_count == 0
     except BufferError:

@@ -1,8 +1,8 @@
 """CUDA driver: the device of a pointer, and synchronization of streams.
 
-The driver library is loaded on first use rather than at import, and only the addresses of its functions are used, so
-building and importing this package do not need CUDA. Without a driver, streams do not exist and work is never pending,
-so every wait returns at once.
+The driver library is loaded on first use rather than at import, and its functions are looked up by name, so building and
+importing this package do not require CUDA. Without a driver, streams do not exist and work is never pending, so every wait
+returns immediately.
 
 Sources: the CUDA driver API reference (stream management, event management, unified addressing, graph capture), the
 DLPack specification and version 3 of the CUDA array interface.
@@ -62,11 +62,11 @@ cdef enum:
     NOT_INITIALIZED = 3
     NOT_READY = 600
     PEER_ACCESS_ENABLED = 704
-    CAPTURE_IMPLICIT = 906         # the legacy stream cannot be queried while a stream that waits for it is captured
+    CAPTURE_IMPLICIT = 906         # the legacy stream cannot be queried while a dependent stream is being captured
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
-    LOOKS_BEFORE_SLEEP = 30        # about a microsecond each
-    FIRST_POINTER = PAGE           # the first page is never mapped, so handles of real streams are not smaller
+    LOOKS_BEFORE_SLEEP = 30        # about 1 us each
+    FIRST_POINTER = PAGE           # the first page is never mapped, so stream handles are not smaller
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
 
@@ -111,7 +111,7 @@ cdef Driver* driver_for(int device) except NULL:
     Raises
     ------
     BufferError
-        The driver or the device does not exist, or this process was forked from one that used CUDA.
+        The driver or the device does not exist, or this process was forked from a process that used CUDA.
     """
     if not driver_present():
         raise BufferError("CUDA: this machine has no CUDA driver with a device; accepted: host memory")
@@ -123,7 +123,7 @@ cdef Driver* driver_for(int device) except NULL:
 
 
 cdef bint load_driver(Driver* driver, int* devices) except -1:
-    """Look up the driver's functions and initialize it. Return False if it is missing, too old, or without a device."""
+    """Load and initialize the driver. Return False if the driver is missing or too old, or does not have a device."""
     cdef void** slots = <void**> driver
     try:
         library = ctypes.CDLL(_LIBRARY)
@@ -135,7 +135,7 @@ cdef bint load_driver(Driver* driver, int* devices) except -1:
 
 
 cdef int check(int error, str call) except -1:
-    """Raise for an error code of the driver: MemoryError if memory ran out, else BufferError."""
+    """Raise an error for a driver's error code: MemoryError if memory is exhausted, else BufferError."""
     cdef const char* name = NULL
     if error == 0:
         return 0
@@ -174,10 +174,10 @@ cdef Context primary_context(int device) except NULL:
 
 
 cdef bint enter(intptr_t stream, int device) except -1:
-    """Make the context of `stream` current. Return whether `leave` must restore the previous one.
+    """Make the context of `stream` current. Return whether `leave` must restore the previous context.
 
-    A handle belongs to its own context. The default streams belong to the current context: the caller's, if it is one of
-    this device, else the primary context.
+    A handle has its own context. For the default streams, the context is the caller's current context if that context
+    belongs to `device`, else the primary context.
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
@@ -211,8 +211,10 @@ cdef void leave(bint pushed) noexcept nogil:
 
 
 cdef int device_of(intptr_t stream) except -1:
-    """Return the ordinal of a stream's device. Default streams are on the current device, initially device 0. Without a
-    driver the result is 0."""
+    """Return the ordinal of a stream's device, or 0 without a driver.
+
+    Default streams are on the current device, initially device 0.
+    """
     cdef int device = 0
     cdef bint pushed = False
     if not driver_present():
@@ -232,8 +234,9 @@ cdef int device_of(intptr_t stream) except -1:
 cdef int locate(Descriptor a) except -1:
     """Set the device of a sealed array: device, managed or pinned host memory, and the ordinal.
 
-    Asks the driver for the lowest and the last byte of the array. Without a driver, and for an array without elements,
-    the result is device memory of device 0.
+    The driver is queried for the first and the last byte of the array. Without a driver, and for an array without elements,
+    the result is device memory on device 0.
+
     Raises
     ------
     InterfaceError
@@ -261,7 +264,7 @@ cdef int locate(Descriptor a) except -1:
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """Like `locate`, for a nonempty array whose extent its library guarantees: asks for element zero only."""
+    """Locate a nonempty array like `locate`, but query only element zero, because the array's library guarantees the extent."""
     cdef DLDevice found
     if not driver_present():
         return 0
@@ -273,7 +276,7 @@ cdef int locate_start(Descriptor a) except -1:
 
 
 cdef DLDevice device_at(uint64_t address) except *:
-    """Return the kind and ordinal of the memory at an address; device type 0 if the driver does not know it."""
+    """Return the kind and ordinal of the memory at an address, or device type 0 if the driver does not know the address."""
     cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
     cdef uint64_t memory_type = 0, managed = 0, ordinal = 0
     cdef void** values = [&memory_type, &managed, &ordinal]
@@ -301,20 +304,21 @@ cdef bint pageable_access() noexcept:
 
 
 cdef intptr_t stream_handle(object stream) except? 0:
-    """Convert a stream to DLPack's numbers: -1 no order, 1 legacy default, 2 per-thread default, or a handle.
+    """Convert a stream to DLPack's numbers: -1 for no order, 1 for legacy default, 2 for per-thread default, or a handle.
 
     Parameters
     ----------
     stream : int or object
-        Such a number, or an object with a handle: ``__cuda_stream__`` (cuda.core's protocol: a pair of version 0 and
-        handle), ``cuda_stream`` (torch) or ``ptr`` (cupy). Callers handle None, whose meaning depends on the protocol.
+        A DLPack number, or an object with one of the attributes ``__cuda_stream__`` (cuda.core's protocol, which returns
+        version 0 and a handle), ``cuda_stream`` (torch) or ``ptr`` (cupy). Callers handle None, whose meaning depends on the
+        protocol.
 
     Raises
     ------
     InterfaceError
         The number 0, which could mean either default stream, or a number that is not a handle.
     TypeError
-        Neither a number nor such an object.
+        `stream` is neither a number nor an object with such an attribute.
     """
     cdef object handle
     if type(stream) is int:
@@ -337,7 +341,7 @@ def stream_number(stream):
 
 
 cdef object handle_of_object(object stream):
-    """Return the handle of a stream object, an integer of zero or more."""
+    """Return the handle of a stream object as a nonnegative integer."""
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
     if is_bool(stream):
         raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")
@@ -361,14 +365,14 @@ cdef object handle_of_object(object stream):
 
 
 cdef int check_handle(intptr_t stream) except -1:
-    """Raise for a handle that cannot be the address of a stream, because the driver would dereference it."""
+    """Raise an error for a handle that cannot be the address of a stream, because the driver would dereference the handle."""
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
         raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle that CUDA gave")
     return 0
 
 
 cdef intptr_t checked_handle(object stream) except? 0:
-    """Return the validated handle of the value of ``stream=``; NO_STREAM for -1."""
+    """Return the validated handle for a value of ``stream=``, or NO_STREAM for -1."""
     cdef intptr_t handle = stream_handle(stream)
     if handle != NO_STREAM:
         check_handle(handle)
@@ -401,7 +405,7 @@ cdef int refuse_captured_producer() except -1:
 
 
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
-    """Make one stream wait for the work that is currently queued on another. The host does not wait.
+    """Make the stream `consumer` wait for the work that is currently queued on `producer`. The host does not wait.
 
     Parameters
     ----------
@@ -412,9 +416,9 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
 
     Notes
     -----
-    Work cannot be moved into or out of a graph that is being captured. A consumer that captures does not wait: the
-    captured work runs when the graph is launched, in the order of the launch. A producer that captures has not run yet,
-    so this function raises BufferError.
+    A wait cannot cross the boundary of a graph that is being captured. If `consumer` is being captured, the function does
+    not add a wait, because the captured work is ordered when the graph is launched. If `producer` is being captured, its
+    work has not run yet, and the function raises BufferError.
     """
     cdef uint64_t capture
     cdef CudaEvent event = NULL
@@ -460,7 +464,7 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
 
 
 cdef int finish(intptr_t stream, int device) except -1:
-    """Wait for the work that is currently queued on `stream`. Signals are handled meanwhile, so Ctrl-C ends the wait."""
+    """Wait for the work that is currently queued on `stream`. Signals are handled, so Ctrl-C interrupts the wait."""
     cdef CudaEvent event = NULL
     cdef bint pushed
     cdef int error, look = 0
@@ -492,8 +496,11 @@ cdef int finish(intptr_t stream, int device) except -1:
 
 
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
-    """Return a stream on which `a` can be read on `device`: `stream` if given, after making it wait for the producer, else
-    the producer's stream, else an internal stream."""
+    """Return a stream of `device` on which `a` can be read.
+
+    If `stream` is given, it waits for the producer and is returned. Otherwise return the producer's stream if it is known,
+    else an internal stream.
+    """
     cdef intptr_t chosen = NO_STREAM if stream is None else stream_handle(stream)
     if chosen == NO_STREAM:
         if stream is None and a.stream_ != NULL:
@@ -506,7 +513,7 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
 
 
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
-    """Copy between any two memories that CUDA can access, in the order of `stream`. Return when the copy is done."""
+    """Copy between any two addresses that CUDA can access, in stream order on `stream`. Return when the copy is done."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -518,7 +525,7 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 cdef int allow_peer(int device, int peer) except -1:
-    """Enable access of a device to the memory of a peer, if supported. Otherwise the driver copies through the host."""
+    """Enable access from a device to a peer's memory if supported. Otherwise the driver copies through the host."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
@@ -534,7 +541,7 @@ cdef int allow_peer(int device, int peer) except -1:
 
 
 cdef intptr_t waiting_stream(int device) except 0:
-    """Return an internal stream of `device` that holds only waits and that no default stream waits for."""
+    """Return an internal stream of `device` that contains only waits and does not synchronize with default streams."""
     cdef Stream stream = NULL
     cdef bint pushed
     cdef int error
@@ -556,8 +563,10 @@ cdef intptr_t waiting_stream(int device) except 0:
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
-    """Return an internal stream of `device` that waits for the event at `place`. The event is read after the driver and the
-    device have been checked."""
+    """Return an internal stream of `device` that waits for the event at `place`.
+
+    The event is read only after the driver and the device are validated.
+    """
     cdef intptr_t stream = waiting_stream(device)
     cdef CudaEvent event = place[0]
     cdef bint pushed = enter(stream, device)
@@ -570,7 +579,7 @@ cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
 
 
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL:
-    """Record an event after the work that is currently queued on `stream`. Free it with `destroy_event`."""
+    """Record an event after the work that is currently queued on `stream`. Free the event with `destroy_event`."""
     cdef CudaEvent event = NULL
     cdef bint pushed = enter(stream, device)
     cdef int error
@@ -592,15 +601,15 @@ cdef void destroy_event(CudaEvent event) noexcept:
 
 # ----------------------------------------------------------------------------------------- the row of _core/runtime
 #
-# An array describes its producer's pending work in one of these forms:
+# An array represents its producer's pending work in one of these forms:
 #   stream_ is set                        the work is on this stream (producer_ may keep the stream object alive)
-#   producer_ has __dlpack__              the producer makes any stream wait, when called with its handle
+#   producer_ has __dlpack__              the producer makes any stream wait, if called with the stream's handle
 #   producer_ without __dlpack__          an interface dict from before version 3: by convention, the legacy default stream
 #   neither                               no work is pending
 
 
 cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
-    """Have the producer make `consumer` wait for its work. Return False if the producer does not support this."""
+    """Request that the producer make `consumer` wait for its work. Return False if the producer does not support this."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
@@ -617,7 +626,7 @@ cdef bint tell_producer(object producer, intptr_t consumer, int device) except -
 
 
 cdef int consumer_ready(Descriptor a, object stream) except -1:
-    """Make the consumer's stream wait for the producer's work. None is the legacy default stream, -1 requests no wait."""
+    """Make the consumer's stream wait for the producer's work. None is the legacy default stream. -1 disables the wait."""
     cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
     if consumer == NO_STREAM or not driver_present():
@@ -628,14 +637,14 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
     elif a.producer_ is not None:
         if capture_of(consumer, device) != 0:     # a wait cannot be captured, see order_streams
             return 0
-        # torch refuses the handle of the per-thread stream, so an internal stream is put in between.
+        # torch rejects the handle of the per-thread stream, so an internal stream relays the wait.
         asked = waiting_stream(device) if consumer == PER_THREAD_STREAM else consumer
         order_streams(asked if tell_producer(a.producer_, asked, device) else LEGACY_STREAM, consumer, device)
     return 0
 
 
 cdef int host_ready(Descriptor a) except -1:
-    """Wait for the producer's work on `a`: for its stream only, never for a whole device."""
+    """Wait for the producer's work on `a`, only for the producer's stream and never for a whole device."""
     cdef int device = a.device_.device_id
     cdef intptr_t stream
     if (a.stream_ == NULL and a.producer_ is None) or not driver_present():
@@ -647,10 +656,10 @@ cdef int host_ready(Descriptor a) except -1:
 
 
 cdef int adopt_stream(Descriptor a, object stream) except -1:
-    """Make `stream` the stream of a new array: it waits for the producer's work, and consumers then wait for it.
+    """Make `stream` the stream of a new array. `stream` waits for the producer's work, and consumers wait for `stream`.
 
-    A caller that imports with ``stream=`` continues on this stream, so the array is safe to read in its order. If the
-    producer has ordered this stream during the import already, return without waiting again.
+    A caller that imports with ``stream=`` continues on `stream`, so the array can be read in stream order. If the producer
+    has already ordered `stream` during the import, return without adding another wait.
     """
     if a.stream_ != NULL and a.producer_ is stream:
         return 0
@@ -660,20 +669,20 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 
 
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
-    """Record that `a` is safe to read in the order of `stream`, which already waits for the producer.
+    """Record that `a` can be read in stream order on `stream`, which already waits for the producer.
 
-    `handle` is the handle of `stream`. Callers read it only once, because an object may return different handles.
+    `handle` is the handle of `stream`. Callers read the handle only once, because an object may return different handles.
     """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
-        a.producer_ = None if type(stream) is int else stream    # a stream object destroys its stream when it is freed
+        a.producer_ = None if type(stream) is int else stream    # freeing a stream object destroys the stream
     return 0
 
 
 cdef intptr_t safe_stream(Descriptor a) except? -2:
-    """Return a stream in whose order `a` is safe to read, or 0 if no order is needed.
+    """Return a stream on which `a` can be read in stream order, or 0 if no order is needed.
 
-    A producer that does not name its stream is asked to make the legacy default stream wait.
+    If the producer's stream is unknown, the producer is requested to make the legacy default stream wait.
     """
     if a.stream_ != NULL:
         return <intptr_t> a.stream_
@@ -684,12 +693,12 @@ cdef intptr_t safe_stream(Descriptor a) except? -2:
 
 
 def stream_of_array(Descriptor a):
-    """Return the handle of a stream in whose order `a` is safe to read, or None if no work is pending."""
+    """Return the handle of a stream on which `a` can be read in stream order, or None if no work is pending."""
     return safe_stream(a) or None
 
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
-    """Allocate memory for `a` from cupy's pools, in the order of cupy's current stream."""
+    """Allocate memory for `a` from cupy's pools, in stream order on cupy's current stream."""
     cupy = needed("cupy", "to allocate CUDA memory")
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, see tracing.listen
@@ -704,7 +713,7 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     finally:
         current.__exit__(None, None, None)
     if device.device_type == kDLCUDAHost:
-        device.device_id = 0              # pinned memory belongs to no device; the ordinal named the context that pins it
+        device.device_id = 0              # pinned memory is not on a device; the ordinal selected the context that pins it
     a.data_ = <char*> <size_t> memory.ptr
     a.device_ = device
     a.base_ = memory

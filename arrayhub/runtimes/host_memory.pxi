@@ -1,4 +1,4 @@
-"""Host-readable memory as host memory: shared and host USM, CUDA's pinned and managed memory."""
+"""Represent host-readable memory as host memory: shared and host USM, and CUDA's pinned and managed memory."""
 
 from arrayhub._core.descriptor cimport (
     NOT_USM,
@@ -26,13 +26,13 @@ cdef Descriptor as_host(Descriptor a):
     view.usm_type_ = NOT_USM
     view.flags_ &= ~OTHER_CONTEXT     # irrelevant for host memory
     view.stream_ = NULL
-    if view.block_.device_.device_id != UNRESOLVED_ID:     # else x.memory.device will need the queue
+    if view.block_.device_.device_id != UNRESOLVED_ID:     # otherwise x.memory.device requires the queue
         view.producer_ = None
     return view
 
 
 cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
-    """Return a view of `a` for a library whose arrays are in host memory or on one other device type (0: none).
+    """Return a view of `a` for a library whose arrays are in host memory or on `other_device` (0: host memory only).
 
     Raises
     ------
@@ -47,7 +47,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
 
 
 def host_view(Descriptor array):
-    """Return `array` as host memory, after waiting for the producer. Raise BufferError if the host cannot read it."""
+    """Return `array` as host memory, after waiting for the producer. Raise BufferError if the host cannot read the memory."""
     return for_host_library(array, "the host", 0)
 
 
@@ -57,5 +57,5 @@ def is_host_readable(Descriptor array):
 
 
 def is_packed(Descriptor array):
-    """Return whether elements of less than a byte share bytes. Such arrays are compact and lack byte strides."""
+    """Return whether elements of less than a byte share bytes. Packed arrays are compact and do not have byte strides."""
     return bool(array.flags_ & PACKED)

@@ -1,4 +1,4 @@
-"""``stream=``: ordering of every import, for every kind of memory, and validation of the argument."""
+"""Argument ``stream=``: ordering of imports for every kind of memory, and validation of the argument."""
 
 from arrayhub._core.descriptor cimport Descriptor, kDLCPU, same_layout
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
@@ -10,7 +10,7 @@ from arrayhub._core.errors import show
 cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     """Return `a` ordered for a caller that continues on `stream`, which waits for the producer's work.
 
-    Consumers of the result wait for `stream` in turn. A repeated call adds no further wait.
+    Consumers of the result wait for `stream`. A repeated call does not add another wait.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
 
 
 cdef int check_stream(object stream) except -1:
-    """Raise if `stream` is not a stream of any runtime."""
+    """Raise TypeError if `stream` is not a stream of any runtime."""
     if sycl.is_queue(stream):
         return 0
     try:
@@ -55,9 +55,9 @@ cdef int check_stream(object stream) except -1:
 
 
 cdef int order_by_producer(Descriptor a, object stream) except -1:
-    """Have the producer order a stream of an unsupported runtime (such as ROCm) through its ``__dlpack__``.
+    """Request, through ``__dlpack__``, that the producer order a stream of an unsupported runtime such as ROCm.
 
-    Integers are passed unchanged, because 0 is the default stream for ROCm; -1 requests no order.
+    Integers are passed unchanged, because 0 is the default stream for ROCm. -1 disables the ordering.
     """
     handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
     if handle == cuda.NO_STREAM:

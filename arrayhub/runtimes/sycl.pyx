@@ -1,8 +1,8 @@
 """SYCL runtime through dpctl: the kind of a pointer, its queue, and synchronization.
 
-dpctl is an optional dependency. It is imported only for a SYCL object or on request. Its C functions are looked up at run
-time: those of its Cython modules in ``__pyx_capi__``, whose entries contain the signature, which is compared, and those of
-its C library by name.
+dpctl is an optional dependency, which is imported only for a SYCL object or on request. dpctl's C functions are looked up at
+run time. Functions of its Cython modules are looked up in ``__pyx_capi__``, whose entries contain the signature, which is
+compared. Functions of its C library are looked up by name.
 """
 
 import ctypes
@@ -86,7 +86,7 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """A queue and its context, cached because getting the context takes time."""
+    """Queue and its context, cached because querying the context takes time."""
     cdef object queue
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
@@ -104,8 +104,8 @@ cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 cdef int _found = 0     # whether dpctl's functions and types are set
 cdef QueueContext _asked = None     # for the last queue whose pointers were checked
-cdef int _unknown_dpctl = 0     # whether dpctl lacks a function that is needed
-cdef bint _forked = False     # whether this process was forked from one that used SYCL, whose threads do not exist here
+cdef int _unknown_dpctl = 0     # whether dpctl lacks a required function
+cdef bint _forked = False     # whether the parent process used SYCL before the fork, so that SYCL's threads are missing
 
 cdef enum:
     MOST_PAGES = 4096
@@ -125,7 +125,7 @@ cdef object import_dpctl():
     Raises
     ------
     RuntimeError
-        This process was forked after its parent had used SYCL. The runtime would wait for threads that do not exist.
+        This process was forked after its parent had used SYCL. The runtime would wait for missing threads.
     """
     refuse_fork()
     dpctl = needed("dpctl.memory", "for SYCL memory")
@@ -151,8 +151,8 @@ def _after_fork():
 cdef bint available() except -1:
     """Return whether dpctl's functions can be called. Does not import dpctl unless its memory module is loaded.
 
-    Returns False for an unsupported dpctl. Operations on its memory then raise the error of `import_dpctl`; all others
-    work without dpctl.
+    Returns False for an unsupported dpctl. Operations on dpctl's memory then raise the error of `import_dpctl`. All other
+    operations work without dpctl.
     """
     if not is_done(&_found) and not is_done(&_unknown_dpctl) and "dpctl.memory" in sys.modules:
         try:
@@ -184,8 +184,10 @@ cdef void* exported(object library, str name) except NULL:
 
 
 cdef int find_functions(object dpctl) except -1:
-    """Look up all functions and types of dpctl. Opening a library may let another thread do the same; the first to finish
-    stores its result."""
+    """Look up all functions and types of dpctl.
+
+    Opening a library may release the GIL, so several threads may run this function. The first to finish stores its result.
+    """
     global _dpctl, _memory_type, _queue_type, _context_type
     cdef DpctlFunctions functions
     memory = sys.modules["dpctl.memory._memory"]
@@ -207,7 +209,7 @@ cdef int find_functions(object dpctl) except -1:
     functions.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
     functions.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
-    # dpctl has loaded this file already, so CDLL returns that copy and does not start a second runtime.
+    # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
     functions.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
     functions.pointer_device = <PointerDevice> exported(library, "DPCTLUSM_GetPointerDevice")
@@ -243,17 +245,17 @@ cdef inline bint is_a(object obj, object cls) noexcept:
 
 
 cdef bint is_memory(object obj) except -1:
-    """Return whether `obj` is one of dpctl's three Memory objects and is initialized."""
+    """Return whether `obj` is an initialized object of one of dpctl's three Memory classes."""
     return available() and is_a(obj, _memory_type) and _dpctl.memory_pointer(<PyObject*> obj) != NULL
 
 
 cdef bint is_queue(object obj) except -1:
-    """Return whether `obj` is a ``dpctl.SyclQueue``; False without dpctl."""
+    """Return whether `obj` is a ``dpctl.SyclQueue``. Return False without dpctl."""
     return available() and is_a(obj, _queue_type)
 
 
 cdef bint speaks_as_memory(object obj) except -1:
-    """Return whether the interface dict of `obj` is that of the Memory classes, not overridden by a subclass."""
+    """Return whether the interface dict of `obj` is implemented by dpctl's Memory classes, not overridden by a subclass."""
     return is_memory(obj) and getattr(type(obj), NAME) is getattr(_memory_type, NAME)
 
 
@@ -296,7 +298,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
 
 
 cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
-    """Set the memory of `a` to USM that `owner` keeps alive. `block_of_usm` makes its block on demand."""
+    """Set the memory of `a` to USM that `owner` keeps alive. `block_of_usm` creates the block on demand."""
     a.base_ = owner
     a.resource_kind = USM
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -305,22 +307,22 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
 
 
 def block_of_usm(Descriptor a not None):
-    """Return the block of a complete Memory object, or for other owners, of the range that the first array uses."""
+    """Return the block of a complete Memory object, or the block of the range that the first array uses for other owners."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:
-    """Return the kind of USM of a pointer in a queue's context: 0 not USM, 1 device, 2 shared, 3 host.
+    """Return the kind of USM of a pointer in a queue's context: 0 for other memory, 1 device, 2 shared, 3 host.
 
-    Call this first for every foreign pointer: dpctl ends the process if another function receives a pointer that is not
-    USM of the context.
+    Call this function first for every foreign pointer, because dpctl ends the process if another function receives a pointer
+    that is not USM of the context.
     """
     cdef QueueContext asked = context_of(queue)
     return _dpctl.pointer_type(pointer, asked.context)
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Like `usm_type_of` for the first of `nbytes` bytes; sets `whole` if one allocation contains all of them."""
+    """Return the result of `usm_type_of` for `first`. Set `whole` to whether one allocation contains all `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
@@ -328,9 +330,9 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 
 
 cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
-    """Return whether one allocation contains a run of bytes whose first byte is of kind `kind`.
+    """Return whether one allocation contains a range of bytes whose first byte is of kind `kind`.
 
-    If the allocation cannot be queried, compare the kind of each page (in very long runs, of some thousand pages).
+    If the allocation cannot be queried, compare the kind of each page, or of some thousand pages in a very long range.
     """
     cdef char* last = first + nbytes - 1
     cdef char* base
@@ -349,7 +351,7 @@ cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, 
 
 
 cdef QueueContext context_of(object queue):
-    """Return the context of a queue; the last one is cached."""
+    """Return the context of a queue. The last context is cached."""
     global _asked
     cdef QueueContext last, asked
     with cython.critical_section(_lock):
@@ -366,20 +368,20 @@ cdef QueueContext context_of(object queue):
 
 
 cdef object queue_from(object syclobj, void* pointer):
-    """Return a ``dpctl.SyclQueue`` of the context that `syclobj` names, in any of its six forms.
+    """Return a ``dpctl.SyclQueue`` of the context that `syclobj` specifies, in any of the six permitted forms.
 
     Parameters
     ----------
     syclobj : object
-        Value of this key in an interface dict. A capsule is read but not consumed, so a producer may return the same
-        capsule again.
+        Value of the key ``syclobj`` in an interface dict. A capsule is read but not consumed, so a producer may return the
+        same capsule again.
     pointer : void*
-        If the context has several devices, choose the device of this pointer, if it is USM of the context.
+        If the context has several devices, select the device of this pointer, provided that it is USM of the context.
 
     Raises
     ------
     InterfaceError
-        `syclobj` has none of the six forms.
+        `syclobj` does not have one of the six forms.
     """
     if not is_done(&_found):
         import_dpctl()
@@ -436,12 +438,12 @@ cdef object from_capsule(object syclobj):
 
 
 cdef object queue_from_context(object context, void* pointer):
-    """Return a queue on the device of `pointer` in `context`, or on its first device for an empty array or foreign pointer."""
+    """Return a queue on the device of `pointer` in `context`, or on the first device if `pointer` is not USM of `context`."""
     cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
-    # Checked first, because the next function ends the process for a pointer that is not USM of the context.
+    # Checked first, because `pointer_device` ends the process for a pointer that is not USM of the context.
     if pointer == NULL or _dpctl.pointer_type(pointer, ref) == 0:
         return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
-    # Separate steps instead of dpctl's own function, which leaks the device.
+    # Separate steps, because dpctl's combined function leaks the device.
     cdef void* device = _dpctl.pointer_device(pointer, ref)
     cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
     _dpctl.delete_device(device)
@@ -454,7 +456,7 @@ cdef object queue_from_context(object context, void* pointer):
 
 
 cdef object queue_of_ordinal(int ordinal):
-    """Return the queue of a root device and its default context; one queue per device, cached."""
+    """Return the queue of a root device and its default context. One queue per device is cached."""
     queue = found(_ordinal_queues, ordinal)
     if queue is None:
         dpctl = import_dpctl()
@@ -469,7 +471,7 @@ cdef object queue_of_ordinal(int ordinal):
 
 
 cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
-    """Return the queue of the memory of `a`, borrowed, or NULL if it is unknown."""
+    """Return a borrowed reference to the queue of the memory of `a`, or NULL if the queue is unknown."""
     if not available():
         return NULL
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
@@ -492,7 +494,7 @@ cdef object queue_of(Descriptor a):
 cdef object base_of(Descriptor a):
     """Return the ``dpctl.memory.MemoryUSM*`` that the USM array specification requires as the owner.
 
-    For an array that was imported from a dict, this object is made on demand, once per block, because making it takes
+    For an array that was imported from a dict, this object is created on demand, once per block, because its creation takes
     longer than the import.
     """
     cdef MemoryBlock block = block_of(a)
@@ -506,15 +508,18 @@ cdef object base_of(Descriptor a):
     else:
         if block.resource != NULL:
             successor = successor_of(block)
-        # dpctl frees memory without an owner itself.
+        # dpctl itself frees memory without an owner.
         memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
     set_owner(block, former, memory, successor)
     return owner_of(block)
 
 
 cdef object memory_on_queue(Descriptor a):
-    """Like `base_of`, but on the queue of the array, which differs from that of its memory if a caller named one, and with
-    a whole number of elements, because dpnp reads all of the memory as elements."""
+    """Return the result of `base_of` on the array's queue, with a size that is a multiple of the item size.
+
+    The array's queue differs from the queue of its memory if a caller has passed ``stream=``. The size is a multiple of the
+    item size, because dpnp views the complete memory as elements.
+    """
     memory = base_of(a)
     if not is_memory(memory):
         return memory
@@ -545,7 +550,7 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
 
 
 cdef object no_device_error(str what, object error):
-    """Return the BufferError for a device that dpctl does not find."""
+    """Return the BufferError for a device that dpctl cannot find."""
     return BufferError(f"{what} ({error}){cause_of(error)}; see python -m arrayhub doctor")
 
 
@@ -553,7 +558,7 @@ cdef object no_device_error(str what, object error):
 
 
 cdef int _host_ready(Descriptor a) except -1:
-    """Wait for the queue of the memory. dpctl's default queue is out of order, so all of its work has to finish."""
+    """Wait for the queue of the memory. dpctl's default queue is out of order, so all work on the queue must finish."""
     cdef QueueRef queue
     queue = queue_ref_of(a)
     if queue != NULL:
@@ -564,10 +569,10 @@ cdef int _host_ready(Descriptor a) except -1:
 
 
 cdef int _consumer_ready(Descriptor a, object stream) except -1:
-    """Order a consumer's queue behind the producer's. Wait on the host if the consumer does not name a queue.
+    """Order a consumer's queue after the producer's queue. Wait on the host if the consumer does not pass a queue.
 
-    Also wait for a queue that is out of order, even for the producer's own: work that is submitted there later starts as
-    soon as it can, and a barrier does not delay it on every device (on the CPU it does not).
+    Also wait if the consumer's queue is out of order, even if it is the producer's queue: work submitted later may start at
+    any time, and a barrier does not delay such work on every device (on the CPU it does not).
     """
     if stream is None or not available():
         return _host_ready(a)
@@ -591,7 +596,7 @@ cdef int _adopt_stream(Descriptor a, object stream) except -1:
             f"stream is {show(stream)}, of a different context than the memory; accepted: a queue of its context"
         )
     _consumer_ready(a, stream)
-    device_of(a)               # determined by its own queue; the new queue may be on another device
+    device_of(a)               # determined by the array's queue; the new queue may be on another device
     a.producer_ = stream
     return 0
 
@@ -607,10 +612,10 @@ cdef int _resolve_device(Descriptor a) except -1:
 
 
 cdef int _adopt(Descriptor a) except -1:
-    """Complete an array imported from DLPack or Arrow: the kind of USM and its memory.
+    """Complete an array imported from DLPack or Arrow by setting the kind of USM and the memory.
 
-    Both protocols name only a root device; by convention the memory is in the default context of this device. They do not
-    name the queue of pending work. It is the producer's own queue if the producer shows it, as dpnp arrays do.
+    Both protocols specify only a root device, and by convention the memory is in the default context of this device. Neither
+    protocol specifies the queue of pending work. The producer's queue is used if the producer exposes it, as dpnp arrays do.
     """
     cdef Py_ssize_t low, high
     cdef int usm_type
@@ -637,7 +642,7 @@ cdef int _adopt(Descriptor a) except -1:
 
 
 cdef int _allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
-    """Allocate device USM on the root device with this ordinal."""
+    """Allocate device USM on the root device with the ordinal of `device`."""
     queue = queue_of_ordinal(device.device_id)
     cdef MemoryBlock block = block_of_memory(new_memory("device", max(nbytes, 1), {"queue": queue}))
     block.nbytes_ = nbytes
@@ -673,10 +678,10 @@ cdef class SyclEvent:
     def wait(self):
         """Wait for the completion of the work, without the GIL.
 
-        `sycl::event::wait` reads the native event, and takes the command if there is none yet. Between these two reads a
-        thread of the runtime may submit the command behind a host task, such as the one that dpnp queues behind its kernels.
-        The first call then returns at once, and the second call finds the native event (DPC++ 2026.2; compare
-        intel/llvm#14623).
+        `sycl::event::wait` reads the native event, and reads the command if the native event does not exist yet. Between
+        these two reads, a thread of the runtime may submit the command after a host task, such as the host task that dpnp
+        queues after its kernels. The first call of ``wait`` then returns immediately, and the second call finds the native
+        event (DPC++ 2026.2; compare intel/llvm#14623).
         """
         if self.ref == NULL:
             raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
@@ -735,7 +740,7 @@ def reach(Descriptor array):
 
 
 def checked_queue(stream):
-    """Return `stream` if it is a queue, else raise."""
+    """Return `stream` if it is a queue, else raise an error."""
     import_dpctl()
     if not is_a(stream, _queue_type):
         raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
@@ -767,7 +772,7 @@ def queue_for(device):
 def named_queue(device):
     """Return `device` if it is a queue, the queue of `device` if it is a dpnp device, else None.
 
-    New memory is allocated in the context of this queue.
+    New memory is allocated in the context of the returned queue.
     """
     if is_tensor_device(device):
         device = device.sycl_queue
@@ -775,13 +780,13 @@ def named_queue(device):
 
 
 cdef bint is_tensor_device(object obj) except -1:
-    """Return whether `obj` is the ``x.device`` of a dpnp array, a class of dpctl until its version 0.22."""
+    """Return whether `obj` is the ``x.device`` of a dpnp array, whose class was part of dpctl until dpctl 0.22."""
     cls = type(obj)
     return cls.__name__ == "Device" and root_of(cls) in ("dpnp", "dpctl")
 
 
 def shares_context(Descriptor array, queue):
-    """Return whether USM is in the context of a queue, which can then use it."""
+    """Return whether USM is in the context of a queue, so that the queue can use the memory."""
     return queue_of(array).sycl_context == checked_queue(queue).sycl_context
 
 
@@ -812,7 +817,7 @@ def _read_filter(selector):
         return _read_device(import_dpctl().SyclDevice(selector))
     except PASSES_ON:
         raise
-    except Exception as error:      # also if dpctl is missing, because most such strings are typing errors, not filters
+    except Exception as error:      # even if dpctl is missing, because most such strings are typing errors, not filters
         raise ValueError(
             f"device: {show(selector)} is not a device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
             f" string that selects a device here ({error}){cause_of(error)}"
@@ -820,7 +825,7 @@ def _read_filter(selector):
 
 
 cdef str cause_of(object error):
-    """Return the cause of an error of dpctl as the end of a message, if dpctl does not find any device; otherwise ""."""
+    """Return the cause of a dpctl error as the end of a message if dpctl does not find any device, else ""."""
     dpctl = sys.modules.get("dpctl")
     if dpctl is None or not isinstance(error, dpctl.SyclDeviceCreationError) or dpctl.get_num_devices():
         return ""

@@ -1,8 +1,11 @@
-"""Allocation that contains a USM pointer. SYCL reports the kind of a pointer but not its allocation. The runtime below
-SYCL reports it, if the process has loaded one of these functions.
+"""Find the allocation that contains a USM pointer.
 
-OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory). Level Zero: zeMemGetAddressRange (its core specification);
-it places small allocations inside larger ones, and reports the larger ones.
+SYCL reports the kind of a pointer but not its allocation. The runtime below SYCL reports the allocation, if the process has
+loaded one of these functions:
+
+- OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
+- Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
+  reports the larger allocations.
 """
 
 import ctypes
@@ -75,7 +78,7 @@ cdef int look(object library) except -1:
     found.find = <FindFunction> address("libOpenCL.so.1", "clGetExtensionFunctionAddressForPlatform")
     found.release = <UseObject> address("libOpenCL.so.1", "clReleaseContext")
     found.address_range = <AddressRange> address("libze_loader.so.1", "zeMemGetAddressRange")
-    with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function too
+    with cython.critical_section(_extent_lock):     # opening a library may let another thread run this function
         if not is_done(&_looked):
             _call = found
             mark_done(&_looked)
@@ -83,7 +86,7 @@ cdef int look(object library) except -1:
 
 
 cdef int enter(Native* native, void* context) noexcept:
-    """Find the runtime below a SYCL context, which reports allocations."""
+    """Find the runtime below a SYCL context that reports allocations."""
     cdef int backend
     native.backend = OTHER
     if _call.backend == NULL or _call.native == NULL:

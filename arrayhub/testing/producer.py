@@ -369,7 +369,7 @@ RULES = (
           f"{rules.STANDARD}.__dlpack__.html"), _check_versions),
     (Rule("dl_device", "the object's own device is accepted", f"{rules.STANDARD}.__dlpack__.html"),
      _check_device_argument),
-    (Rule("copy", "copy=True returns other memory, copy=False the same", f"{rules.STANDARD}.__dlpack__.html"),
+    (Rule("copy", "copy=True returns a copy, copy=False the memory itself", f"{rules.STANDARD}.__dlpack__.html"),
      _check_copy_argument),
     (Rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory",
           f"{rules.STANDARD}.__dlpack__.html"), _check_streams),

@@ -42,8 +42,8 @@ _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda"
 # Loaded engine modules. The SYCL and CUDA engines are imported with the first copy of such memory.
 _loaded: dict[str, Any] = {"host": host}
 
-# Functions that copy an array from the memory of one engine to a device of another, by pair of engines. The last
-# function is one of the target's engine, all others are functions of the source's engine.
+# Functions that copy an array from the memory of one engine to a device of another engine, by pair of engines. The last
+# function belongs to the target's engine, all earlier functions belong to the source's engine.
 _ROUTES = {
     ("host", "sycl"): ("from_host",),
     ("host", "cuda"): ("from_host",),
@@ -111,7 +111,7 @@ def _imported(name):
 
 
 def copy(array, *, order="C", stream=None):
-    """Return a writable copy of `array` on its own device, in the order of `stream`. See ``USMArray.copy``."""
+    """Return a writable copy of `array` on the same device, in stream order on `stream`. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
         raise ValueError(f"copy: order is {show(order)}; accepted: 'C', 'F' or 'K'")
     return _engine(_engine_name(array.device)).copy(ordered(array, stream), order, stream=stream)
@@ -176,7 +176,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
 
 
 def _only(queue, stream):
-    """Return the queue given as device, which is also the stream of the copy; raise if `stream` is another queue."""
+    """Return the queue that was passed as device, for the copy. Raise BufferError if `stream` is another queue."""
     if stream is not None and named_queue(stream) != queue:
         raise BufferError(
             f"to_device: stream is {show(stream)}, and device is another queue; accepted: None or the same queue"

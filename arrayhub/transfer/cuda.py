@@ -1,17 +1,17 @@
 """Copy engine for CUDA memory: copies from, to and between devices.
 
-The engine copies words, of any element type, and only the words that the array reaches. Each copy is ordered behind the
-producer's work on its stream. No copy synchronizes a whole device.
+The engine copies words, for any element type, and only the words that the array reaches. Each copy is ordered after the
+producer's work on the producer's stream. No copy synchronizes a whole device.
 
 ========================================  ==============================================================================
-small arrays, or no pinned memory         copy of the driver
+small arrays, or no pinned memory         copy by the driver
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
 If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, one
 piece at a time, which bounds the additional device memory. If the installed cupy does not expose the handle of the
-kernel, an assignment of cupy reorders the whole array first.
+kernel, a cupy assignment reorders the whole array first.
 """
 
 import contextlib
@@ -49,11 +49,11 @@ from arrayhub.transfer.cuda_copies import (
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
-_A_LANE = 1 << 20  # bytes; a copy uses one lane per so many bytes
+_A_LANE = 1 << 20  # bytes per lane of a copy
 _ONE_PIECE = 512 << 10  # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
 _FEW = 24 << 10  # elements
 _PAGEABLE = 64 << 10  # bytes that the driver copies from pageable memory in one step
-_THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread
+_THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread as on several
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
 
 
@@ -197,7 +197,7 @@ def _is_unsortable(route):
 
 
 def _in_order(array, stream):
-    """Return a C-contiguous copy on the same device, made by an assignment of cupy."""
+    """Return a C-contiguous copy on the same device, made by a cupy assignment."""
     cupy = needed("cupy", "to copy CUDA memory")
     with _on(cupy, array.device.id, stream):
         fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
@@ -222,7 +222,7 @@ def _is_quicker_sorted_here(array, route):
 def _in_one_piece(array, fresh, ordinal, stream):
     """Copy a small host array to a device through a temporary host array in the order of `fresh`."""
     if array.nbytes > _PAGEABLE and not pinned.pool.is_mine():
-        wait(_number(stream), ordinal)  # before taking the pool, so that others do not wait; Ctrl-C interrupts it
+        wait(_number(stream), ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
@@ -267,7 +267,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     pool = pinned.pool
     mine = pool.is_mine()
     if not straight or (nbytes >= SMALL_COPY and not mine):
-        wait(stream, ordinal)  # before taking the pool, so that others do not wait; Ctrl-C interrupts it
+        wait(stream, ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
     if not mine and (nbytes >= SMALL_COPY or not straight):
         with pool.in_use():
             lanes, slots, piece = _cut(nbytes, settings.threads())
@@ -291,7 +291,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     kernel, staging = 0, _Nowhere
     if not route.device_runs:
         kernel, staging = _sorting(route, ordinal, stream, len(lanes) * words)
-        wait(stream, ordinal)  # cupy's pool hands out memory in the order of `stream`, and lanes use other streams
+        wait(stream, ordinal)  # cupy's pool allocates memory in stream order on `stream`, and lanes use other streams
     copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
 
 
@@ -314,7 +314,7 @@ class _Nowhere:
 def _sorting(route, ordinal, stream, words):
     """Return the handle of the kernel that reorders words, and a device buffer of `words` words.
 
-    The buffer is free in the order of the stream.
+    The buffer is allocated in stream order on `stream`.
     """
     cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
@@ -328,7 +328,7 @@ _ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "
 
 
 def _memory(cupy, kind, nbytes):
-    """Allocate memory of a kind on the current device, free in the order of cupy's current stream."""
+    """Allocate memory of a kind on the current device, in stream order on cupy's current stream."""
     return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
 
 
@@ -364,7 +364,7 @@ def _on(cupy, ordinal, stream):
     number = _NO_STREAM if stream is None else stream_number(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
-        if number in (_NO_STREAM, _number(current)):  # entering them again would dominate the time of a small copy
+        if number in (_NO_STREAM, _number(current)):  # entering both again would dominate the time of a small copy
             return contextlib.nullcontext(current)
     return _entered(cupy, ordinal, number, stream)
 

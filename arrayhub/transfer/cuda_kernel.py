@@ -60,7 +60,7 @@ _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 
 def is_available():
-    """Return whether the installed cupy exposes the driver's handles of kernels, which cupy does not document."""
+    """Return whether the installed cupy exposes the driver's kernel handles, which cupy does not document."""
     cupy = needed("cupy", "to copy CUDA memory")
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
 

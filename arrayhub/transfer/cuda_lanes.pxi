@@ -6,8 +6,9 @@ A lane is a thread with its own stream on the device and some slots of pinned me
 2. Queue the transfer of the piece between the device array and a slot.
 3. During the transfer, copy an earlier piece between a slot and the host array.
 
-Lanes share only the number of the next piece. Transfers over the bus overlap with the copies in host memory and their
-page faults, which several processors handle in parallel. A copy on a single thread cannot overlap them.
+Lanes share only the number of the next piece. Transfers over the bus overlap with the copies in host memory and with
+page faults, which several processors handle in parallel. On a single thread, transfers, copies and page faults would not
+overlap.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -135,7 +136,7 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     near, far : USMArray
         Host array and device array of the same shape and item size, not empty.
     stream : object or None
-        Stream that orders the write to `far`.
+        Stream on which the write to `far` is ordered.
     """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = size_of(near) * near.itemsize_
@@ -239,7 +240,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     memory : int
         Address of the slots of all lanes in host memory, preferably pinned.
     staging : int
-        Address of a device buffer of one piece per lane; ignored if the device array is contiguous.
+        Address of a device buffer of one piece per lane. Ignored if the device array is contiguous.
     report : callable or None
         Called about every 20 ms with the bytes copied since the last call.
     threaded : bool
@@ -291,7 +292,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Start a thread for each lane, as far as threads can be created, and return their number.
+    """Start a thread for each lane until a thread cannot be created. Return the number of started threads.
 
     The threads block all signals except those for their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL).
     """

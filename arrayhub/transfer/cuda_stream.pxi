@@ -35,7 +35,7 @@ SMALL_COPY = SMALL
 
 
 def at_once(Descriptor near, Descriptor far, stream, bint to_host):
-    """Copy a small array whose layout is the same on both sides, and return True. Otherwise return False."""
+    """Copy a small array if its layout is the same on both sides. Return whether the array was copied."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
     if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
@@ -54,10 +54,10 @@ def need_device(int device):
 
 
 def reading_stream(Descriptor array, stream):
-    """Return the number of a stream that is ordered behind the producer of `array`.
+    """Return the number of a stream that is ordered after the producer's work on `array`.
 
-    The stream is `stream`, after making it wait for the producer. Without `stream` it is the producer's stream if
-    known, else a stream of this package.
+    If `stream` is given, make `stream` wait for the producer and return it. Otherwise return the producer's stream if it
+    is known, else this package's own stream.
     """
     return copying_stream(array, stream, array.device_.device_id)
 
@@ -73,7 +73,7 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
 
 
 def hold_producer(Descriptor array, intptr_t reader):
-    """Order later work of the producer behind the reads of `array` that are queued on the stream `reader`.
+    """Order later work of the producer after the reads of `array` that are queued on the stream `reader`.
 
     The producer's stream waits for `reader`. If the producer's stream is unknown, the host waits for `reader` instead.
     The stream is unknown for DLPack imports, for interface dicts before version 3, and for arrays without pending work
@@ -133,12 +133,12 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     route : Route
         The host side is pinned, managed or device memory, or any host memory if the route is straight.
     stream : int
-        Stream of `device`, ordered behind all work that the copy depends on.
+        Stream of `device`, ordered after all work that the copy depends on.
     kernel : int
         Handle of the kernel for the words of the route, or 0 if the route is straight.
     staging : int
-        Address of a device buffer of `count` words, free in the order of the stream, for words that the kernel has
-        reordered; 0 if the kernel accesses both sides directly, or if the route is straight.
+        Address of a device buffer of `count` words, allocated in stream order, for the words that the kernel reorders. 0
+        if the kernel accesses both sides directly, or if the route is straight.
     """
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan

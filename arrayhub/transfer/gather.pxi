@@ -1,4 +1,4 @@
-"""Copy only the bytes that the elements of an array occupy: each byte once, without gaps.
+"""Copy only the bytes that the elements of an array occupy, each byte once and without gaps.
 
 Broadcast dimensions and overlapping windows are not expanded.
 """
@@ -32,7 +32,7 @@ from arrayhub._core.errors import show
 
 
 cdef void footprint(Descriptor a, Footprint* span) noexcept:
-    """Compute the bytes that the elements of `a` occupy, also for packed elements."""
+    """Compute the bytes that the elements of `a` occupy, including packed elements."""
     if a.flags_ & PACKED:
         span.low = span.levels = 0
         span.lengths[0] = span.nbytes = a.nbytes

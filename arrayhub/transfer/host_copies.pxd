@@ -1,4 +1,4 @@
-"""Copies in host memory, as C sees them. See gather.pxi and tiles.pxi."""
+"""C functions for copies in host memory. See gather.pxi and tiles.pxi."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub._core.footprint cimport Footprint

@@ -1,10 +1,10 @@
-"""Lock that `with` releases even if no memory is left."""
+"""Lock that a `with` statement releases without allocating memory."""
 
 from _thread import allocate_lock
 
 
 cdef class Lock:
-    """Lock like ``threading.Lock``. CPython allocates a tuple to call the ``__exit__`` of that one."""
+    """Lock like ``threading.Lock``, for whose ``__exit__`` CPython would allocate a tuple."""
     cdef object lock
 
     def __cinit__(self):

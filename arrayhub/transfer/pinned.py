@@ -32,7 +32,7 @@ class Pool:
 
     @contextlib.contextmanager
     def in_use(self):
-        """Return a context that gives exclusive use of the pool; other copies wait for the lock."""
+        """Return a context manager that holds the lock of the pool. Other copies wait for the lock."""
         try:
             with self.lock:
                 self.user = threading.get_ident()
@@ -60,7 +60,7 @@ class Pool:
         return lanes[:count]
 
     def release(self):
-        """Release memory and lanes: immediately, or when the copy that uses them ends."""
+        """Release memory and lanes immediately, or at the end of the copy that uses the pool."""
         self.unwanted = True
         if self.lock.acquire(blocking=False):
             try:
@@ -70,7 +70,7 @@ class Pool:
 
 
 def bound():
-    """Return the maximum size of the block in bytes. The next copy releases a larger block of earlier settings."""
+    """Return the maximum size of the block in bytes. The next copy releases a block that exceeds a reduced maximum."""
     return settings.buffers() * settings.chunk()
 
 
@@ -81,7 +81,7 @@ def held():
 
 
 def release():
-    """Release pinned memory and streams: immediately, or when the copy that uses them ends."""
+    """Release pinned memory and streams immediately, or at the end of the copy that uses the pool."""
     pool.release()
 
 

@@ -1,4 +1,4 @@
-"""Progress reports of large copies: convert the argument `progress` to a reporter for the engines.
+"""Convert the argument `progress` of large copies to a progress reporter for the engines.
 
 An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. `reporting` calls
 ``close()``. An exception of a callable propagates through ``update``, and ends the copy.
@@ -71,7 +71,7 @@ def _bar(total):
 def reporting(progress, total):
     """Return a context manager that yields the reporter for a copy of `total` bytes, or None.
 
-    The end of a copy is always reported, also if the copy is a single piece. An empty copy does not report.
+    The end of a copy is always reported, even if the copy is a single piece. An empty copy is not reported.
 
     Raises
     ------

@@ -27,7 +27,7 @@ def threads():
 def chunk():
     """Return the size in bytes of a chunk, and of a staging buffer.
 
-    The default is 8 MiB below 8 processors, which share one cache that should hold a chunk, and 32 MiB from 8 on.
+    The default is 8 MiB for fewer than 8 processors, which share one cache that should hold a chunk, else 32 MiB.
     """
     return _chosen["chunk"] or (32 if processors() >= 8 else 8) * _MIB
 

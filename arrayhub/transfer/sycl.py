@@ -1,10 +1,10 @@
-"""Copy engine for SYCL memory: copies by the memcpy of the queue, of only the bytes that a view reaches.
+"""Copy engine for SYCL memory. The engine copies only the bytes that a view reaches, with the memcpy of the queue.
 
 If the layout is the same on both sides, the bytes are copied directly. Other layouts are copied through two staging
-buffers of host memory: the device fills one while the host distributes the elements of the other. The staging buffers
-are released at the end of the copy.
+buffers in host memory: the device fills one buffer while the host distributes the elements of the other buffer. The
+staging buffers are released at the end of the copy.
 
-Copies do not wait for a device. They depend on a barrier event behind the work that was queued by the producer.
+Copies do not wait for a device. Each copy depends on a barrier event that follows the work queued by the producer.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 
-_DIRECT = 64 << 20  # bytes of one direct copy; signals and progress are handled between two of them
+_DIRECT = 64 << 20  # bytes of one direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
 _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than a second copy
 _SPARSE = 8  # dpnp, if loaded, packs the elements of a view first if they are less than 1/8 of the bytes of its extent
@@ -43,7 +43,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     Parameters
     ----------
     stream : dpctl.SyclQueue, optional
-        Queue for the copy; by default the queue of the memory. The copy is ordered behind the work on both queues.
+        Queue for the copy. The default is the queue of the memory. The copy is ordered after the work on both queues.
     """
     target = empty_like(array, order) if out is None else out
     if array.nbytes:
@@ -133,7 +133,7 @@ def _relay(array, fresh, queue, progress):
 
 @contextlib.contextmanager
 def _course(array, stream, progress):
-    """Yield the queue of a copy, with barrier events behind the work queued on it and on the producer's queue."""
+    """Yield the queue of a copy, with barrier events that follow the work queued on it and on the producer's queue."""
     own = sycl.queue_of_array(array)
     queue = own if stream is None else sycl.checked_queue(stream)
     if queue.sycl_context != own.sycl_context:
@@ -212,7 +212,7 @@ def _wait(events):
 
 
 def _fetch_sparse(array, target, course):
-    """Copy elements that are far apart in memory: pack each piece in device memory first."""
+    """Copy elements that are far apart in memory, after packing each piece in device memory."""
     packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
     queue = sycl.queue_of_array(array)
     for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
@@ -222,7 +222,7 @@ def _fetch_sparse(array, target, course):
 
 
 def _pack(array, fresh, course):
-    """Pack USM to contiguous USM of the same queue by dpnp's copy kernel, and return its event."""
+    """Pack USM into contiguous USM on the same queue with dpnp's copy kernel, and return the event of the kernel."""
     for event in course.after:
         event.wait()  # dpnp does not accept dependencies
     pack(array, fresh)
@@ -230,7 +230,7 @@ def _pack(array, fresh, course):
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
-    """Copy the extent of each piece to a staging buffer, and its elements from there during the copy of the next."""
+    """Copy the extent of each piece to a staging buffer, and spread its elements during the copy of the next piece."""
     stages = [_stage(course.queue, array) for _ in range(2)]
     waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
@@ -272,7 +272,7 @@ def _send(source: Any, fresh: Any, course: Course) -> None:
 
 
 def _stage(queue, array):
-    """Allocate a staging buffer for the extent of the array, limited to a chunk but not below one element."""
+    """Allocate a staging buffer of the size of the array's extent, at most one chunk and at least one element."""
     chunk = min(settings.chunk(), _CACHED) if queue.sycl_device.is_cpu else settings.chunk()
     return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
 
@@ -314,7 +314,7 @@ def _lowest(view):
 
 
 def _has_strides(array, strides):
-    """Return whether an array is without gaps and has the strides `strides`. Dimensions of length 1 are ignored."""
+    """Return whether an array has the strides `strides` and no gaps. Dimensions of length 1 are ignored."""
     if is_packed(array):
         return True
     steps = zip(array.shape, array.byte_strides, strides, strict=True)

@@ -23,7 +23,7 @@ cnp.import_array()
 cdef enum:
     LARGEST_ITEM = 32       # bytes of an item that tiles copy
     SHORTEST = 8            # bytes; tiles with a shorter side are slower than rows
-    SQUARE = 1024           # bytes per side of a square of tiles: lines that a row of tiles fetched are still cached
+    SQUARE = 1024           # bytes per side of a square of tiles, so that the lines of a row of tiles stay in the cache
 
 
 cdef struct Loops:
@@ -100,7 +100,7 @@ cdef inline Py_ssize_t magnitude(Py_ssize_t value) noexcept nogil:
 
 
 cdef void run(Loops* loops) noexcept nogil:
-    """Copy all words: a two-dimensional loop for every index of the other dimensions."""
+    """Copy all words, with a two-dimensional loop for every index of the other dimensions."""
     cdef Py_ssize_t index[layout.MAX_NDIM + 1]
     cdef Dimension* a
     cdef Dimension* b
@@ -144,7 +144,7 @@ cdef void run(Loops* loops) noexcept nogil:
 
 cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
                            Dimension* b) noexcept nogil:
-    """Copy two dimensions by tiles, one square of tiles after the other."""
+    """Copy two dimensions by tiles, in squares of tiles."""
     cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
         tall = part(a.length - i, side)
@@ -211,8 +211,8 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
     Returns
     -------
     bool
-        True if the array was copied. False if it is larger than `at_most`, if the arrays overlap, differ or are packed,
-        if `target` is read-only, or if the host cannot access the memory.
+        True if the array was copied. False if the array is larger than `at_most`, if the arrays overlap, differ or are
+        packed, if `target` is read-only, or if the host cannot access the memory.
     """
     cdef Descriptor a, b
     cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_

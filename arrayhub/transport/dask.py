@@ -1,8 +1,8 @@
-"""Serializers for dask that send arrays as frames of their own, as dask does for NumPy arrays.
+"""Serializers for dask that send arrays as separate frames, as dask does for NumPy arrays.
 
-The scheduler forwards frames without a copy. Sender and receiver must both register the serializers, and dask has no
-entry point for libraries to do so, hence `register_dask`. Without it arrays are pickled, which every process
-understands, but dask's scheduler requests pickle protocol 4, which lacks out-of-band buffers.
+The scheduler forwards frames without a copy. Sender and receiver must both register the serializers with
+`register_dask`, because dask does not have an entry point for libraries. Without `register_dask`, arrays are pickled,
+which works in every process, but dask's scheduler requests pickle protocol 4, which lacks out-of-band buffers.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.transport.deferred_error import not_restored
 
-_FORM = 1  # version of the frames, in their header; a reader refuses any other
+_FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
-# Each frame of elements is preceded by a frame of space, so that the elements can be moved to a boundary in the buffer
-# that they arrived in. The first byte of the space is the number of bytes that they were moved.
+# Each frame of elements is preceded by a frame of unused space, so that the elements can be moved to a boundary within
+# the receive buffer. The first byte of the space stores the number of bytes by which the elements were moved.
 _SPACE = bytes(BOUNDARY)
 
 
 def register_dask(client: Any = None) -> Any:
     """Let dask send arrays between client, scheduler and workers as frames, without pickling their elements.
 
-    Call it once with the client. Without it arrays are pickled, with more copies: four in ``client.gather``, because
-    dask's scheduler accepts neither frames nor a pickle protocol above 4.
+    Call `register_dask` once with the client. Otherwise arrays are pickled, with more copies: four in
+    ``client.gather``, because dask's scheduler accepts neither frames nor a pickle protocol above 4.
 
     Parameters
     ----------
     client : distributed.Client, optional
-        Registers the serializers in all its workers, including future ones. Without a client only this process
-        registers them: for workers in their preload module, and for another client of a cluster that is registered.
+        Client whose current and future workers register the serializers. Without a client, only this process registers
+        the serializers: use this in a preload module of workers, and in a second client of a registered cluster.
 
     Returns
     -------
     object
-        Result of ``client.register_worker_callbacks``; await it if the client is asynchronous.
+        Result of ``client.register_worker_callbacks``. Await the result if the client is asynchronous.
 
     Raises
     ------
@@ -49,10 +49,10 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer. It is registered if arrayhub is imported after distributed, as in
+    The receiving process needs the deserializer, which is registered if arrayhub is imported after distributed, as in
     workers when their first array arrives. In other processes, for example a second client that imported arrayhub
-    first, dask raises "No dispatch for" the type: call ``register_dask()`` there. Workers need arrayhub installed from
-    then on.
+    first, dask raises "No dispatch for" the type: call ``register_dask()`` there. Once `register_dask` has been called,
+    every worker must have arrayhub installed.
 
     A received array is in the buffer that dask received, moved to a 64-byte boundary within a writable buffer, or else
     copied to a boundary. docs/howto/cluster_user.md has a program and counts the copies.
@@ -65,14 +65,14 @@ def register_dask(client: Any = None) -> Any:
 
 
 def register_arrival() -> None:
-    """Register the deserializer only: this process reads frames of arrays and does not send any."""
+    """Register only the deserializer, so that this process receives arrays as frames but does not send frames."""
     from distributed.protocol import dask_deserialize
 
     dask_deserialize.register(USMArray)(_array_of)
 
 
 def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
-    """Return the header and frames of an array: the pickle, then for each of its buffers space and the buffer."""
+    """Return the header and frames of an array: the pickle, then a frame of space and a frame of data per buffer."""
     try:
         from distributed.protocol.serialize import pickle_dumps
     except ImportError as error:  # an undocumented function; after NotImplementedError dask pickles
@@ -82,12 +82,12 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
-    """Return the array of a header and its frames, or a stand-in on a worker where it cannot be made.
+    """Return the array of a header and its frames, or a stand-in on a worker that cannot restore the array.
 
     Raises
     ------
     pickle.UnpicklingError
-        The version is unknown, or the frames do not match it.
+        The version is unknown, or the frames do not match the version.
     """
     from distributed.protocol.serialize import pickle_loads
 

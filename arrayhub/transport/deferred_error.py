@@ -1,9 +1,9 @@
-"""Errors of pickling that dask would lose. After many of them dask sends again or waits, without reporting the reason.
+"""Pickling errors that dask does not report. For many of them, dask retries the message or hangs.
 
-A message of dask therefore contains a stand-in for an array that cannot be sent. Likewise a stand-in replaces a
-received array that cannot be restored, in dask and in Python's process pools. Every use of a stand-in raises the
-original error, inside the task that uses the array, so that the client receives it. A reader of messages that reports
-errors raises it on arrival.
+A dask message therefore contains a stand-in for an array that cannot be sent. Likewise a stand-in replaces a received
+array that cannot be restored, in dask and in Python's process pools. Every use of a stand-in raises the original error,
+inside the task that uses the array, so that the client receives the error. If the reader of a message reports errors,
+the error is raised on arrival instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POOLS = quirk("process pools", "a pickle that cannot be restored")
 _FORWARDING = quirk("dask", "a pickle of device memory, on arrival")
 
 _UNPICKLERS = {"distributed.protocol.pickle", "distributed.protocol.serialize"}
-_MESSAGES = "distributed.comm.utils"  # reads a message, for a reader that reports errors or one that loses them
+_MESSAGES = "distributed.comm.utils"  # reads messages for readers that report errors and for readers that lose errors
 _TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
@@ -58,15 +58,16 @@ def _is_sent_by_dask() -> bool:
 
 
 def _is_tried_for_an_error() -> bool:
-    """Return whether dask tests if an exception can be sent. If not, it sends the message of the exception instead."""
+    """Return whether dask is testing if an exception can be pickled. If not, dask sends only its message."""
     return ("distributed.core", "error_message") in calling()
 
 
 def _reader_loses_errors() -> bool:
-    """Return whether a process pool reads, or a part of dask that loses an error.
+    """Return whether the reader is a process pool or a part of dask that loses errors.
 
-    A method call on an actor waits forever. The scheduler reports different versions. A client of a worker's data
-    leaves the worker waiting for an acknowledgment, so that the worker takes the next request for it.
+    A method call on an actor waits forever. The scheduler reports different versions. A client that reads a worker's
+    data leaves the worker waiting for an acknowledgment, so that the worker misinterprets the next request as the
+    acknowledgment.
     """
     if _is_read_by_pool():
         return True
@@ -75,12 +76,12 @@ def _reader_loses_errors() -> bool:
         return False
     if callers & set(_RECEIVING.callers) != {_MESSAGES}:
         return True
-    # A large message is read in a separate thread, whose stack does not show the reader that waits for it.
+    # A large message is read in a separate thread, whose stack does not contain the waiting reader.
     return "distributed.core" not in callers or _is_of_a_worker(callers)
 
 
 def _is_read_by_pool() -> bool:
-    """Return whether a process pool is reading, rather than a task with its own queue."""
+    """Return whether a process pool is reading, as opposed to a task with its own queue."""
     reading = False
     for module, _ in calling():
         if reading and module not in _TRANSPORTS:
@@ -90,13 +91,13 @@ def _is_read_by_pool() -> bool:
 
 
 def _is_of_a_worker(callers: set[str]) -> bool:
-    """Return whether this process runs a worker and the caller is not a client beside it."""
+    """Return whether this process runs a worker and the caller is not a client in the same process."""
     module = sys.modules.get("distributed.worker")
     return bool(getattr(getattr(module, "Worker", None), "_instances", ())) and "distributed.client" not in callers
 
 
 def _refused(message: str) -> Any:
-    """Return the stand-in for an array that was not sent, or raise `message` where it is reported."""
+    """Return the stand-in for an array that was not sent, or raise `message` if the reader reports errors."""
     return not_restored(pickle.PicklingError(message))
 
 
@@ -112,7 +113,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Stand-in for an array that could not be sent or restored. Every use of it raises the reason."""
+    """Stand-in for an array that could not be sent or restored. Every use of the stand-in raises the original error."""
 
     __slots__ = ("_message",)
 
@@ -127,7 +128,7 @@ class Refused:
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and not name.startswith(("__array", "__dlpack", "__cuda", "__sycl", "__usm")):
-            raise AttributeError(name)  # libraries probe every object for their own attributes
+            raise AttributeError(name)  # libraries probe every object for protocol attributes
         raise pickle.PicklingError(self._message)
 
     # Python looks up special methods in the class.

@@ -1,4 +1,4 @@
-"""Device of a pickled array: the note in the pickle, and the copy back to the device on arrival."""
+"""Device of a pickled array: its record in the pickle, and the copy to the device on arrival."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from arrayhub.transfer.host_copies import gathered, reached
 from arrayhub.transport.deferred_error import is_read_by_scheduler
 from arrayhub.transport.policy import setting
 
-_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # host arrays need no note
+_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # the device of host arrays is not recorded
 
 # Errors of runtimes and drivers, and for missing devices.
 _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
 def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
-    """Copy an array of device memory to the host as the policy allows. Return it with the place to note, or None.
+    """Copy an array in device memory to the host if the policy permits. Also return the place to record, or None.
 
     Raises
     ------
     pickle.PicklingError
-        The policy refuses, or the memory cannot be copied.
+        The policy forbids the copy, or the memory cannot be copied.
     """
     policy = _setting("device", pickle.PicklingError)
     readable = is_host_readable(array)
@@ -59,7 +59,7 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 
 
 def restored(array: USMArray, place: object) -> Any:
-    """Return a received host array, or a copy of it at the noted place if the policy restores arrays.
+    """Return a received host array, or a copy of the array at the recorded place if the policy restores arrays.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def restored(array: USMArray, place: object) -> Any:
     device = f"{'cuda' if kind.startswith('cuda') else 'oneapi'}:{number}"
 
     def there(pieces: USMArray) -> USMArray:
-        # Copied as bytes, because device memory may have element types that a buffer cannot describe.
+        # Copy as bytes, because arrays in device memory may have element types that a buffer cannot describe.
         run = reached(pieces if pieces.flags.c_contiguous else pieces.copy())
         fresh = empty(run.size, np.uint8, memory=kind, device=device)  # type: ignore[arg-type]
         transfer.write(fresh, asarray(run))
@@ -95,7 +95,7 @@ def restored(array: USMArray, place: object) -> Any:
 
 
 class _Forwarded:
-    """Wraps an array in a process that only forwards it: stays in host memory and keeps the noted place."""
+    """Wrapper of an array in a process that only forwards the array. It stays in host memory and keeps the place."""
 
     __slots__ = ("_array", "_place")
 
@@ -111,7 +111,7 @@ class _Forwarded:
 
 
 def _setting(name: str, kind: type[pickle.PickleError]) -> str:
-    """Return a setting. An invalid environment variable raises an error of type `kind`."""
+    """Return a setting. Raise an error of type `kind` if the environment variable is invalid."""
     try:
         return setting(name)
     except ValueError as error:

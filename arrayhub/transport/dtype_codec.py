@@ -1,7 +1,8 @@
 """Element types in pickles: encoding, validating decoding, and the bytes of an element that belong to its value.
 
-A string is NumPy's type string. A tuple ``(name, code, bits, packed)`` is a type that NumPy does not have, by its name
-and DLPack's numbers. Other types (records, dtypes with metadata) are the dtype object, which NumPy pickles.
+A string is NumPy's type string. A tuple ``(name, code, bits, packed)`` encodes a type that NumPy does not have as its
+name and DLPack's numbers. Other types (structured dtypes, dtypes with metadata) are encoded as the dtype object, which
+NumPy pickles.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CACHED = 256
 def encode(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
     """Encode a NumPy dtype for a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
-        # If C has two types of one size, the string denotes only one of them; the character denotes the other.
+        # If C has two types of one size, the type string denotes one type, and the character denotes the other type.
         return dtype.str if np.dtype(dtype.str).num == dtype.num else _order(dtype) + dtype.char
     return dtype
 
@@ -77,8 +78,8 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
     NumPy restores a pickled dtype without validating its state: fields beyond the element, hidden object fields, and
     sizes or alignments of zero or less pass.
 
-    The class of a record's elements, ``np.record`` or a user's subclass of ``np.void``, is kept: the pickle has it by
-    name, so the unpickler's ``find_class`` has already accepted it, as in NumPy's own pickles.
+    The scalar type of a structured dtype, ``np.record`` or a user's subclass of ``np.void``, is kept. The pickle
+    contains the class by name, so the unpickler's ``find_class`` has already accepted the class, as in NumPy's pickles.
     """
     fresh: np.dtype[Any]
     if dtype.names is not None:
@@ -109,7 +110,7 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return one of NumPy's own types by its character code, without fields and metadata."""
+    """Return a built-in NumPy dtype by its character code, without fields and metadata."""
     return decode(dtype.str if dtype.char in "SUVmM" else _order(dtype) + dtype.char)
 
 
@@ -123,14 +124,14 @@ def refused_error(element: object) -> pickle.UnpicklingError:
 
 # ----------------------------------------------------------------------------------------------------- padding bytes
 
-# x86's long double uses ten of its sixteen bytes; on other machines all bytes are used.
+# The long double of x86 uses ten of its sixteen bytes. On other machines all bytes are used.
 _EXTENDED = 10
 # By type number, because user types may have the same characters.
 _PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
 
 
 def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Return the runs of bytes (start, length) of an element that belong to its value; other bytes are arbitrary."""
+    """Return the runs of bytes (start, length) of an element that belong to its value. Other bytes are padding."""
     runs: list[tuple[int, int]] = []
     for start, length in sorted(_parts(dtype, 0)):
         if runs and start <= sum(runs[-1]):

@@ -1,4 +1,4 @@
-"""Messages for mpi4py: any layout as one derived datatype; unsupported element types raise in reductions."""
+"""Messages for mpi4py. Any layout is one derived datatype, and unsupported element types raise in reductions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer.host_copies import reached
 
-# Element types of MPI's arithmetic: the name of MPI's type for each NumPy type string without its byte order.
+# Element types that MPI reductions support: MPI's name of the type by NumPy type string without byte order.
 _NAMES = {
     "b1": "C_BOOL",
     **{f"i{size}": f"INT{8 * size}_T" for size in (1, 2, 4, 8)},
@@ -29,31 +29,32 @@ _NAMES = {
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """Return an array of any layout as a message for mpi4py's upper-case methods, without a copy.
 
-    Elements are sent in C order for any strides: ``comm.Send(as_mpi(x.T))`` sends the transpose, and a receiver fills
-    any layout of the same shape. A strided array becomes one derived datatype, which is freed with its last reference.
+    Elements are sent in C order for any strides: ``comm.Send(as_mpi(x.T))`` sends the transpose, and the receiver may
+    have any layout of the same shape. A strided array is described by one derived datatype, which is freed with its
+    last reference.
 
     Parameters
     ----------
     obj : object
         Any array that `asarray` imports, in memory that the host can read.
     op : mpi4py.MPI.Op, optional
-        The operation of a reduction or of an accumulating window call (``Win.Accumulate``). Elements that MPI cannot
-        calculate with then raise. Without `op`, MPI adds their bytes.
+        The operation of a reduction or of an accumulating window call (``Win.Accumulate``). With `op`, element types
+        that MPI does not support raise TypeError. Without `op`, MPI would add the bytes of such elements.
 
     Returns
     -------
     list
-        ``[buffer, None, datatype]``. mpi4py computes the count; in collective calls such as ``Allgather``, one for each
-        block. The list keeps the array alive. mpi4py refuses to receive into read-only memory. This includes the copies
+        ``[buffer, None, datatype]``. mpi4py computes the count, in collective calls such as ``Allgather`` for each
+        block. The list keeps the array alive. mpi4py refuses to receive into read-only memory, including the copies
         that `asarray` makes of lists and numbers, because the caller would not see the received elements. A strided or
         packed array is one block, which mpi4py refuses to divide among several ranks.
 
     Raises
     ------
     BufferError
-        The memory is on a device; call ``to_host``. With `op`: the elements are not contiguous in C order.
+        The memory is on a device (call ``to_host``), or `op` is given and the elements are not contiguous in C order.
     TypeError
-        With `op`: MPI does not support the element type, such as bfloat16, and would add its bytes.
+        `op` is given, and MPI does not support the element type, such as bfloat16.
 
     Examples
     --------
@@ -141,14 +142,14 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
 
 
 def _bytes(nbytes: int) -> Any:
-    """Return a datatype of bytes. It is derived, so that MPI's operations reject it."""
+    """Return a datatype of bytes. The datatype is derived, so that MPI's operations reject it."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(nbytes)
 
 
 def _made_of(parts: list[Any], extent: int) -> Any:
-    """Commit the last of some datatypes, each derived from the previous one, with this extent. Free the others."""
+    """Commit the last of a chain of derived datatypes, resized to `extent`. Free the other datatypes."""
     made = _owned(parts[-1].Create_resized(0, extent))
     made.Commit()
     for part in parts:

@@ -11,7 +11,7 @@ from arrayhub.transfer.host_copies import with_padding
 def padded_copy(array: USMArray, boundary: int) -> USMArray:
     """Copy an array with padded rows. The copy has the same strides and the same offset from a boundary.
 
-    `boundary` is that of its `row_boundary`, in bytes.
+    `boundary` is the result of `row_boundary`, in bytes.
     """
 
     def beside(run: USMArray) -> USMArray:

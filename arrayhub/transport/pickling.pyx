@@ -1,13 +1,13 @@
 """Pickles of arrays: reduction and restoration.
 
-A pickle holds ``arrayhub._unpickle(state, data)``. `data` is the bytes of the elements, out of band if the pickler supports
-it, or the name of a file that contains them (transport/shared_memory.py). Above SMALL bytes `data` is a flat ndarray rather
-than a ``PickleBuffer``, because joblib maps ndarrays into files and hashes them by content, and because pickle protocols
-below 5 support them.
+A pickle contains ``arrayhub._unpickle(state, data)``. `data` contains the bytes of the elements, out of band if the pickler
+supports out-of-band buffers, or the name of a file that contains the bytes (transport/shared_memory.py). Above SMALL bytes,
+`data` is a flat ndarray rather than a ``PickleBuffer``, because joblib maps ndarrays into files and hashes ndarrays by
+content, and because pickle protocols below 5 support ndarrays.
 
 ``state`` is a tuple:
 
-    format      int         FORMAT; a reader refuses any other
+    format      int         FORMAT; a reader rejects any other value
     shape       tuple       elements
     strides     tuple, None bytes; None: C order
     offset      int         bytes from the start of `data` to element zero
@@ -16,7 +16,7 @@ below 5 support them.
     labels      tuple, None dims, origin, halo
     place       tuple, None device, for ``pickling(arrive="restore")``; see transport/device_placement.py
 
-The state contains no addresses. The reader validates all of it against the bytes that it received.
+The state does not contain addresses. The reader validates the complete state against the received bytes.
 """
 
 import pickle
@@ -74,8 +74,8 @@ from arrayhub.transport.deferred_error import not_restored, refused
 cdef enum:
     FORMAT = 1
     STATE_LENGTH = 8
-    SMALL = 1024            # bytes; not worth mapping up to here, and a nested ndarray would cost more than the bytes
-    KEPT = 1 << 16          # bytes; from here on the flat view of an array is cached as long as the array lives
+    SMALL = 1024            # bytes; up to this size, mapping a file is not faster, and an ndarray is larger than the bytes
+    KEPT = 1 << 16          # bytes; from this size on, the flat view of an array is cached for the array's lifetime
 
 cdef enum Access:
     IS_IMMUTABLE = 0
@@ -86,7 +86,7 @@ cdef dict _modules = sys.modules
 cdef object _JOBLIB = quirk("joblib", "a pickle")
 cdef object _PickleBuffer = pickle.PickleBuffer
 
-# Address of arrays without elements. Not NULL, because some readers abort on NULL.
+# Address of arrays without elements, which is not NULL, because some readers abort on NULL.
 cdef char[16] _NOTHING
 
 
@@ -99,7 +99,7 @@ def reduce(Descriptor array, int protocol):
     Raises
     ------
     pickle.PicklingError
-        The array is in device memory and the policy refuses to copy it; see `arrayhub.pickling`.
+        The array is in device memory, and the policy forbids a copy, see `arrayhub.pickling`.
     """
     try:
         return reduced(array, protocol)
@@ -133,7 +133,7 @@ cdef object reduced(Descriptor array, int protocol):
 
 
 cdef bint may_have_padding(Descriptor a) noexcept:
-    """Return whether elements may have padding bytes: records, and the long double of x86."""
+    """Return whether elements may have padding bytes, as in structured dtypes and the long double of x86."""
     return a.typenum_ in (cnp.NPY_VOID, cnp.NPY_LONGDOUBLE, cnp.NPY_CLONGDOUBLE)
 
 
@@ -142,7 +142,7 @@ cdef Descriptor without_padding(Descriptor a):
     cdef Descriptor fresh
     cdef int k
     for k in range(a.nd_):
-        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # elements may overlap the padding of others
+        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # elements may overlap the padding of other elements
             fresh = _zeros_between(a)
             label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
             return fresh
@@ -154,7 +154,7 @@ def _zeros_between(Descriptor a):
 
 
 def without_unused_bits(Descriptor array):
-    """Return `array`, or a copy with zeroed unused bits if it is packed and its last byte has unused bits that are set."""
+    """Return `array`, or a copy with zeroed unused bits if `array` is packed and unused bits of its last byte are set."""
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
@@ -175,7 +175,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Return the file name of the memory, gaps included, if multiprocessing is pickling and the memory has a name.
+    """Return the file name of the memory, including gaps, if multiprocessing is pickling and the memory has a name.
 
     See transport/shared_memory.py.
     """
@@ -221,14 +221,14 @@ cdef bint joblib_is_hashing() except -1:
 
 
 def identity(Descriptor array):
-    """Return shape, strides, element type and labels of an array: everything but its bytes, address and access."""
+    """Return shape, strides, element type and labels of an array: everything except its bytes, address and access."""
     cdef Footprint span
     footprint(array, &span)
     return shape_tuple(array), strides_of(array, &span), repr(element_of(array)), labels_in_state(array)
 
 
 cdef object strides_of(Descriptor a, const Footprint* span):
-    """Return the byte strides after gaps between elements are removed; None for C order."""
+    """Return the byte strides after gaps between elements are removed, or None for C order."""
     cdef int k
     if a.flags_ & C_CONTIGUOUS or span.nbytes == 0:
         return None
@@ -254,11 +254,11 @@ cdef object element_of(Descriptor a):
 
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
-    """Return the bytes of a gapless array in the form for a pickle protocol. `lasting`: the array is the user's own."""
+    """Return the bytes of an array without gaps in the form for a pickle protocol. `lasting`: the array is the user's."""
     if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
         tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
     if span.nbytes > SMALL:
-        # Views of other memory than the host's are not cached, because each use has to wait for that memory.
+        # Views of device memory are not cached, because each use must wait for pending work on the memory.
         return kept_view(a, span) if lasting and span.nbytes >= KEPT else new_flat_view(a, span)
     if protocol >= 5:
         return _PickleBuffer(new_flat_view(a, span))
@@ -267,7 +267,7 @@ cdef object data_of(Descriptor a, const Footprint* span, int protocol, int acces
 
 
 # Flat views of large arrays. joblib recognizes a view by identity, and would write a file for each task without this cache.
-# A view holds the memory and not the array; the finalizer of the array removes its entry.
+# A view keeps the memory alive, but not the array. The finalizer of the array removes the entry.
 cdef dict _kept = {}
 
 
@@ -284,7 +284,7 @@ cdef object kept_view(Descriptor a, const Footprint* span):
 
 cdef object new_flat_view(Descriptor a, const Footprint* span):
     cdef MemoryBlock block = block_of(a)
-    # The owner itself if it keeps the bytes alive, because joblib looks for a memmap among the bases.
+    # Use the owner as base if the owner keeps the bytes alive, because joblib searches the bases for a memmap.
     cdef bint owned = block.kind_ == EXTERNAL and block.resource == NULL and block.owner_ is not None
     return numpy_library.emit_run(a, a.data_ + span.low, span.nbytes, block.owner_ if owned else block)
 
@@ -293,7 +293,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
 
 
 def _unpickle(state, data):
-    """Restore the array of a pickle. Validates everything, because a pickle may contain any values.
+    """Restore the array of a pickle. All parts are validated, because a pickle may contain any values.
 
     Raises
     ------
@@ -365,7 +365,7 @@ cdef bint is_name(object data) noexcept:
 
 
 cdef Descriptor memory_in(object data):
-    """Import an object with bytes. Records are refused, because their type description would come from the pickle."""
+    """Import an object with bytes. Structured dtypes are rejected, because the pickle would define their description."""
     cdef Descriptor memory = None
     try:
         if not isinstance(data, np.ndarray):
@@ -442,7 +442,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
     cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
     cdef bint overflow = False
     if a.flags_ & PACKED:
-        high = dtypes.bits_of(a.dl_dtype_) * size_of(a)          # below 2**66 / 8: bits are fewer than those of a byte
+        high = dtypes.bits_of(a.dl_dtype_) * size_of(a)          # below 2**66 / 8, because packed elements have < 8 bits
         high = high // 8 + (high % 8 != 0)
     elif size_of(a):
         overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)
@@ -458,7 +458,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
 
 
 cdef int set_memory(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
-    """Point an array at validated memory, from byte `start` on."""
+    """Set the memory of an array to validated memory, starting at byte `start`."""
     a.device_ = DLDevice(kDLCPU, 0)
     a.block_ = block_of(memory)
     a.base_ = memory.base_
@@ -484,14 +484,14 @@ cdef Descriptor aligned_copy(Descriptor memory):
     fresh.data_ = block.address_
     fresh.shape_[0] = nbytes
     fresh.byte_strides_[0] = 1
-    # Writable if the received bytes were: the result must not depend on whether a transport aligns its buffers.
+    # Writable if the received bytes are writable, so that the result does not depend on the alignment of receive buffers.
     fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
     seal(fresh)
     return fresh
 
 
 cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
-    """Set the weaker of the sender's access and the transport's; immutable memory stays immutable."""
+    """Set the weaker of the sender's access and the receive buffer's access. Immutable memory stays immutable."""
     a.flags_ |= memory.flags_ & COPIED
     if access == IS_IMMUTABLE:
         a.flags_ |= IMMUTABLE

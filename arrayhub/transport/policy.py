@@ -1,4 +1,4 @@
-"""Policy for pickling memory that the host cannot read, and for restoring it on arrival."""
+"""Policy for pickling memory that the host cannot read, and for restoring the memory on arrival."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from arrayhub._core.errors import show
 
-# One row per setting: its environment variable, and its accepted values, the default first.
+# One row per setting: its environment variable, and its accepted values, starting with the default.
 _SETTINGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "device": ("ARRAYHUB_PICKLING", ("refuse", "host", "keep")),
     "arrive": ("ARRAYHUB_UNPICKLING", ("restore", "host")),
@@ -28,16 +28,16 @@ def _at_start(name: str) -> str:
 
 
 _settings: dict[str, str] = {}  # of the process
-# Values of `pickling` objects that may still be used in a with statement, by id; the last one has precedence.
+# Values of `pickling` objects that may still be used in a with statement, by id. The last entry has precedence.
 _pending: dict[int, dict[str, str]] = {}
-# Active blocks by their sequence number; threads may end them in any order. There is no lock, because a finalizer may
-# run here at any point and a forked child would inherit a held lock. Each step is atomic in Python.
+# Active blocks by sequence number. Threads may end blocks in any order. A lock is not used, because a finalizer may run
+# here at any point and a forked child would inherit a held lock. Each step is atomic in Python.
 _blocks: dict[int, pickling] = {}
 _numbers = itertools.count()
 
 
 def setting(name: str) -> str:
-    """Return the current value of ``"device"`` or ``"arrive"``, by default that of the environment variable."""
+    """Return the current value of ``"device"`` or ``"arrive"``. The environment variable provides the default."""
     for block in reversed(list(_blocks.values())):
         if name in block._wanted:
             return block._wanted[name]
@@ -50,10 +50,10 @@ def setting(name: str) -> str:
 
 
 class pickling:
-    """Set how arrays in device memory are pickled, at once or for a ``with`` block.
+    """Set how arrays in device memory are pickled, immediately or for a ``with`` block.
 
-    The setting holds for the whole process rather than a thread, because queues pickle in threads of their own. Of
-    several active blocks the one that was entered last has precedence. Forked processes inherit the setting; other
+    The setting applies to the process rather than a thread, because queues pickle in separate threads. If several
+    blocks are active, the block that was entered last has precedence. Forked processes inherit the setting. Other
     processes read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`).
     Memory that the host can read (shared and host USM, pinned and managed CUDA memory) is always pickled as host
     memory.
@@ -62,17 +62,18 @@ class pickling:
     ----------
     device : {"refuse", "host", "keep"}, optional
         Handling of memory that the host cannot read. ``"refuse"``, the default: raise `pickle.PicklingError`.
-        ``"host"``: pickle a host copy, which is restored as a host array. ``"keep"``: pickle a host copy with a note of
-        its device and kind of memory; the kind is also noted for device memory that the host can read. If omitted, the
-        setting is unchanged.
+        ``"host"``: pickle a host copy, which is restored as a host array. ``"keep"``: pickle a host copy together with
+        the device and the kind of memory, which are also recorded for device memory that the host can read. If omitted,
+        the setting is unchanged.
     arrive : {"restore", "host"}, optional
-        Handling of a noted device on arrival. ``"restore"``, the default: an array in the same kind of memory on the
-        receiver's device of that type and number, or `pickle.UnpicklingError`. ``"host"``: a host array.
+        Handling of a recorded device on arrival. ``"restore"``, the default: return an array in the same kind of memory
+        on the receiver's device of the same type and number, or raise `pickle.UnpicklingError`. ``"host"``: return a
+        host array.
 
     Raises
     ------
     ValueError
-        A value is not accepted, here or in an environment variable.
+        An argument or an environment variable is invalid.
 
     Examples
     --------
@@ -97,7 +98,7 @@ class pickling:
             _pending[id(self)] = dict(self._wanted)
 
     def __del__(self, pending: dict[int, dict[str, str]] = _pending, settings: dict[str, str] = _settings) -> None:
-        """Make the values permanent once no block can use them. They override values that were set before."""
+        """Make the values permanent once no block can use them. The values override earlier values."""
         own = pending.get(id(self))
         if own is None:
             return

@@ -1,7 +1,8 @@
-"""Memory with a name in the file system: mapped files, ``multiprocessing.shared_memory``.
+"""Memory with a name in the file system: mapped files and ``multiprocessing.shared_memory``.
 
-multiprocessing sends objects to processes of the same machine, which can map the same file. Its pickles of such memory
-therefore contain the name of the file, and both processes share the elements. All other pickles contain the elements.
+multiprocessing sends objects to processes on the same machine, which can map the same file. Pickles of named memory
+that multiprocessing makes therefore contain the file name, and both processes share the elements. All other pickles
+contain the elements.
 
 The operating system maps addresses to files (Linux: ``/proc/self/maps``). The pickle also contains the inode number, to
 detect a different file of the same name.
@@ -23,7 +24,7 @@ from arrayhub.libraries.consumer_quirks import is_called_by, quirk
 
 _MULTIPROCESSING = quirk("multiprocessing", "a pickle of mapped memory")
 _MAPS = "/proc/self/maps"
-_DEEPEST = 16  # owners that are followed
+_DEEPEST = 16  # maximum length of the chain of owners
 
 
 class Name(NamedTuple):
@@ -87,7 +88,7 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     Raises
     ------
     pickle.UnpicklingError
-        The file does not exist, a different file has its name, or the value is not a name.
+        The file does not exist, a different file has the same name, or the value is not a name.
     """
     if [type(part) for part in data] != [str, int, int, int, int, bool]:
         raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or a name")

@@ -1,7 +1,7 @@
-"""Tokens for dask: equal for equal elements, in every process, and different for different elements.
+"""Tokens for dask, which are equal in every process for equal elements, and different for different elements.
 
-Elements are hashed in place, one chunk at a time, and strided ones are copied chunk by chunk, so large arrays are not
-copied.
+Elements are hashed in place, one chunk at a time. Strided elements are copied chunk by chunk, so large arrays are never
+copied as a whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arrayhub.transfer.host_copies import pieces
 from arrayhub.transport import dtype_codec
 from arrayhub.transport.pickling import identity, without_unused_bits
 
-_CHUNK = 1 << 20  # bytes per hash update, for every layout: other cuts would give other tokens
+_CHUNK = 1 << 20  # bytes per hash update, for every layout: other chunk sizes would give other tokens
 
 
 def token(array: USMArray) -> tuple[Any, ...]:
@@ -48,15 +48,15 @@ def token(array: USMArray) -> tuple[Any, ...]:
 
 
 def _hash_of_dask() -> Callable[[Any], str] | None:
-    """Return the function that dask hashes NumPy arrays with, the fastest installed one, or None outside of dask."""
+    """Return dask's hash function for NumPy arrays (the fastest that is installed), or None if dask is not loaded."""
     return getattr(sys.modules.get("dask.hashing"), "hash_buffer_hex", None)
 
 
 def _unique(array: USMArray) -> str:
     """Return a new token on each call, or raise if dask requires deterministic tokens.
 
-    They are required by dask's configuration or by ``dask.tokenize.tokenize(ensure_deterministic=True)``. An
-    ``object()`` without a deterministic token shows whether they are.
+    dask's configuration or ``dask.tokenize.tokenize(ensure_deterministic=True)`` may require deterministic tokens. The
+    requirement is tested with an ``object()``, which does not have a deterministic token.
     """
     if "dask" not in sys.modules:
         return uuid.uuid4().hex
@@ -91,7 +91,7 @@ def _runs(array: USMArray) -> Iterator[USMArray]:
 
 
 def _cut(runs: Iterator[USMArray]) -> Iterator[Any]:
-    """Yield the bytes of consecutive contiguous arrays in chunks of equal size; only the last may be shorter."""
+    """Yield the bytes of consecutive contiguous arrays in chunks of equal size. Only the last chunk may be shorter."""
     held = bytearray()
     for run in runs:
         data = raw(run).reshape(-1).view("u1") if run.nbytes else np.empty(0, "u1")

@@ -1,4 +1,4 @@
-"""Objects that threads share without the GIL: dicts that are filled on use, and variables that are set once.
+"""Objects that threads share without the GIL: dicts that are filled on demand, and variables that are set once.
 
 With the GIL, each function is a plain C access.
 """
@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #ifndef ARRAYHUB_SHARED
     #define ARRAYHUB_SHARED
-    /* Return a new reference. A borrowed one would not be safe if another thread removes the value from the dict. */
+    /* Return a new reference. A borrowed reference is unsafe if another thread removes the value from the dict. */
     static inline PyObject *arrayhub_find(PyObject *table, PyObject *key) {
     #if PY_VERSION_HEX >= 0x030D0000
         PyObject *value;
@@ -56,7 +56,7 @@ cdef extern from *:
     #endif
     #endif
     """
-    # Return a new reference to a value of a dict; NULL if the key is missing, or with an exception set.
+    # Return a new reference to a value of a dict, or NULL if the key is missing or an exception is set.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
 
     # Return a borrowed reference to the value of a variable that is set once. The variable keeps the value alive.
@@ -67,8 +67,8 @@ cdef extern from *:
     # Let all threads refer to an immortal object without contention on its reference count.
     void refer_from_everywhere "arrayhub_refer_from_everywhere"(object obj) noexcept
 
-    # Return whether variables that are set together have been set. To set them: enter a critical section, test again, set
-    # them, and call mark_done last.
+    # Return whether a group of variables has been set. To set the variables, enter a critical section, test again, set the
+    # variables, and call mark_done last.
     bint is_done "arrayhub_is_done"(int* done) noexcept nogil
     void mark_done "arrayhub_mark_done"(int* done) noexcept nogil
 

@@ -1,4 +1,4 @@
-"""Test for the shutdown of the interpreter: Python must not be entered any more, and the process frees all memory."""
+"""Test for interpreter shutdown, when Python code must no longer run and the operating system frees all memory."""
 
 cdef extern from *:
     """

@@ -1,7 +1,7 @@
-"""Facts remembered for each type, in one 64-bit word: the version tag of the type and the facts, read and written at once.
+"""Cache of facts about types. An entry is a 64-bit word of the type's version tag and the facts, accessed atomically.
 
-Any number of threads may read and write. No two live types share a version tag and no tag is reused, so a word does not
-need to identify the type otherwise and does not keep the type alive.
+Any number of threads may read and write. Version tags are unique and never reused, so the tag identifies the type, and an
+entry does not keep the type alive.
 """
 
 from cpython.object cimport PyTypeObject
@@ -32,7 +32,7 @@ cdef inline uintptr_t first_slot(PyTypeObject* cls, uintptr_t slots) noexcept no
 
 
 cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* cls) noexcept nogil:
-    """Return the facts noted for the current version of a type; 0 if nothing is noted."""
+    """Return the cached facts for the current version of a type, or 0 if no facts are cached."""
     cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t version = version_tag(cls)
     cdef uint64_t note = read_note(&notes[slot])
@@ -43,10 +43,10 @@ cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* 
 
 cdef inline void write_down(TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
                             unsigned int known) noexcept nogil:
-    """Note the facts `known` (not 0) for a version of a type. The previous content of the slot moves to the neighbor.
+    """Cache the facts `known` (not 0) for a version of a type. The previous content of the slot moves to the neighbor.
 
-    `version` was read before the facts were determined. A type that changed meanwhile is not noted, so that the next call
-    determines its facts again.
+    `version` must be read before the facts are determined. If the type has changed meanwhile, the facts are not cached, and
+    the next call determines the facts again.
     """
     cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t displaced = read_note(&notes[slot])

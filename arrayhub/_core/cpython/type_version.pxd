@@ -5,10 +5,10 @@ from cpython.object cimport PyTypeObject
 cdef extern from *:
     """
     /* The interpreter resets the tag of a type whenever the type or one of its bases changes, and the next attribute
-       look-up assigns a new one. Tags are never reused. A tag of zero means: none yet, or none any more because the tags
-       are used up, either those of one type (1000 changes, since CPython 3.12) or all. Facts about such a type are not
-       cached. Up to CPython 3.12 a flag says whether the tag is valid; 3.13 does not set this flag and sets invalid tags
-       to zero. */
+       lookup assigns a new tag. Tags are never reused. The tag is zero if no tag is assigned yet, or if the tags of the
+       type (1000 changes, since CPython 3.12) or of the process are exhausted. Facts about a type without a tag are not
+       cached. Up to CPython 3.12, a flag indicates whether the tag is valid. CPython 3.13 does not set this flag, and sets
+       invalid tags to zero. */
     static unsigned int arrayhub_version_tag(PyTypeObject *type) {
     #if defined(Py_GIL_DISABLED)
         return _Py_atomic_load_uint_relaxed(&type->tp_version_tag);

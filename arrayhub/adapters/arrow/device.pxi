@@ -1,4 +1,4 @@
-"""Import and export by Arrow's device interface: memory on any device, with an event for pending work."""
+"""Import and export memory on any device through Arrow's device interface, with an event for pending work."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -65,8 +65,8 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """Return the capsules of the device interface. All memory must be on one device.
 
-    For CUDA, the struct has an event of the producer's work. For SYCL, the interface does not have events, so the function
-    waits. Host-readable memory is exported as host memory, see `exported_device`.
+    For CUDA, the struct has an event for the producer's work. For SYCL, the interface does not define events, so this
+    function waits for the work. Host-readable memory is exported as host memory, see `exported_device`.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowDeviceArray* array
@@ -100,7 +100,7 @@ cdef inline bint has_events(DLDevice device) noexcept:
 cdef DLDevice exported_device(Descriptor a) except *:
     """Return the device to export: the host for pinned memory and for shared and host USM.
 
-    pyarrow tries this interface first, and does not import other devices ("Device type 14is not registered").
+    pyarrow tries ``__arrow_c_device_array__`` first, and cannot import oneAPI memory ("Device type 14is not registered").
     """
     if host_readable(a) and a.device_.device_type != kDLCUDAManaged:
         return DLDevice(kDLCPU, 0)
@@ -164,7 +164,7 @@ cdef int wait_on_device(Descriptor a, void* argument) except -1:
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
-    """Set the event of the work on all arrays of a node, if work is pending."""
+    """Set the event for the work on all arrays of a node, if work is pending."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
     cdef bint pending = False

@@ -1,4 +1,4 @@
-"""Export arrays and nodes as Arrow arrays: the structs, and the objects that they keep alive until they are released."""
+"""Export arrays and nodes as ArrowArray structs, which keep the memory alive until the consumer releases the structs."""
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from arrayhub._core.errors import unreadable
 
 cdef extern from *:
     """
-    /* Eight-byte times with the smallest integer are NumPy's NaT ("not a time"). */
+    /* The smallest int64 encodes NumPy's NaT ("not a time"). */
     static Py_ssize_t arrayhub_count_nat(const char *data, Py_ssize_t n) {
         Py_ssize_t count = 0;
         for (Py_ssize_t k = 0; k < n; k++) {
@@ -68,11 +68,11 @@ cdef struct Body:              # private data of an exported array; its buffers 
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Release an array and its children. Children that a consumer has moved have a NULL release here."""
+    """Release an array and its children. The release of a child is NULL if a consumer has moved the child."""
     cdef int64_t k
     if array == NULL or array.release == NULL:
         return
-    if is_finalizing():      # Python code cannot run any more, so the memory is kept until the process ends
+    if is_finalizing():      # Python code can no longer run, so the memory is kept until the process ends
         array.release = NULL
         return
     for k in range(array.n_children):
@@ -117,14 +117,14 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 
 
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead) except -1:
-    """Fill in the array of a node. `lead` is the number of elements before the first one that the parent's offset skips."""
+    """Fill in the array of a node. `lead` is the number of elements that the parent's offset skips."""
     if isinstance(node, Tree):
         return fill_tree(out, <Tree> node, lead)
     return fill_dense(out, node, <Descriptor> node, 0, lead)
 
 
 cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead) except -1:
-    """Fill in numbers: a primitive array inside one fixed-size list for each dimension after the first.
+    """Fill in numbers as a primitive array, nested in one fixed-size list for each dimension after the first.
 
     `owner` is `a`, or the Tree of kind FLAT whose content is `a`.
     """
@@ -182,10 +182,10 @@ cdef int hold_also(Body* body, object more) except -1:
 
 
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
-    """Set the bitmap, and the offset at which its bit for the first element after `lead` is.
+    """Set the bitmap, and the offset of the bit for the first element after `lead`.
 
-    An array has one offset for all buffers, so all buffers start that many elements earlier. These elements exist, because
-    only slices have a bit offset.
+    An ArrowArray has one offset for all buffers, so all buffers start `offset` elements before the first element. The
+    skipped elements exist, because only slices have a bit offset.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -212,7 +212,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
         out.buffers[0] = NULL
         out.null_count = 0
-    start = out.offset + lead        # number of elements in the buffers before the node's first
+    start = out.offset + lead        # number of elements in the buffers before the first element of the node
     if has(t, ENDS | SIZES):
         out.buffers[1] = back_by(t.offsets, start)
     if has(t, SIZES):
@@ -266,7 +266,7 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
 
 
 cdef int ready_for_host(object node) except -1:
-    """Wait until the host can read every array of a node, and validate offsets and indices, as most consumers do not.
+    """Wait until the host can read every array of a node. Validate offsets and indices, which most consumers do not.
 
     Raises
     ------

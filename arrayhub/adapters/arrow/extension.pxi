@@ -13,13 +13,13 @@ from arrayhub._core.errors import interface_error
 from arrayhub._core.descriptor import named
 
 cdef enum:
-    BOOL_CODE = 6                  # DLPack's
+    BOOL_CODE = 6                  # DLPack's kDLBool
     MAX_PAIRS = 4096               # in the metadata of a schema
     MAX_METADATA = 1 << 20         # bytes of one string
 
 
 cdef dict pairs_of(ArrowSchema* schema):
-    """Return the metadata of a schema as a dict, which includes the name and the metadata of its extension type."""
+    """Return the metadata of a schema as a dict, including the name and the metadata of the extension type."""
     cdef const char* metadata = schema.metadata
     cdef Py_ssize_t at = 4, n
     cdef int32_t length
@@ -43,7 +43,7 @@ cdef dict pairs_of(ArrowSchema* schema):
 
 
 cdef object extended(object node, ArrowSchema* schema):
-    """Convert the storage of a canonical extension type. Other extension types stay storage, as the specification permits."""
+    """Convert the storage of a canonical extension type. Return other storage unchanged, as the specification permits."""
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if isinstance(node, Tree) or name is None:
@@ -63,8 +63,8 @@ cdef Descriptor as_bool(Descriptor a):
 cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
     """Return the tensor that the metadata describes.
 
-    `shape` and `dim_names` are in the order of the memory. `permutation` has the position there of each dimension of the
-    array.
+    `shape` and `dim_names` are in memory order. `permutation` maps each dimension of the array to its position in memory
+    order.
     """
     fields = json_of(metadata)
     shape = list_in(fields, "shape", int)
@@ -93,7 +93,7 @@ cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
 
 
 cdef dict json_of(bytes metadata):
-    import json      # on first use: it takes a tenth of the package's import time
+    import json      # on first use: importing json takes a tenth of the package's import time
 
     try:
         fields = json.loads(metadata.decode())
@@ -130,7 +130,7 @@ cdef bytes bool8_metadata():
 
 
 cdef list memory_order(Descriptor a):
-    """Return the axes after the first in the order of the memory, from the largest stride to the smallest.
+    """Return the axes after the first in memory order, from the largest stride to the smallest.
 
     Return None unless the elements at each index of the first axis are contiguous.
     """

@@ -1,4 +1,4 @@
-"""Import of what Arrow's interfaces of an object hand over: which interface is called, and what of it is a dense array."""
+"""Select the Arrow interface of an object, import its data, and return the data as a dense array if possible."""
 
 cimport numpy as cnp
 
@@ -30,10 +30,11 @@ from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, na
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import the memory of an Arrow producer as a dense array, or return None without Arrow's interfaces.
+    """Import the memory of an Arrow producer as a dense array, or return None if the object has none of Arrow's interfaces.
 
-    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one chunk. A
-    stream that can be read only once is rejected by its schema if possible, so that the call in the message can read it.
+    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one chunk. If the
+    schema shows that a stream that can be read only once is not dense, the stream is rejected unread, so that the call that
+    the message suggests can read it.
 
     Raises
     ------
@@ -90,10 +91,11 @@ cdef str refusal_of(Tree t):
 
 
 cdef bint is_stream(object obj) except -1:
-    """Return whether reading `obj` may consume or compute it: its only interface is a stream's, and it lacks a length.
+    """Return whether reading `obj` may consume or compute it: `obj` has only a stream interface and does not have a length.
 
     The specification of the PyCapsule interface leaves open whether a stream can be requested twice. Tables and columns have
-    a length; readers do not (pyarrow, nanoarrow, arro3), and duckdb and ibis count the rows of a query to give it.
+    a length. The readers of pyarrow, nanoarrow and arro3 do not have a length, and duckdb and ibis run the query to compute
+    the length.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -117,7 +119,7 @@ cdef int check_unread(object obj) except -1:
 
 
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
-    """Raise BufferError if a type cannot be a dense array. For lists of a fixed size this depends on the values."""
+    """Raise BufferError if a type cannot be a dense array. Fixed-size lists pass, because their values decide."""
     cdef const Format* row = find_format(schema.format)
     if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
         return 0
@@ -128,9 +130,9 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
 
 
 cdef Import stated_schema(object obj):
-    """Return the schema of a stream's producer that can be read without the stream, or None.
+    """Return the schema of a stream's producer without opening the stream, or None if the producer does not have a schema.
 
-    It is the producer's ``__arrow_c_schema__``, or that of its attribute `schema`.
+    The schema is exported by the producer's ``__arrow_c_schema__``, or by the same method of its attribute `schema`.
     """
     cls = type(obj)
     try:
@@ -148,7 +150,7 @@ cdef Import stated_schema(object obj):
 
 
 def unread(obj, /):
-    """Return a description of an unread stream, such as "a stream of records"; None if `obj` is not an unread stream."""
+    """Return a description of an unread stream, such as "a stream of records", or None for other objects."""
     cdef const Format* row = NULL
     if not is_stream(obj):
         return None
@@ -164,7 +166,7 @@ def unread(obj, /):
 
 
 cdef list parse_chunks(object obj):
-    """Import the chunks of an Arrow producer, or return None without Arrow's interfaces.
+    """Import the chunks of an Arrow producer, or return None if the object has none of Arrow's interfaces.
 
     A chunk is a Descriptor if it is dense, else a Tree.
     """
@@ -173,7 +175,7 @@ cdef list parse_chunks(object obj):
 
 
 def has_form(obj, /):
-    """Return whether `asnested` can import an object by Arrow's interfaces."""
+    """Return whether `asnested` can import an object through Arrow's interfaces."""
     try:
         return parse_chunks(obj) is not None
     except PASSES_ON:
@@ -183,9 +185,9 @@ def has_form(obj, /):
 
 
 cdef Import import_single(object obj):
-    """Import by the device or the array interface, or return None if the type has neither."""
+    """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or return None if the type has neither."""
     cdef unsigned int record
-    if isinstance(obj, Descriptor):      # its other interfaces are more precise
+    if isinstance(obj, Descriptor):      # the other interfaces of a Descriptor are more precise
         return None
     record = record_of(obj)
     if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):
@@ -241,7 +243,7 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:
-    """Return the bits for Arrow's interfaces in the record of a type."""
+    """Return the bits of Arrow's interfaces in the record of a type."""
     cdef unsigned int found = 0
     if getattr(cls, "__arrow_c_device_array__", None) is not None:
         found |= ARROW_DEVICE
@@ -257,7 +259,7 @@ cdef int check_pair(object pair, str method) except -1:
 
 
 cdef Import import_array(object obj):
-    """Import by the array interface."""
+    """Import through ``__arrow_c_array__``."""
     pair = obj.__arrow_c_array__()
     check_pair(pair, "__arrow_c_array__")
     cdef Import owner = new_import()
@@ -267,7 +269,7 @@ cdef Import import_array(object obj):
 
 
 cdef Import import_on_device(object obj):
-    """Import by the device interface."""
+    """Import through ``__arrow_c_device_array__``."""
     pair = obj.__arrow_c_device_array__()
     check_pair(pair, "__arrow_c_device_array__")
     cdef Import owner = new_import()
@@ -277,7 +279,7 @@ cdef Import import_on_device(object obj):
 
 
 cdef Import import_array_first(object obj):
-    """Import by the array interface, or by the device interface if the array interface rejects memory of a device."""
+    """Import through ``__arrow_c_array__``, or through ``__arrow_c_device_array__`` if the former rejects device memory."""
     try:
         return import_array(obj)
     except PASSES_ON:

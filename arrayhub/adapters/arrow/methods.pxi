@@ -1,4 +1,4 @@
-"""Arrow's methods of an array. `emit_attribute` makes the one that is requested if the array can be exported by it."""
+"""Arrow's export methods of an array. `emit_attribute` returns the requested method if it is valid for the array."""
 
 cimport cython
 
@@ -17,8 +17,8 @@ cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
 cdef int check_request(object node, object requested, str method) except -1:
     """Raise BufferError if a requested type differs from the type of the elements, because a conversion would copy them.
 
-    The specification permits a producer to ignore a request. But ``pyarrow.array(x, type=)`` then fails before its cast, so
-    arrays raise an error. For streams pyarrow casts, so streams ignore the request.
+    The specification permits a producer to ignore the request. However, ``pyarrow.array(x, type=)`` then fails before it
+    casts, so arrays raise an error. pyarrow casts streams, so streams ignore the request.
     """
     found = difference(requested, emit_schema(node, requested))
     if found is None:

@@ -16,7 +16,7 @@ from arrayhub._core.errors import interface_error
 @cython.no_gc
 @cython.freelist(32)
 cdef class Import:
-    """The structs of a producer, moved out of their capsules, as the owner of the memory that arrays view."""
+    """Structs of a producer, moved out of their capsules, which own the memory that arrays view."""
     cdef ArrowSchema schema
     cdef ArrowArray array
     cdef DLDevice device

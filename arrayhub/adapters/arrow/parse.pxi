@@ -236,8 +236,11 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 
 
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
-    """Return the `length + 1` offsets of a node. The buffer of a node without elements is not read: Arrow C++ and its
-    consumers accept one of 0 bytes (apache/arrow ARROW-544, `cpp/src/arrow/array/validate.cc`)."""
+    """Return the `length + 1` offsets of a node.
+
+    The buffer of a node without elements is not read, because Arrow C++ and its consumers accept a buffer of 0 bytes
+    (apache/arrow ARROW-544, `cpp/src/arrow/array/validate.cc`).
+    """
     if length == 0:
         return integers(owner, _NO_OFFSETS, 0, 1, width) if owner.device.device_type == kDLCPU else \
             integers(owner, array.buffers[1], first, 0, width)
@@ -290,7 +293,7 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
 
 
 cdef bint has_logical_type(const char* text, const Format* row) noexcept:
-    """Return whether NumPy cannot represent a format: days, times of day, and times with a time zone."""
+    """Return whether a format is a type that NumPy does not have: date32, date64, a time of day, or a time with a time zone."""
     if row.number[0] == c"V":
         return False
     return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
@@ -332,7 +335,7 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
                       Py_ssize_t length, int depth, int* nodes):
     cdef Tree t = new_tree(row.kind, length)
     if has(t, BIT_PACKED):
-        t.bit = first & 7 if length else 0      # an empty array may lack bytes
+        t.bit = first & 7 if length else 0      # the buffer of an empty array may be empty
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
         fill_record(t, owner, schema, array, first, length, depth, nodes)
@@ -371,7 +374,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
                     Py_ssize_t length) except -1:
-    """Fill in views and their buffers. The last buffer of the struct contains the sizes of the others."""
+    """Fill in views and their buffers. The last buffer of the struct contains the sizes of the other buffers."""
     cdef Py_ssize_t k, count = array.n_buffers - 3
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []
@@ -399,7 +402,7 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
 
 cdef int fill_record(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
                      int depth, int* nodes) except -1:
-    """Fill in the fields of a struct. Several may have one name. The struct's offset applies to its children, too."""
+    """Fill in the fields of a struct. Field names may repeat. The struct's offset also applies to its children."""
     cdef int64_t k
     cdef list names = [], parts = []
     for k in range(schema.n_children):

@@ -29,7 +29,7 @@ cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
 
 cdef bytes letter_of(Descriptor a):
-    """Return the format of an element type. Raise BufferError if Arrow does not have one."""
+    """Return the Arrow format of an element type. Raise BufferError if Arrow does not have the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
         return <bytes> _LETTERS[row.arrow]
@@ -50,7 +50,7 @@ cdef bytes letter_of(Descriptor a):
 
 
 cdef str call_for(object dtype):
-    """Return the text of a call that converts times to a unit of Arrow, or "" for other types."""
+    """Return the text of a call that converts times to a unit that Arrow has, or "" for other types."""
     if dtype.kind not in "mM":
         return ""
     call = f", by x.astype('{dtype.kind}8[s]')"
@@ -84,7 +84,7 @@ cdef str export_obstacle(Descriptor a):
 
 
 cdef bint may_be_nat(Descriptor a) noexcept:
-    """Return whether elements may be NumPy's NaT, which Arrow represents by a bitmap. Imports from Arrow have no NaT."""
+    """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap. Arrays from Arrow do not contain NaT."""
     return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
 
 
@@ -99,7 +99,7 @@ cdef bint is_exportable(Descriptor a) except -1:
 cdef bint wants_lists(object requested) except -1:
     """Return whether a requested schema has nested lists instead of tensors.
 
-    Other parts of the request are handled by higher layers or by the consumer, as a request need not be satisfied.
+    Other parts of the request are handled by higher layers or by the consumer, because a producer may ignore a request.
     """
     cdef ArrowSchema* schema
     if requested is None:
@@ -128,7 +128,7 @@ cdef object exportable(object node, bint lists):
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Raise BufferError for an array with strides inside a node: buffers of Arrow are contiguous."""
+    """Raise BufferError if an array in a node is not contiguous, because Arrow buffers are contiguous."""
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
@@ -303,7 +303,7 @@ cdef str difference(object requested, object own):
     """Describe how a requested type differs from the type of an array, or return None if they are equal.
 
     As in pyarrow, the name of a list's items is ignored. A request for columns (a struct that is not nullable) is always
-    accepted, because its consumer casts the columns itself.
+    accepted, because the consumer casts the columns.
     """
     cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:

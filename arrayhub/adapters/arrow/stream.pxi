@@ -1,4 +1,4 @@
-"""Import and export by Arrow's two stream interfaces. An exported stream has one array."""
+"""Import and export through Arrow's two stream interfaces. An exported stream has one array."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -25,16 +25,16 @@ cdef extern from "<errno.h>" nogil:
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
-cdef struct Source:                 # a producer's stream, moved out of its capsule: one of the two
+cdef struct Source:                 # a producer's stream of either kind, moved out of its capsule
     ArrowArrayStream host
     ArrowDeviceArrayStream device
 
 
 cdef list import_stream(object obj, Check check):
-    """Read a stream in host memory: an Import per chunk. The first Import has the schema.
+    """Read a stream in host memory, and return an Import per chunk. The first Import has the schema.
 
-    A stream without chunks is an Import without an array. `check` is called with the schema before the first chunk is read;
-    NULL: every schema is read.
+    For a stream without chunks, return one Import without an array. `check` is called with the schema before the first chunk
+    is read. If `check` is NULL, every schema is accepted.
     """
     cdef Source source
     capsule = getattr(obj, "__arrow_c_stream__")()
@@ -182,15 +182,15 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
 
 cdef struct Exported:          # private data of an exported stream
     PyObject* node
-    PyObject* words            # bytes: the message of an error; NULL without an error
-    const char* last           # why the last call failed; NULL without a failure
+    PyObject* words            # bytes of the last error message, or NULL if no error occurred
+    const char* last           # message of the last call, or NULL if it succeeded
     bint lists
     bint done
 
 
 cdef int record_error(Exported* exported, object error) noexcept:
-    """Return the error number of an exception, and keep its message until the next one."""
-    if isinstance(error, MemoryError):       # a message of its own needs memory
+    """Return the errno of an exception, and keep the exception's message until the next exception."""
+    if isinstance(error, MemoryError):       # formatting the exception's message would allocate memory
         exported.last = b"MemoryError: not enough memory for the export"
         return ENOMEM
     exported.last = b"the export failed, and its message could not be encoded"
@@ -343,7 +343,7 @@ cdef object emit_stream(object node, object requested_schema):
 
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """Return the capsule of a device stream of one array. Pending work is waited for or has an event, as in `emit_device`."""
+    """Return the capsule of a device stream of one array. Wait for pending work, or set an event, as in `emit_device`."""
     cdef bint lists = wants_lists(requested_schema)
     cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream

@@ -67,8 +67,8 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags. These two do not exist
-# there.
+# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags. ArrayFlags does not have
+# the following two flags.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
@@ -130,8 +130,8 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
     """Return whether `data` is a bytes object that only the dict refers to, in a dict that only the caller refers to.
 
-    ``PIL.Image`` makes such a copy of its pixels for each access. Python shares the ``bytes`` objects of length 1, so their
-    reference counts are not conclusive: such an object is temporary if `obj` does not refer to it.
+    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. The reference count of a ``bytes`` object of
+    length 1 is not conclusive, because Python shares these objects. They are temporary if `obj` does not refer to them.
     """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
@@ -170,9 +170,9 @@ cdef Descriptor described_array_interface(object obj, const Entries* entries, ob
 cdef object own_dtype(object obj):
     """Return the dtype of an ndarray whose elements or fields have types of ml_dtypes, else None.
 
-    The dict of such an array only has ``<V2``, or ``<f1`` for a float8.
+    The dict of such an array contains only the type string ``<V2``, or ``<f1`` for a float8.
     """
-    if not issubclass(type(obj), numpy.ndarray):      # the object's __class__ may be false
+    if not issubclass(type(obj), numpy.ndarray):      # not isinstance, because __class__ may be overridden
         return None
     dtype = obj.dtype
     return dtype if dtypes.has_user_types(dtype) and dtypes.by_dtype(dtype) != NULL else None
@@ -234,11 +234,10 @@ cdef object emit_array_interface(Descriptor a):
 
 
 cdef list record_descr(Descriptor a, object dtype):
-    """Return the fields of a record, with padding as unnamed void, which the protocol prescribes.
+    """Return the fields of a structured dtype, with padding as unnamed void, as the protocol requires.
 
-    NumPy's reader makes fields of the padding. It requests a buffer first, so it reads the dict only if the record does
-    not have a PEP 3118 format. For such a record this function raises, and NumPy calls ``__array__``, which returns the
-    right type.
+    NumPy converts the padding to fields. NumPy requests a buffer first, so it reads the dict only if the dtype does not have
+    a PEP 3118 format. For such a dtype this function raises, and NumPy calls ``__array__``, which returns the right type.
     """
     from arrayhub.adapters.format_writer import write_format
 
@@ -248,7 +247,7 @@ cdef list record_descr(Descriptor a, object dtype):
         descr = dtype.descr
         if numpy.dtype(descr) != dtype:
             write_format(dtype)
-    except (ValueError, BufferError):      # fields overlap or are out of order, or there is no format
+    except (ValueError, BufferError):      # fields overlap or are out of order, or the dtype does not have a format
         raise emit_error(a, "__array_interface__") from None
     return descr
 
@@ -277,8 +276,8 @@ cdef object emit_error(Descriptor a, str attribute):
 cdef Descriptor parse_struct(object obj, object stream):
     """Import the memory that ``obj.__array_struct__`` describes. Return None if `obj` does not have the attribute.
 
-    The struct cannot represent the units of times, and fields only with HAS_DESCR. For such types without a description,
-    the producer's dict is imported instead.
+    The struct does not contain the units of times, and contains fields only with HAS_DESCR. For such types without a
+    description, the producer's dict is imported instead.
 
     Raises
     ------
@@ -306,7 +305,7 @@ cdef Descriptor parse_struct(object obj, object stream):
 
 
 cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
-    """Copy a struct, before other code runs that could change it."""
+    """Copy a struct, before other code runs that could change the struct."""
     check_struct(source)
     target.fields = source[0]
     if source.shape != NULL:
@@ -343,7 +342,7 @@ describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 
 
 cdef MemoryBlock capsule_of(object obj):
-    """Return a block that holds `obj` and its capsule, or None without the attribute. Either may own the memory.
+    """Return a block that holds `obj` and its capsule, either of which may own the memory. Return None without the attribute.
 
     The block releases the capsule, and preserves a pending exception while the producer's destructor runs.
     """
@@ -418,8 +417,8 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
 cdef object emit_struct(Descriptor a):
     """Return the capsule of ``__array_struct__``, which keeps the array alive.
 
-    Only numbers and byte strings are exported. NumPy prefers the struct to the dict, and the struct cannot represent units
-    or fields. For U, NumPy reads the size in bytes as a number of characters, which is four times the memory.
+    Only numbers and byte strings are exported, because NumPy prefers the struct to the dict, and the struct cannot represent
+    units or fields. For U, NumPy interprets the size in bytes as a number of characters, and would read beyond the memory.
 
     Raises
     ------

@@ -35,9 +35,9 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
     Parameters
     ----------
     obj : object
-        The producer. The array keeps it alive, and by the specification thereby its memory and its stream.
+        The producer. The array keeps the producer alive, which by the specification keeps its memory and stream alive.
     stream : object
-        Not used: the dict names the stream of the producer.
+        Not used, because the dict contains the stream of the producer.
 
     Raises
     ------
@@ -74,7 +74,7 @@ cdef Descriptor described_cuda_array(object obj, const Entries* entries, object 
 
 
 cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
-    """Set the producer's stream. Before version 3 the dict does not name one, so the producer is stored instead."""
+    """Set the producer's stream. Before version 3 the dict does not contain a stream, so the producer is stored instead."""
     cdef Py_ssize_t handle
     if integer(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
@@ -97,7 +97,7 @@ cdef object emit_cuda_array(Descriptor a):
     """Return the dict of version 3, for memory that CUDA kernels can access.
 
     Consumers test the attribute with ``hasattr``, so the function raises AttributeError if the dict would be invalid.
-    ``stream`` is a stream in whose order the memory can be read, or None if no work is pending.
+    ``stream`` is a stream on which the memory can be read in stream order, or None if no work is pending.
     """
     cdef intptr_t stream
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
@@ -122,7 +122,7 @@ cdef object emit_cuda_array(Descriptor a):
 
 
 cdef tuple type_keys(Descriptor a):
-    """Return typestr and descr (None without fields). Raise AttributeError if they cannot represent the type."""
+    """Return typestr and descr (None without fields). Raise AttributeError if the type cannot be represented."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.kind == c"E" or a.flags_ & PACKED:
         raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"

@@ -1,7 +1,8 @@
 """Read the values of an interface dict, and make the errors that name one of its keys.
 
-The keys of ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__`` are a row of one table
-each. A valid dict is iterated once, without a lookup and without a Python call. The slow paths are for errors.
+One table has a row of keys for each of ``__array_interface__``, ``__cuda_array_interface__`` and
+``__sycl_usm_array_interface__``. A valid dict is iterated once, without lookups and Python calls. The slow paths are for
+errors.
 """
 
 import operator
@@ -24,7 +25,8 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-# Each protocol has eight keys, and all three share five. The order is about the one in which libraries write them.
+# Each protocol has eight keys, and all three share five. The keys are listed roughly in the order in which producers insert
+# them.
 cdef enum Key:
     DATA
     SHAPE
@@ -32,9 +34,9 @@ cdef enum Key:
     TYPESTR
     VERSION
     MASK
-    SYCLOBJ = MASK            # the SYCL dict is without a mask
+    SYCLOBJ = MASK            # the SYCL dict does not have a mask
     OFFSET
-    STREAM = OFFSET           # the CUDA dict is without an offset
+    STREAM = OFFSET           # the CUDA dict does not have an offset
     DESCR                     # "typedescr" in the SYCL dict
     KEYS                      # number of keys
 
@@ -58,9 +60,9 @@ for _protocol, _row in _KEYS.items():
 
 
 cdef inline Py_ssize_t integer(object value, int protocol, str key, int position) except? -1:
-    """Convert a value to an integer with ``__index__``. Floats, bools and strings are errors, and integers beyond 64 bits.
+    """Convert a value to an integer with ``__index__``. Reject floats, bools, strings and integers of more than 64 bits.
 
-    `position` is the index in a tuple, for the message; -1 if the value of the key is the number itself.
+    `position` is the index in a tuple, for the message, or -1 if the value of the key is the number itself.
     """
     return digit(value) if is_digit(value) else checked_integer(value, protocol, key, position)
 
@@ -72,23 +74,23 @@ cdef inline object entry(const Entries* entries, Key key):
 
 
 cdef inline void begin(Entries* entries) noexcept:
-    """Initialize the entries; call it before `read`."""
+    """Initialize the entries. Must be called before `read`."""
     cdef int k
     for k in range(<int> KEYS):
         entries.values[k] = NULL
 
 
 cdef inline void release_values(Entries* entries) noexcept:
-    """Release the values; call it exactly once, also after an error."""
+    """Release the values. Must be called exactly once, even after an error."""
     cdef int k
     for k in range(<int> KEYS):
         Py_XDECREF(entries.values[k])
 
 
 cdef int read(object interface, int protocol, Entries* entries) except -1:
-    """Read the values of an interface dict in one pass. `entry` returns one of them.
+    """Read the values of an interface dict in one pass. `entry` returns the value of one key.
 
-    Call `begin` before and `release_values` after it, also if it raises.
+    Call `begin` before and `release_values` after `read`, even if `read` raises.
 
     Raises
     ------
@@ -98,7 +100,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
     cdef bint strange
     if not PyDict_Check(interface):
         raise dict_error(protocol, "the attribute", interface, "a dict")
-    with cython.critical_section(interface):     # another thread may change it
+    with cython.critical_section(interface):     # another thread may change the dict
         strange = read_entries(<dict> interface, _names[protocol], entries)
     if strange:
         look_up(<dict> interface, _names[protocol], entries)
@@ -106,7 +108,7 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
 
 
 cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexcept:
-    """Take references to the values whose keys are identical to a string in `names`.
+    """Store new references to the values whose keys are identical to a string in `names`.
 
     Return True if another key is found: an unknown key, or an equal string that is another object.
     """
@@ -115,12 +117,12 @@ cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexc
     cdef Py_ssize_t position = 0
     cdef int _tried, row, k = 0
     cdef bint strange = False
-    for _ in range(PyDict_GET_SIZE(interface)):     # bounded by the size: saves the call that returns no item
+    for _ in range(PyDict_GET_SIZE(interface)):     # bounded by the size, which saves the last call of PyDict_Next
         if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):
             row = k
-            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match: most dicts have about this order
+            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match, because most dicts have this order
             if key == names[row]:
                 Py_INCREF(<object> value)
                 entries.values[row] = value
@@ -162,7 +164,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
-    """Return the error about a key; see `interface_error`. The key ``descr`` gets the protocol's own name."""
+    """Return the error about a key, see `interface_error`. ``descr`` is replaced by the protocol's name for that key."""
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(IN_MESSAGES[protocol], key, value, accepted)

@@ -1,7 +1,7 @@
 """Build an array from the keys that the three interface dicts (host, CUDA, SYCL) share.
 
-One function makes a descriptor from shape, type, strides, mask and version. The differences between the three protocols are
-rows of `_DIALECTS`. The part of each protocol adds its own keys: pointer or buffer, offset, stream, queue.
+`new_from_dict` builds a descriptor from shape, type, strides, mask and version. The differences between the three protocols
+are rows of `_DIALECTS`. The file of each protocol handles the other keys: pointer or buffer, offset, stream, queue.
 `keys` reads the dict, and `typestr` parses the element type.
 """
 
@@ -14,8 +14,8 @@ from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBER
 cdef struct Dialect:
     bint in_elements          # strides count elements, not bytes
     bint has_mask             # the protocol has the key
-    bint descr_must_agree     # `descr` must match the type of numbers, too; else it is read for V only
-    bint needs_version        # a dict without a version is refused
+    bint descr_must_agree     # `descr` must also match the type of numbers; otherwise `descr` is read only for V
+    bint needs_version        # a dict without a version is rejected
     Py_ssize_t oldest, newest  # versions
 
 cdef enum:
@@ -38,9 +38,9 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     entries : const Entries*
         The values that `read` returned.
     protocol : int
-        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in bytes for the first two, in elements for the third.
+        ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The dtype of the producer, if it is known. It replaces the type string, which may contain only the size.
+        The dtype of the producer, if known. `dtype` replaces the type string, which may contain only the size.
 
     Raises
     ------
@@ -112,7 +112,7 @@ cdef int check_version(object version, int protocol, const Dialect* dialect) exc
 
 
 cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* dialect) except -1:
-    """Set the byte strides from strides in the protocol's unit; None means C order."""
+    """Set the byte strides from strides in the protocol's unit. None means C order."""
     cdef Py_ssize_t unit = a.itemsize_ if dialect.in_elements else 1
     cdef bint overflow = False
     cdef int k

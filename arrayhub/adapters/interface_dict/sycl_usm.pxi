@@ -1,6 +1,6 @@
 """Import and export ``__sycl_usm_array_interface__`` version 1.
 
-Sources: dpctl's documentation of the attribute, and its page on zero-copy data exchange by SYCL USM.
+Sources: dpctl's documentation of the attribute, and dpctl's page on zero-copy data exchange with SYCL USM.
 """
 
 from arrayhub._core cimport dtypes, layout
@@ -58,7 +58,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else integer(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise dict_error(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
-    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # DLPack has codes for exactly the types of SYCL
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # the types with a DLPack code are exactly the types that SYCL supports
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                          "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
     if data is None:
@@ -70,7 +70,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    # The flag of dpctl's Memory classes is True for writable memory, unlike elsewhere.
+    # In dpctl's Memory classes, True means writable, the opposite of the specification's read-only flag.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
     if record_of(obj) & SYCL_IS_READONLY:
@@ -88,7 +88,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
     if high > low:
         usm_type = checked_usm_type(lowest, high - low, queue)
-    else:      # an array without elements may have any pointer; if the pointer is USM, its kind is used
+    else:      # the pointer of an array without elements may be invalid, and sets the kind only if it is USM
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
     sycl.set_usm(a, obj, usm_type)
     a.producer_ = queue
@@ -96,7 +96,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
-    """Return the kind of USM of a run of bytes. Raise if not all of the run is in one allocation."""
+    """Return the kind of USM of a contiguous range of bytes. Raise unless the whole range is in one allocation."""
     cdef bint inside
     cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
@@ -113,7 +113,7 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
 
 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """Return an array on the object's buffer, which the specification prescribes if ``data`` is missing.
+    """Return an array on the object's buffer, which the specification requires if ``data`` is missing.
 
     The buffer may be USM that the host can read, or ordinary host memory.
     """
@@ -150,7 +150,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
 cdef object emit_sycl_usm(Descriptor a):
     """Return the interface dict of `a`, after waiting for the work submitted to its queue.
 
-    ``data`` is the start of the memory block, and ``offset`` the distance to element zero, as in dpctl.
+    As in dpctl, ``data`` is the start of the memory block, and ``offset`` is the distance to element zero.
 
     Raises
     ------

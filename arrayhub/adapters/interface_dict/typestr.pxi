@@ -23,14 +23,14 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
 
-# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. `re` compiles it
-# on first use.
+# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. The expression is
+# compiled on first use.
 _TYPESTR = r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)"
 _ACCEPTED_TYPESTR = (
     "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
 
-# Caches of parsed type strings and records. Bounded, because producers can make any number of them.
+# Caches of parsed type strings and records. Bounded, because producers can use any number of type strings and records.
 cdef dict _described = {}
 cdef dict _records = {}
 cdef enum:
@@ -60,7 +60,7 @@ cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except 
 
 
 cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
-    """Return the row for a type string of a number in native byte order, such as '<f8', else NULL.
+    """Return the row of a type string if it is a number in native byte order, such as '<f8', else NULL.
 
     '|' and a missing byte order mean native order, as in NumPy. dpctl writes '|f8'.
     """
@@ -106,7 +106,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """Return the record dtype that `descr` describes, of the size of `void`. The last dtype of each size is cached."""
+    """Return the structured dtype that `descr` describes, with the size of `void`. The last dtype of each size is cached."""
     cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]
@@ -125,8 +125,8 @@ cdef object fields_from_descr(object descr, object void, int protocol):
 cdef object dtype_from_descr(object descr, int protocol):
     """Return the NumPy dtype of a description: a list of (name, type) or (name, type, shape).
 
-    Unnamed void is padding, of which `numpy.dtype` would make fields. A single entry without a name is not a record but the
-    type itself.
+    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name is the type itself,
+    not a record.
     """
     if isinstance(descr, list) and len(descr) == 1:
         single = descr[0]
@@ -137,7 +137,7 @@ cdef object dtype_from_descr(object descr, int protocol):
 
 
 cdef object record_from_descr(object descr, int protocol, int depth, int* fields):
-    """Return the record dtype of a list of consecutive fields. `fields` counts the fields of all nested records."""
+    """Return the structured dtype of a list of consecutive fields. `fields` counts the fields of all nested records."""
     cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or such a list"
     cdef list names = [], formats = [], offsets = [], titles = []
     offset = 0
