@@ -56,7 +56,7 @@ QUIRKS = (
         "multiprocessing",
         "a pickle of mapped memory",
         ("multiprocessing.reduction",),
-        "gives the receiver a copy, so that the sender does not see what the receiver writes",
+        "copies the memory, so that the sender does not see writes of the receiver",
         "the name of the memory",
         "https://github.com/numpy/numpy/issues/25561",
     ),
