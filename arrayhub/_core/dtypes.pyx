@@ -14,6 +14,7 @@ from cpython.object cimport PyObject
 from arrayhub._core.cpython.atomics cimport found, seen, set_once
 
 from arrayhub._core.errors import first_line, root_of, show
+from arrayhub._core.hooks import hooks
 
 cnp.import_array()
 
@@ -328,10 +329,6 @@ _REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.d
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
-# Functions that read the element types of libraries, by root of the module that defines them (libraries/dtypes).
-DTYPE_READERS = {}
-
-
 cdef object of_library(object spec):
     """Return the dtype of another library's element type, or its name in the table. Return None for other objects.
 
@@ -339,7 +336,7 @@ cdef object of_library(object spec):
     """
     cdef const ElementType* row
     cdef bint is_type = isinstance(spec, type)
-    reader = DTYPE_READERS.get(root_of(spec if is_type else type(spec)))
+    reader = hooks.DTYPE_READERS.get(root_of(spec if is_type else type(spec)))
     dtype = None if reader is None else reader(spec)
     if dtype is not None or is_type or not hasattr(type(spec), "__dlpack_data_type__"):
         return dtype

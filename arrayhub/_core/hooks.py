@@ -19,6 +19,7 @@ UPWARD = {
     "padded_copy": "arrayhub.transport.padding:padded_copy",
     # called by _core/
     "block_of_usm": "arrayhub.runtimes.sycl:block_of_usm",
+    "DTYPE_READERS": "arrayhub.libraries.dtypes:READERS",
     "NestedArray": "arrayhub.nested.array:NestedArray",
     # called by convert/ and inspection/
     "asnested": "arrayhub.nested.asnested:asnested",

@@ -13,6 +13,7 @@ and then sets its functions in the row.
 import importlib
 import os
 import sys
+from functools import partial
 
 import numpy as np
 
@@ -32,9 +33,7 @@ from arrayhub.adapters.type_cache cimport (
 from arrayhub.libraries cimport numpy
 
 from arrayhub._core.descriptor import READERS
-from arrayhub._core.dtypes import DTYPE_READERS
 from arrayhub._core.errors import INSTALL, root_of
-from arrayhub.libraries import devices, dtypes
 
 include "torch_quirks.pxi"
 include "importers.pxi"
@@ -48,11 +47,19 @@ cdef dict _by_root = {}
 cdef dict _by_name = {}
 
 
+def _read_device(function, device):
+    """Return the DLPack pair of a device object by a function of `devices`, which is imported with the first device."""
+    from arrayhub.libraries import devices
+
+    return getattr(devices, function)(device)
+
+
 cdef class Library:
     """Row of the table. The constructor adds the row to the table.
 
-    `module` is the name of the module in this folder that implements import and export. `device` converts a device object of
-    the library to a DLPack pair. `environ` prevents, for example, jax's sample from allocating most of a GPU's memory.
+    `module` is the name of the module in this folder that implements import and export. `device` is the name of the
+    function in `devices` that converts a device object of the library to a DLPack pair. `environ` prevents, for example,
+    jax's sample from allocating most of a GPU's memory.
     """
 
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
@@ -67,7 +74,7 @@ cdef class Library:
         for root in self.roots:
             _by_root[root] = self
             if device is not None:
-                READERS[root] = device
+                READERS[root] = partial(_read_device, device)
 
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version, or for no driver. The row must have a command."""
@@ -172,12 +179,12 @@ Library("python", None, roots=("builtins", "array"), like="numpy") \
     .importing(lambda cls: cls is bytearray or cls is memoryview, buffer.parse, buffer.parse) \
     .importing(exactly("array", "array"), buffer.parse, buffer.parse)
 
-Library("torch", "pip install torch", lambda torch: torch.zeros(3), device=devices.read_torch,
+Library("torch", "pip install torch", lambda torch: torch.zeros(3), device="read_torch",
         traits=LEGACY_IS_WRITABLE | DLPACK_BY_IMPORTER, module="torch") \
     .importing(derived_from("torch", "Tensor")) \
     .exporting("cuda", True)
 
-Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device=devices.read_jax,
+Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", "jaxlib"), device="read_jax",
         traits=NO_STREAM_IS_NONE,
         environ={"JAX_PLATFORMS": "cpu", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}, module="jax") \
     .importing(named("jaxlib", "ArrayImpl")) \
@@ -185,7 +192,7 @@ Library("jax", "pip install jax", lambda jax: jax.numpy.zeros(3), roots=("jax", 
     .exporting("cuda", True)
 
 Library("cupy", "pip install 'arrayhub[cuda13]'", lambda cupy: cupy.zeros(3) if cupy.is_available() else cupy.ndarray,
-        by_driver={"12": "pip install 'arrayhub[cuda12]'"}, roots=("cupy", "cupyx"), device=devices.read_cupy,
+        by_driver={"12": "pip install 'arrayhub[cuda12]'"}, roots=("cupy", "cupyx"), device="read_cupy",
         traits=LEGACY_IS_WRITABLE, module="cupy") \
     .importing(exactly("cupy", "ndarray")) \
     .exporting("cuda", False)
@@ -253,7 +260,7 @@ Library("onnxruntime", None, traits=BORROWS)      # only the Python object of an
 # would make the tables writeable once oneDAL fixes the flag. The tables' DLPack capsules are read-only.
 Library("onedal", None, traits=SYCL_IS_READONLY)
 
-Library("cuda.core", None, roots=("cuda",), device=devices.read_cuda_core)
+Library("cuda.core", None, roots=("cuda",), device="read_cuda_core")
 
 
 # ---------------------------------------------------------------------------------------------------- queries on the table
@@ -294,4 +301,3 @@ cdef Library library(str name):
 
 
 LIBRARIES = tuple(_by_name.values())
-DTYPE_READERS.update(dtypes.READERS)

@@ -16,7 +16,8 @@ Every engine has the same five functions. `progress` is None or a reporter of `t
 """
 
 import sys
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import wanted
@@ -25,11 +26,22 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
 from arrayhub.runtimes.host import host_view, is_host_readable, ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
-from arrayhub.transfer import host
 from arrayhub.transfer.host_copies import check_out
-from arrayhub.transfer.settings import configure
+
+if TYPE_CHECKING:
+    from arrayhub.transfer.settings import configure
 
 __all__ = ["configure", "held", "release"]
+
+if not TYPE_CHECKING:  # the settings are imported with the first engine, or with this call
+
+    def __getattr__(name):
+        if name != "configure":
+            raise AttributeError(f"module 'arrayhub.transfer' has no attribute {name!r}")
+        from arrayhub.transfer.settings import configure
+
+        globals()["configure"] = configure
+        return configure
 
 
 def __dir__():
@@ -39,8 +51,8 @@ def __dir__():
 # Engine by device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
-# Loaded engine modules. The SYCL and CUDA engines are imported with the first copy of such memory.
-_loaded: dict[str, Any] = {"host": host}
+# Loaded engine modules, each imported with the first copy of such memory.
+_loaded: dict[str, Any] = {}
 
 # Functions that copy an array from the memory of one engine to a device of another engine, by pair of engines. The last
 # function belongs to the target's engine, all earlier functions belong to the source's engine.
@@ -92,22 +104,12 @@ def _engine(name):
     """Return the module of an engine, wrapped by `Traced` while copies are traced."""
     engine = _loaded.get(name)
     if engine is None:
-        engine = _loaded[name] = _imported(name)
+        engine = _loaded[name] = import_module(f"arrayhub.transfer.{name}")
     if not tracing.is_active():
         return engine
     from arrayhub.transfer.traced import Traced
 
     return Traced(engine)
-
-
-def _imported(name):
-    if name == "sycl":
-        from arrayhub.transfer import sycl
-
-        return sycl
-    from arrayhub.transfer import cuda
-
-    return cuda
 
 
 def copy(array, *, order="C", stream=None):

@@ -1,4 +1,4 @@
-"""The table of known libraries: the modules of libraries that are not loaded."""
+"""The table of known libraries: modules that are imported by the call that needs them."""
 
 import pytest
 from children import python
@@ -10,7 +10,10 @@ OTHERS = (
     "nested",
     "storage",
     "transfer.cuda",
+    "libraries.devices",
+    "libraries.dtypes",
     "transfer.cuda_copies",
+    "transfer.host",
     "transfer.sycl",
     "transport.pickling",
 )
@@ -33,9 +36,12 @@ def loaded():
         ("arrayhub.asarray(bytearray(8)).tolist()", []),
         ("arrayhub.asarray(__import__('torch').ones(3))", ["torch"]),
         ("arrayhub.as_torch(numpy.arange(6.0))", ["torch"]),
-        ("arrayhub.convert(numpy.arange(6.0), 'torch', copy=True)", ["torch"]),
+        ("arrayhub.convert(numpy.arange(6.0), 'torch', copy=True)", ["torch", "transfer.host"]),
+        ("arrayhub.asarray(numpy.arange(6.0)).copy()", ["transfer.host"]),
+        ("arrayhub.asarray([1], dtype=__import__('torch').float32)", ["libraries.dtypes"]),
+        ("arrayhub.Device(__import__('torch').device('cpu'))", ["libraries.devices"]),
         ("arrayhub.asarray(__import__('pyarrow').array([1, 2]))", ["pyarrow"]),
-        ("arrayhub.as_jax(numpy.arange(6), copy=True)", ["jax"]),
+        ("arrayhub.as_jax(numpy.arange(6), copy=True)", ["jax", "transfer.host"]),
     ],
 )
 def test_the_module_of_a_library_is_imported_for_its_arrays_only(call, modules):
