@@ -71,7 +71,7 @@ def test_reader_keeps_all_rows_after_explain(kind, at):
 @pytest.mark.parametrize("kind", READERS)
 def test_a_refused_reader_names_a_call_that_reads_it(kind):
     x = READERS[kind]()
-    with pytest.raises(BufferError, match=r"has columns; call arrayhub\.asnested\(x\)"):
+    with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
     assert sum(map(len, ah.asnested(x)) if kind != "duckdb" else [len(ah.asnested(x))]) == 3
 
@@ -152,7 +152,7 @@ def test_explain_does_not_request_an_unknown_stream(at):
 def test_asarray_refuses_columns_by_the_schema_before_it_reads_a_chunk():
     chunks = Chunks()
     x = Once(pa.RecordBatchReader.from_batches(batches()[0].schema, chunks))
-    with pytest.raises(BufferError, match=r"has columns; call arrayhub\.asnested.*create it again") as raised:
+    with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested.*create it again") as raised:
         ah.asarray(x)
     assert "create it again" in str(raised.value)
     assert (x.asked, chunks.read) == (1, 0)
@@ -185,13 +185,12 @@ def test_error_states_that_the_stream_was_read(values):
     assert rows(anew) == [value for chunk in values for value in chunk]
 
 
-def test_error_for_several_chunks_states_that_the_stream_was_read():
-    with pytest.raises(BufferError, match=r"copy=True.*x has been read by this call; create a stream again"):
-        ah.as_arrow(reader())
+def test_chunks_of_a_stream_are_exported_to_pyarrow_as_chunks():
+    for x in (reader(), pa.Table.from_batches(batches())):
+        column = ah.as_arrow(x)
+        assert isinstance(column, pa.ChunkedArray) and column.num_chunks == len(batches())
+        assert column.to_pylist() == ROWS
     assert len(ah.as_arrow(reader(), copy=True)) == 3
-    with pytest.raises(BufferError) as raised:
-        ah.as_arrow(pa.Table.from_batches(batches()))
-    assert "made anew" not in str(raised.value)
 
 
 def test_tables_and_columns_can_be_read_again():

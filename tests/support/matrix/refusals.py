@@ -137,7 +137,7 @@ REFUSALS = [
         "DLPack has no code for extended precision, dates, strings, records and foreign byte order",
     ),
     Refusal(
-        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy",
+        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports packed ones only",
         "elements of less than a byte, padded to one: only DLPack 1.x has a flag for it, and the library reads legacy"
         " capsules then",
     ),
