@@ -508,6 +508,8 @@ def test_each_folder_of_the_package_has_tests_that_are_not_slow(pytestconfig):
     slow = next(plugin.SLOW for plugin in pytestconfig.pluginmanager.get_plugins() if hasattr(plugin, "SLOW"))
     tests = ROOT / "tests"
     assert all((tests / name.partition("::")[0]).exists() for name in slow)
+    single = [name.split("::") for name in slow if "::" in name]
+    assert [name for file, name in single if f"def {name}" not in (tests / file).read_text()] == []
     for folder in (file.parent for file in PACKAGE.rglob("__init__.py") if file.parent != PACKAGE):
         names = [file.relative_to(tests).as_posix() for file in (tests / folder.relative_to(PACKAGE)).glob("test_*.py")]
         if folder.name not in {"examples", "cpython"}:
