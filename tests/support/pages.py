@@ -12,4 +12,4 @@ def python_blocks(page):
 
 def needs_cuda(page):
     """Return whether the examples of a page need a CUDA device: tests/gpu/test_howto.py runs them."""
-    return "examples of this page need a CUDA device" in page.read_text()
+    return "examples on this page require a CUDA device" in page.read_text()
