@@ -64,8 +64,8 @@ class Flags:
 @final
 class USMArray(Descriptor):
     __dlpack_c_exchange_api__: Any
-    def __init__(
-        self,
+    def __new__(
+        cls,
         shape: SupportsIndex | Sequence[SupportsIndex],
         dtype: _DTypeLike = "|f8",
         buffer: Literal["device", "shared", "host", "usm_device", "usm_shared", "usm_host", "cpu"] | Any = "device",
@@ -73,7 +73,7 @@ class USMArray(Descriptor):
         offset: SupportsIndex = 0,
         order: Literal["C", "F"] = "C",
         buffer_ctor_kwargs: dict[str, Any] = ...,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
