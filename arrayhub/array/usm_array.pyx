@@ -611,8 +611,8 @@ cdef class USMArray(Descriptor):
         """
         assign(self, key, value)
 
-    # An array does not compute. If the other operand does, as a NumPy array, `x += y` is `x[...] = x + y`: Python would bind
-    # the name to the result, and the memory would keep its values.
+    # A USMArray does not implement arithmetic, but the other operand may, such as a NumPy array. These methods write the result
+    # back by `x[...] = x + y`. Without them, Python would rebind `x` to the result and leave the memory unchanged.
 
     def __iadd__(self, other):
         return stored(self, self + other)

@@ -279,7 +279,8 @@ cdef int importer_of_type(type cls) except -1:
 cdef Library library_of_type(type cls, int importer):
     """Return the row of a type, or None.
 
-    This is the row of the type's import function, or else of the library that defines the type or the first base with a row.
+    If the type has an import function, this is the function's row. Otherwise it is the row of the library that defines the
+    first class of the type's MRO whose library has a row.
     """
     cdef Library row
     if importer != 0:

@@ -679,8 +679,8 @@ cdef class SyclEvent:
         """Wait for the completion of the work, without the GIL.
 
         `sycl::event::wait` reads the native event, and reads the command if the native event does not exist yet. Between
-        these two reads, a thread of the runtime may submit the command after a host task, such as the host task that dpnp
-        queues after its kernels. The first call of ``wait`` then returns immediately, and the second call finds the native
+        these two reads, a thread of the runtime may submit a command that waited for a host task, such as one that dpnp
+        queues behind its kernels. The first call of ``wait`` then returns immediately, and the second call finds the native
         event (DPC++ 2026.2; compare intel/llvm#14623).
         """
         if self.ref == NULL:

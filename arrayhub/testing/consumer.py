@@ -128,7 +128,7 @@ class _Offered:
             raise NotMade(words_of(error)) from error
 
     def read(self, read: Callable[[Any], Any]) -> Any:
-        """Return the consumer's array, and what it describes."""
+        """Return the result of the consumer's function `read`."""
         try:
             found = read(self.obj)
         except KeyboardInterrupt:

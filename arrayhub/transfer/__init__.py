@@ -271,7 +271,10 @@ def native(array, *, copy=None):
 
 
 def copy_for(array, device_type):
-    """Return a copy for a library that supports the host and `device_type`: on `device_type` if `array` is on it."""
+    """Return a copy for a library that supports host memory and `device_type`.
+
+    The copy is on the device of `array` if that device has this type, and in host memory otherwise.
+    """
     return _copy(array) if array.device.type == device_type else to_host(array, copy=True)
 
 

@@ -254,7 +254,7 @@ cdef object element_of(Descriptor a):
 
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
-    """Return the bytes of an array without gaps in the form for a pickle protocol. `lasting`: the array is the user's."""
+    """Return the contiguous bytes of an array as the object that the protocol stores. `lasting`: the array is the user's."""
     if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
         tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
     if span.nbytes > SMALL:
