@@ -14,7 +14,7 @@ cdef struct Runtime:
     int (*adopt_stream)(Descriptor, object stream) except -1
     # Resolve the ordinal of the array's device if this was deferred.
     int (*resolve_device)(Descriptor) except -1
-    # Complete an array of which only pointer and device are set, because DLPack does not contain the other fields.
+    # Complete an array that has only a pointer and a device, because DLPack does not contain the other fields.
     int (*adopt)(Descriptor) except -1
     # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
@@ -33,5 +33,5 @@ cdef inline int host_ready(Descriptor a) except -1:
 
 
 cdef inline int adopt(Descriptor a) except -1:
-    """Complete an array of which only pointer and device are set. For host memory, these fields are sufficient."""
+    """Complete an array that has only a pointer and a device. For host memory, these fields are sufficient."""
     return 0 if a.device_.device_type == 1 else adopt_on_device(a)

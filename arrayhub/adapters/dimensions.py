@@ -17,7 +17,7 @@ GRID = ("I", "J", "K")
 
 
 def parse(obj, array):
-    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself if `obj` has no labels.
+    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself if `obj` lacks labels.
 
     Invalid labels are ignored, because they do not affect the memory.
     """

@@ -52,14 +52,14 @@ class Late:
 
 
 class Unordered(Late):
-    """The same memory; the export does not make the consumer's stream wait."""
+    """Export the same memory without making the consumer's stream wait."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return super().__dlpack__(stream=-1, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 class WithoutStream(Late):
-    """The same memory; the export accepts no stream but None."""
+    """Export the same memory, and refuse every stream except None."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None:
