@@ -43,7 +43,8 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
     return make(node.kind, len(node), **(facts | others))
 
 
-def _identity(content: Any) -> Any:
+def identity(content: Any) -> Any:
+    """Return the content itself, for `rebuild` and `moved`."""
     return content
 
 
@@ -75,7 +76,7 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
         return node
     kind = kind_of(node)
     if text in ("+L", "U", "Z") and kind.ends:
-        node = rebuild(node, _identity, offsets=_wide(node.offsets))
+        node = rebuild(node, identity, offsets=_wide(node.offsets))
     elif text in ("vu", "vz") and kind.characters:
         return with_views(node)
     if kind.over_nodes and len(children) == (len(node.children) if kind.fields else 1):
@@ -100,7 +101,7 @@ def for_polars(node: Any) -> Any:
     kind = kind_of(node)
     if kind.numbers:
         _check_widths(node, node.content.shape[1:])
-        return rebuild(node, _identity) if node.validity_offset and node.content.ndim > 1 else node
+        return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
         check_names(node, "polars", error=BufferError)  # inside lists polars accepts equal names and loses fields
     if kind.width:

@@ -35,7 +35,7 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object as a NestedArray, or as a USMArray if the object is dense. Copy if `copy` is true."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return asnested(obj, copy=True)
-    array = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, copy)
+    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
     return concatenate([array]) if copy else array
 
 
@@ -47,7 +47,7 @@ def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
 
 def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
     """Export a view of `obj` if possible, otherwise a copy. `obj` is imported once."""
-    imported = obj if issubclass(type(obj), NestedArray) else _dense_or_nested(obj, "if_needed")
+    imported = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
     try:
         return export(imported)
     except BufferError:
@@ -55,7 +55,8 @@ def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
     return export(imported, copy=True)
 
 
-def _dense_or_nested(obj: Any, copy: Copy) -> Any:
+def dense_or_nested(obj: Any, copy: Copy) -> Any:
+    """Import an object of one chunk as a NestedArray, or as a USMArray if the object is dense."""
     imported = asnested(obj, copy=copy)
     if isinstance(imported, list):
         read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""

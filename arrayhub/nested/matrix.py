@@ -38,7 +38,7 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
 def is_frame(obj: Any) -> bool:
     """Return whether an object is a ``pandas.DataFrame``, whose Arrow export adds the index and makes NaN missing."""
     pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(obj, getattr(pandas, "DataFrame", ()))
+    return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))
 
 
 def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:

@@ -26,9 +26,9 @@ from arrayhub.nested.array import (
     unpacked,
     unwrapped,
 )
-from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import in_order
-from arrayhub.nested.conform import rebuild
+from arrayhub.nested.conform import identity, rebuild
+from arrayhub.nested.export import dense_or_nested
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
 from arrayhub.nested.to_device import offsets_on_host
@@ -59,13 +59,9 @@ def _without_validity(node: Any) -> Any:
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
-    bare = rebuild(node, _without_validity if kind.over_nodes else _same, validity=None,
+    bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
     return unwrapped(bare)
-
-
-def _same(node: Any) -> Any:
-    return node
 
 
 def _dense_mask(node: Any) -> Any:
@@ -332,11 +328,11 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     masked : bool
         Whether "mask" returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
     """
-    as_mask = isinstance(missing, str) and missing == "mask"
+    as_mask = _is(missing, "mask")
     if is_frame(obj):
         return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
-    if kind_of(column).fields and not (masked and isinstance(obj, NestedArray)):
+    if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
     if as_mask:
         values, mask = _values_and_mask(column, "if_needed" if copy is True else copy)
@@ -351,7 +347,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     if copy is None and not is_on_host(column):
         raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
     try:
-        filled = fill_null(column, _NAN if _is_nan(missing) else missing)
+        filled = fill_null(column, _NAN if _is(missing, "nan") else missing)
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
@@ -363,19 +359,19 @@ def _matrix_with_missing(
     columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
 ) -> Any:
     """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
-    if copy is False or (copy is None and isinstance(missing, str) and missing == "mask"):
+    if copy is False or (copy is None and _is(missing, "mask")):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
     values, masks = [], []
     for name, column in columns:
         node = _column(column)
         try:
-            if isinstance(missing, str) and missing == "mask":
+            if _is(missing, "mask"):
                 dense, mask = values_and_mask(node, "if_needed")
                 values.append((name, dense_column(name, dense, "missing")))
                 masks.append((name, asarray(mask)))
                 continue
             value = missing.get(name) if isinstance(missing, dict) else missing
-            filled = node if value is None else fill_null(node, _NAN if _is_nan(value) else value)
+            filled = node if value is None else fill_null(node, _NAN if _is(value, "nan") else value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             why = str(error).removeprefix("fill_null: ")
             raise type(error)(f"missing: column {show(name)}: {why}") from None
@@ -387,13 +383,13 @@ def _matrix_with_missing(
     return np.ma.MaskedArray(rows, as_numpy(mask)) if masked else (rows, export(mask, copy=None))
 
 
-def _is_nan(missing: Any) -> bool:
-    return isinstance(missing, str) and missing == "nan"
+def _is(missing: Any, word: str) -> bool:
+    return isinstance(missing, str) and missing == word
 
 
 def _column(column: Any) -> NestedArray:
     """Return a field or a pandas Series as a NestedArray. NaN in NumPy floats is not a missing value."""
-    if isinstance(column, (NestedArray, USMArray)):
+    if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)
     try:
         return nested_of(asarray(column, copy="if_needed"))
@@ -410,13 +406,8 @@ def _values_and_mask(column: NestedArray, copy: Copy) -> tuple[Any, Any]:
 
 
 def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:
-    if isinstance(obj, NestedArray):
-        return obj
-    copies = wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None)
-    allowed: Copy = "if_needed" if copies else copy
-    imported = asnested(obj, copy=allowed)
-    if isinstance(imported, list):
-        raise BufferError(
-            f"asnested: the object has {len(imported)} chunks; accepted: one. Pass copy=True, which concatenates them"
-        )
-    return imported
+    node: NestedArray = obj
+    if not issubclass(type(obj), NestedArray):
+        copies = wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None)
+        node = nested_of(dense_or_nested(obj, "if_needed" if copies else copy))
+    return node

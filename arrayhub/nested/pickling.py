@@ -18,7 +18,7 @@ from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of
-from arrayhub.nested.conform import rebuild
+from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.to_device import moved
 from arrayhub.transport.deferred_error import refused
 from arrayhub.transport.tokens import token as array_token
@@ -40,11 +40,7 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 def _compact(node: Any) -> Any:
     """Return a node whose buffers contain only the elements that the node reaches. Device memory stays unchanged."""
-    return moved(node, _same, _compact_views) if is_on_host(node) else node
-
-
-def _same(array: Any) -> Any:
-    return array
+    return moved(node, identity, _compact_views) if is_on_host(node) else node
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
@@ -73,9 +69,8 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         return seen.setdefault(key, node)
     kind = kind_of(node)
     state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
-    for name in (*kind.structure, "validity"):
-        if getattr(node, name) is not None:
-            state[name] = _state(getattr(node, name), seen)
+    for name, array in _named_arrays(node):
+        state[name] = _state(array, seen)
     if kind.fields:
         state |= {"names": node.field_names, "parts": _states(node.children, seen)}
     else:
@@ -89,6 +84,14 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     if node.validity_offset:
         state["bit"] = node.validity_offset
     return state
+
+
+def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
+    """Yield the names and arrays that describe a node's structure, and its bitmap of validity."""
+    for name in (*kind_of(node).structure, "validity"):
+        array = getattr(node, name)
+        if array is not None:
+            yield name, array
 
 
 def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
@@ -183,9 +186,8 @@ def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if not isinstance(node, NestedArray):
         return change(node)
     arrays: dict[str, Any] = {}
-    for name in (*kind_of(node).structure, "validity"):
-        if getattr(node, name) is not None:
-            arrays[name] = change(getattr(node, name))
+    for name, array in _named_arrays(node):
+        arrays[name] = change(array)
     if kind_of(node).views:
         arrays["parts"] = tuple(map(change, node.buffers))
     return rebuild(node, functools.partial(_mapped, change=change), **arrays)
@@ -220,9 +222,8 @@ def _arrays(node: Any) -> Iterator[Any]:
     if not isinstance(node, NestedArray):
         yield node
         return
-    for name in (*kind_of(node).structure, "validity"):
-        if getattr(node, name) is not None:
-            yield getattr(node, name)
+    for _, array in _named_arrays(node):
+        yield array
     if kind_of(node).views:
         yield from node.buffers
     for part in node.children if kind_of(node).fields else (node.content,):

@@ -52,6 +52,7 @@ CALLS = {
     "asarray with dtype and copy=True": lambda x: ah.asarray(x, dtype="f4", copy=True),
     "asarray of a list": lambda x: ah.asarray([x, x]),
     "as_numpy": ah.as_numpy,
+    "as_numpy with missing": lambda x: ah.as_numpy(x, missing=0),
     "convert": lambda x: ah.convert(x, "numpy", copy=True),
     "like": lambda x: ah.like(x, np.zeros(1)),
     "like with a dtype": lambda x: ah.like(x, np.zeros(1, "f4"), dtype="model"),
@@ -82,8 +83,9 @@ def outcome(call, obj):
 def false_classes():
     """Return types that the package treats specially, with those of the libraries that are loaded."""
     own = [list, tuple, int, float, str, bytes, range, dict, np.ndarray, np.float64, np.ma.MaskedArray]
-    names = {"torch": "Tensor", "pandas": "Index", "awkward": "Array", "pyarrow": "Scalar", "xarray": "DataArray"}
-    others = [getattr(sys.modules[root], name) for root, name in names.items() if root in sys.modules]
+    names = ["torch.Tensor", "pandas.Index", "pandas.DataFrame", "awkward.Array", "pyarrow.Scalar", "xarray.DataArray"]
+    pairs = [name.split(".") for name in names]
+    others = [getattr(sys.modules[root], name) for root, name in pairs if root in sys.modules]
     return [*own, ah.USMArray, ah.NestedArray, *others]
 
 
