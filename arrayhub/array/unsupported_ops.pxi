@@ -11,7 +11,7 @@ cdef extern from "Python.h":
         PyObject* tp_dict
 
 
-cdef object equal(object array, object other, int op):
+cdef object compared(object array, object other, int op, str advice):
     """Return what `other` answers to ``array == other`` or ``array != other``.
 
     Python would compare identities instead of raising, for example in ``x in [1, 2]``.
@@ -26,10 +26,13 @@ cdef object equal(object array, object other, int op):
         answer = cls.__eq__(other, array) if op == Py_EQ else cls.__ne__(other, array)
         if answer is not NotImplemented:
             return answer
-    raise TypeError(
-        f"{'==' if op == Py_EQ else '!='}: a USMArray does not implement arithmetic or comparison; use arrayhub.as_numpy(x), or"
-        " another library's array from as_torch, as_jax, as_cupy or as_dpnp"
-    )
+    raise TypeError(f"{'==' if op == Py_EQ else '!='}: {advice}")
+
+
+cdef str NO_COMPARISON = (
+    "a USMArray does not implement arithmetic or comparison; use arrayhub.as_numpy(x), or another library's array from"
+    " as_torch, as_jax, as_cupy or as_dpnp"
+)
 
 
 # Attributes of ndarrays and tensors that a USMArray does not have. Accessing one raises an explanation. Those that compute,

@@ -376,10 +376,10 @@ cdef class USMArray(Descriptor):
         raise TypeError("in: a USMArray does not compare elements; use NumPy, as in value in arrayhub.as_numpy(x)")
 
     def __eq__(self, other):
-        return equal(self, other, Py_EQ)
+        return compared(self, other, Py_EQ, NO_COMPARISON)
 
     def __ne__(self, other):
-        return equal(self, other, Py_NE)
+        return compared(self, other, Py_NE, NO_COMPARISON)
 
     __hash__ = None     # the elements can change
 

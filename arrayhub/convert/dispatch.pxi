@@ -40,6 +40,7 @@ from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
 from arrayhub.adapters.table import BY_VIA, INTERFACES, PROTOCOLS
+from arrayhub.libraries.numpy import VALUES
 
 cdef extern from *:
     """
@@ -112,8 +113,6 @@ cdef enum Labelled:          # which objects of a type name their dimensions, or
 # Types without memory that could be viewed.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
-# Test the type, not the object: isinstance asks the object's __class__, which may be false.
-cdef tuple VALUES = (bool, int, float, complex, list, tuple, range, numpy.generic)
 globals()["VALUES"] = VALUES      # for Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")

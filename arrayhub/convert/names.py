@@ -7,8 +7,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import Descriptor
 from arrayhub._core.errors import root_of, show
@@ -17,6 +15,7 @@ from arrayhub._core.tree import Tree
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
 from arrayhub.libraries.known import row_of_type
+from arrayhub.libraries.numpy import VALUES
 
 # Names beside those of the libraries' rows.
 OWN = "arrayhub"
@@ -63,8 +62,6 @@ def _as_nested(obj: Any, copy: Copy) -> Any:
 # Exports of `convert` that belong to no row.
 NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
 
-# Types of values that are not arrays. NumPy makes their arrays. They decide a placement only if there is no array.
-VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 
 

@@ -10,7 +10,8 @@ from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
-from arrayhub.convert.names import OWN, VALUES, library_name
+from arrayhub.convert.names import OWN, library_name
+from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of_array
 

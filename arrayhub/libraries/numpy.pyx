@@ -29,6 +29,10 @@ from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
 
+# Types of values without memory that could be viewed. NumPy makes arrays of them. Test the type, not the object: isinstance
+# asks the object's __class__, which may be false.
+VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
+
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":

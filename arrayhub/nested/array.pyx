@@ -10,9 +10,12 @@
 
 cimport cython
 
+from cpython.object cimport Py_EQ, Py_NE
+
 from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.tree cimport FIELDS, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
+from arrayhub.array.usm_array cimport compared
 
 from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
@@ -200,10 +203,10 @@ cdef class NestedArray(Tree):
         return hooks.nested_token(self)
 
     def __eq__(self, other):
-        return refuse_comparison(self, other, "==")
+        return compared(self, other, Py_EQ, _NO_COMPARISON)
 
     def __ne__(self, other):
-        return refuse_comparison(self, other, "!=")
+        return compared(self, other, Py_NE, _NO_COMPARISON)
 
     __hash__ = None     # the elements can change
 
@@ -382,17 +385,10 @@ cdef class NestedArray(Tree):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
 
 
-cdef object refuse_comparison(object array, object other, str operator):
-    """Return the result of the reflected comparison of `other`, or raise TypeError, because Python would compare identities."""
-    cls = type(other)
-    if cls is not type(array):
-        answer = cls.__eq__(other, array) if operator == "==" else cls.__ne__(other, array)
-        if answer is not NotImplemented:
-            return answer
-    raise TypeError(
-        f"{operator}: a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow,"
-        " as_polars, as_pandas or as_awkward"
-    )
+cdef str _NO_COMPARISON = (
+    "a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow, as_polars,"
+    " as_pandas or as_awkward"
+)
 
 
 def _conformed(node, described):
