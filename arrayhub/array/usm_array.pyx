@@ -40,7 +40,7 @@ from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.libraries.known cimport check_torch, refuse_plain_bytes
+from arrayhub.libraries.known cimport check_torch, is_awkward_calling, refuse_plain_bytes
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
 
@@ -878,8 +878,9 @@ cdef class USMArray(Descriptor):
         """
         # Consumers from before DLPack 1.0 support the host and CUDA, and refuse oneAPI devices (onnxruntime: "Unsupported
         # device type"). Host-readable USM is host memory too.
-        if self.device_.device_type == kDLOneAPI and dl_device is None and max_version is None and host_readable(self):
-            dl_device = HOST_PAIR
+        if self.device_.device_type == kDLOneAPI and dl_device is None and host_readable(self):
+            if max_version is None or is_awkward_calling():
+                dl_device = HOST_PAIR
         if dl_device is None and (copy is None or copy is False):
             check_torch(self)
             return handed(self, "__dlpack__", dlpack.emit(self, stream, max_version, False))
@@ -912,6 +913,8 @@ cdef class USMArray(Descriptor):
     def __dlpack_device__(self):
         """Return the pair (device_type, device_id) of DLPack's DLDevice."""
         device = device_of(self)
+        if device.device_type == kDLOneAPI and host_readable(self) and is_awkward_calling():
+            return HOST_PAIR
         return (device.device_type, device.device_id)
 
 

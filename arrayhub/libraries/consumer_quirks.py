@@ -2,7 +2,8 @@
 
 Neither the protocols nor pickle name the consumer. A row exists only if two conditions hold:
 
-1. The consumer would read wrong values, would end or hang a process, or would treat equal arrays as different.
+1. The consumer would read wrong values, would fail an assertion, would end or hang a process, or would treat equal arrays
+   as different.
 2. The consumer does not offer a hook for the type in time.
 
 The modules of the calling Python code then identify the consumer. docs/private_names.md lists these modules.
@@ -51,6 +52,14 @@ QUIRKS = (
         "reads them as elements of another type",
         "BufferError and a warning",
         "https://github.com/pytorch/pytorch/issues/188128",
+    ),
+    Quirk(
+        "awkward",
+        "__dlpack_device__ of host-readable USM",
+        ("awkward.operations.ak_from_dlpack", "awkward._nplikes.array_module"),
+        "raises an AssertionError without a message for every device that awkward does not list",
+        "the host's device",
+        "https://github.com/scikit-hep/awkward/pull/2649",
     ),
     Quirk(
         "multiprocessing",

@@ -7,7 +7,7 @@ library. The module of a library is imported with the first object of the librar
 and then sets its functions in the row.
 
 - importers: importers of a few lines
-- torch_quirks: exports that depend on whether torch is the caller
+- export_quirks: exports that depend on the consumer that calls
 """
 
 import importlib
@@ -35,7 +35,7 @@ from arrayhub.libraries cimport numpy
 from arrayhub._core.descriptor import READERS
 from arrayhub._core.errors import INSTALL, root_of
 
-include "torch_quirks.pxi"
+include "export_quirks.pxi"
 include "importers.pxi"
 
 # If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.

@@ -16,14 +16,35 @@ def test_each_row_links_an_upstream_issue():
     assert all(quirk.issue.startswith("https://github.com/") for quirk in QUIRKS)
 
 
-def test_usm_has_one_device_for_every_consumer():
+def test_usm_has_one_device_for_every_consumer_but_awkward():
     """A consumer that does not support oneAPI devices requests the host's device, or receives a host array."""
     x = ah.USMArray((3,), "f4", buffer="shared")
-    assert {row.consumer for row in QUIRKS if "__dlpack__" in row.request} == {"torch"}
+    assert {row.consumer for row in QUIRKS if "__dlpack" in row.request} == {"torch", "awkward"}
     with pytest.raises((RuntimeError, BufferError), match="device"):
         np.from_dlpack(x)
     for made in (np.from_dlpack(x, device="cpu"), np.from_dlpack(x.to_host()), ah.as_numpy(x)):
         assert made.ctypes.data == x.ptr
+
+
+@pytest.mark.parametrize("memory", ["host", "shared"])
+def test_awkward_reads_host_readable_usm(memory):
+    """awkward asserts that the device is one of those it lists."""
+    awkward = pytest.importorskip("awkward")
+    x = ah.USMArray((3,), "f4", buffer=memory)
+    x[...] = np.arange(3)
+    for made in (awkward.Array(x), awkward.from_dlpack(x)):
+        assert made.to_list() == [0, 1, 2]
+        assert made.layout.data.ctypes.data == x.ptr
+    assert x.__dlpack_device__() == (14, 0)
+
+
+def test_awkward_refuses_device_usm():
+    """Only the device is able to read this memory."""
+    awkward = pytest.importorskip("awkward")
+    x = ah.USMArray((3,), "f4", buffer="device")
+    with pytest.raises(AssertionError):
+        awkward.Array(x)
+    assert len(awkward.Array(x.to_host())) == 3
 
 
 def test_the_page_on_private_names_lists_each_caller():

@@ -1,7 +1,8 @@
-"""Exports for torch: the rows `torch` of consumer_quirks, for which a tensor would have wrong values or end the process.
+"""Exports that depend on the consumer that calls: the rows `torch` and `awkward` of consumer_quirks.
 
 All functions of torch that import by DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
 torch.asarray requests a buffer from C, where only the native stack identifies the caller.
+awkward.Array and awkward.from_dlpack call ``__dlpack_device__``, then ``numpy.from_dlpack``, in two modules of awkward.
 """
 
 import sys
@@ -13,6 +14,7 @@ from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stri
 
 
 cdef object _dlpack_row = None       # row of consumer_quirks, set on first use; both rows have the same caller
+cdef object _awkward_row = None      # set on first use
 cdef bytes _library = None           # part of the path of torch's C library
 
 cdef extern from *:
@@ -104,6 +106,18 @@ cdef int check_torch(Descriptor a) except -1:
         stacklevel=2,      # the first level is torch's function
     )
     return 0
+
+
+cdef bint is_awkward_calling() except -1:
+    """Return whether awkward requests an array through DLPack."""
+    global _awkward_row
+    if "awkward" not in sys.modules:
+        return False
+    from arrayhub.libraries.consumer_quirks import is_called_by, quirk
+
+    if _awkward_row is None:
+        _awkward_row = quirk("awkward", "__dlpack_device__ of host-readable USM")
+    return is_called_by(_awkward_row)
 
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:
