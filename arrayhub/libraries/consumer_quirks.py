@@ -2,8 +2,8 @@
 
 Neither the protocols nor pickle name the consumer. A row exists only if two conditions hold:
 
-1. The consumer would read wrong values, would fail an assertion, would end or hang a process, or would treat equal arrays
-   as different.
+1. The consumer would read wrong values, would fail an assertion, would end or hang a process, or would treat equal
+   arrays as different.
 2. The consumer does not offer a hook for the type in time.
 
 The modules of the calling Python code then identify the consumer. docs/private_names.md lists these modules.
