@@ -239,11 +239,6 @@ cdef Descriptor import_traced(object obj, object stream, object via):
     return a
 
 
-cdef object import_one(object obj):
-    """Import the only argument of a call; see `functions`."""
-    return import_array(obj, None)
-
-
 cdef Descriptor itself(object obj, object stream):
     return <Descriptor> obj
 

@@ -6,7 +6,6 @@ cdef tuple VALUES
 
 cdef bint import_copied(Descriptor a, object obj) except -1
 cdef Descriptor import_array(object obj, object stream)
-cdef object import_one(object obj)
 cdef Descriptor import_via(object obj, object stream, object via)
 
 

@@ -5,7 +5,6 @@
 
 from functools import partial
 
-from cpython.object cimport PyTypeObject
 
 from arrayhub._core cimport tracing
 from arrayhub._core.tree cimport Tree
@@ -13,7 +12,6 @@ from arrayhub._core.descriptor cimport COPIED, PACKED, WRITEABLE, Descriptor, ho
 from arrayhub._core.cpython.atomics cimport refer_from_everywhere
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library, steps_backwards
-from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub import transfer
 from arrayhub._core.copying import if_needed, wanted
@@ -24,18 +22,6 @@ from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
 
 include "dispatch.pxi"
-
-cdef extern from *:
-    """
-    #include "shortcut.h"
-    ARRAYHUB_SHORTCUT(arrayhub_asarray)
-    ARRAYHUB_SHORTCUT(arrayhub_as_numpy)
-    ARRAYHUB_SHORTCUT(arrayhub_as_torch)
-    """
-    void arrayhub_asarray_shortcut(object function, object (*one)(object), PyTypeObject* own)
-    void arrayhub_as_numpy_shortcut(object function, object (*one)(object), PyTypeObject* own)
-    void arrayhub_as_torch_shortcut(object function, object (*one)(object), PyTypeObject* own)
-
 
 # --------------------------------------------------------------------------------------------------- public functions
 
@@ -502,21 +488,6 @@ def as_numba(obj, /, *, copy=None, missing=None):
     return give(obj, _NUMBA, copy) if missing is None else with_missing(obj, _NUMBA, as_numba, missing, copy)
 
 
-cdef object as_numpy_of_one(object obj):
-    if isinstance(obj, Tree) or tracing.active:
-        return give(obj, _NUMPY, None)
-    return numpy_library.emit(import_array(obj, None))
-
-
-cdef object as_torch_of_one(object obj):
-    if isinstance(obj, Tree) or tracing.active:
-        return give(obj, _TORCH, None)
-    _TORCH.load()
-    return _TORCH.exporter(import_array(obj, None), False, False)
-
-arrayhub_asarray_shortcut(asarray, import_one, <PyTypeObject*> USMArray)
-arrayhub_as_numpy_shortcut(as_numpy, as_numpy_of_one, NULL)
-arrayhub_as_torch_shortcut(as_torch, as_torch_of_one, NULL)
 for _function in (asarray, as_numpy, as_torch):
     refer_from_everywhere(_function)
 

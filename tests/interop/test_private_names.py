@@ -7,7 +7,6 @@ import re
 import textwrap
 from pathlib import Path
 
-import native_build
 import pytest
 from children import python
 
@@ -457,47 +456,6 @@ def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_
 
 
 # ------------------------------------------------------------------------------------------------------------- CPython
-
-
-@pytest.fixture(scope="session")
-def shortcut(tmp_path_factory):
-    folder = native_build.shared_folder(tmp_path_factory, "shortcut")
-    source = native_build.SOURCES / "shortcut.c"
-    return native_build.compiled(folder, "shortcut", [source], *native_build.STRICT, includes=(CORE,))
-
-
-def test_vectorcall_slot_is_replaced_if_the_type_has_one(shortcut):
-    """An offset of 0 is that of the reference count."""
-    python(
-        HEAD
-        + """
-    import functools, importlib.util
-    spec = importlib.util.spec_from_file_location("shortcut", sys.argv[1])
-    shortcut = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(shortcut)
-
-    def function(*arguments):
-        return arguments
-
-    partial = functools.partial(function)
-    shortcut.shorten(partial)
-    assert partial(1) is True and partial([]) == [] and partial(1, 2) == (1, 2) and partial() == ()
-
-    class Called:
-        def __call__(self, *arguments):
-            return arguments
-
-    class Heavy(int):
-        __call__ = Called.__call__
-
-    for other in (Called(), Heavy(3), 5, "text", Called):
-        before, count = type(other), sys.getrefcount(other)
-        shortcut.shorten(other)
-        assert type(other) is before and sys.getrefcount(other) == count
-    assert Called()(1) == (1,) and Heavy(3)(1) == (1,)
-    """,
-        shortcut,
-    )
 
 
 def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
