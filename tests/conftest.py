@@ -1,5 +1,6 @@
 """Imported before any test file: arrayhub finds the SYCL CPU runtime, which dpctl would not if it came first."""
 
+import collections
 import gc
 import importlib.util
 import re
@@ -61,6 +62,27 @@ def pytest_collection_finish():
     """Exclude what the imported libraries allocated from later collections, which take 0.5 s otherwise."""
     gc.collect()
     gc.freeze()
+
+
+ABSENT = re.compile(r"could not import '(\w+)")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name the libraries that are not installed, with the number of tests or files that were skipped without them."""
+    absent = collections.Counter(
+        library[1]
+        for report in terminalreporter.getreports("skipped")
+        if isinstance(report.longrepr, tuple) and (library := ABSENT.search(report.longrepr[2]))
+    )
+    terminalreporter.section("libraries that are not installed")
+    for library, skipped in absent.most_common():
+        terminalreporter.write_line(f"{library}: {skipped} skipped")
+    if absent:
+        terminalreporter.write_line(
+            "pip install '.[test-all]' installs them, but for those that need a GPU or another system."
+        )
+    else:
+        terminalreporter.write_line("none of those that the selected tests use")
 
 
 @pytest.fixture(scope="session", autouse=True)

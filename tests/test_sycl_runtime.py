@@ -40,7 +40,7 @@ def run(code, *options, **settings):
 @needs_choice
 def test_older_tbb_loaded_first_is_named():
     """A process has one TBB; OpenVINO's lacks what the CPU runtime takes from it."""
-    pytest.importorskip("openvino", reason="openvino is part of the extra test")
+    pytest.importorskip("openvino")
     said, devices = run("""
         import json, openvino, arrayhub, dpctl
         try:

@@ -450,7 +450,7 @@ def test_recursive_dims_property():
 
 
 def test_a_wrapped_array_is_not_changed():
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     inner = ah.asarray(np.zeros((2, 3)))
     outer = ah.asarray(xarray.NamedArray(("x", "y"), inner))
     assert outer.dims == ("x", "y")
@@ -582,7 +582,7 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 def test_xarray_operand_with_dims_equals_the_dataarray(use):
     """xarray iterates over `dims` of each operand, and a USMArray without names has None."""
-    xr = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xr = pytest.importorskip("xarray")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)
     expected = USES[use](xr, d, b, f)

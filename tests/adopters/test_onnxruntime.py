@@ -5,8 +5,8 @@ import pytest
 
 import arrayhub as ah
 
-onnx = pytest.importorskip("onnx", reason="onnx is part of the extra test")
-onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is part of the extra test")
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_output_has_one_owner(session):
 
 
 def test_torch_tensors_are_read_without_a_copy(session):
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     x = torch.arange(3, dtype=torch.float32)
     y, value = run(session, x)
     assert value.data_ptr() == x.data_ptr()
@@ -51,7 +51,7 @@ def test_torch_tensors_are_read_without_a_copy(session):
 
 
 def test_shared_usm_is_read_without_a_copy(session):
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
     x = ah.USMArray(3, "f4", buffer="shared")

@@ -5,8 +5,8 @@ import pytest
 
 import arrayhub as ah
 
-_array_api = pytest.importorskip("sklearn.utils._array_api", reason="scikit-learn is part of the extra test")
-sparse = pytest.importorskip("scipy.sparse", reason="scipy is part of the extra test")
+_array_api = pytest.importorskip("sklearn.utils._array_api")
+sparse = pytest.importorskip("scipy.sparse")
 
 VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 
@@ -30,7 +30,7 @@ def move_beside(reference, *arrays):
 
 
 def of(library, make):
-    return lambda: make(pytest.importorskip(library, reason=f"{library} is part of the extra test"))
+    return lambda: make(pytest.importorskip(library))
 
 
 SOURCES = {
@@ -57,7 +57,7 @@ TARGETS = ("numpy", "torch", "jax.numpy", "array_api_strict", "dpnp")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_move_to_serves_what_scikit_learn_serves(source, target):
-    xp = pytest.importorskip(target, reason=f"{target} is part of the extra test")
+    xp = pytest.importorskip(target)
     x = SOURCES[source]()
     expected = np.array(ah.as_numpy(ah.asarray(x), copy="if_needed"))
     result = move_to(x, xp=xp)
@@ -70,7 +70,7 @@ def test_move_to_serves_what_scikit_learn_serves(source, target):
 def test_scikit_learn_serves_fewer_cells():
     served = 0
     for target in TARGETS:
-        xp = pytest.importorskip(target, reason=f"{target} is part of the extra test")
+        xp = pytest.importorskip(target)
         served += sum(moved_by_scikit_learn(make(), xp) is not None for make in SOURCES.values())
     assert 40 <= served < len(SOURCES) * len(TARGETS), served
 

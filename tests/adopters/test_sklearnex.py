@@ -10,17 +10,15 @@ import pytest
 
 import arrayhub as ah
 
-cluster = pytest.importorskip("sklearnex.cluster", reason="scikit-learn-intelex-gpu is part of the extra test")
-linear_model = pytest.importorskip(
-    "sklearnex.linear_model", reason="scikit-learn-intelex-gpu is part of the extra test"
-)
-pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+cluster = pytest.importorskip("sklearnex.cluster")
+linear_model = pytest.importorskip("sklearnex.linear_model")
+pytest.importorskip("dpnp")
 
 
 @pytest.fixture(params=["usm_device", "usm_shared"])
 def in_usm(request):
     """Return a function that copies values into new USM memory of one kind."""
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
 

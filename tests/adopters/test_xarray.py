@@ -5,7 +5,7 @@ import pytest
 
 import arrayhub as ah
 
-xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+xarray = pytest.importorskip("xarray")
 
 
 def smooth(x):
@@ -27,7 +27,7 @@ def test_numpy_records():
 
 
 def test_records_of_another_library_keep_it():
-    strict = pytest.importorskip("array_api_strict", reason="array_api_strict is part of the extra test")
+    strict = pytest.importorskip("array_api_strict")
     values = np.arange(6.0).reshape(2, 3)
     record = xarray.DataArray(strict.asarray(values), dims=("y", "x"))
     result = xarray.apply_ufunc(smooth, record, input_core_dims=[["x"]], output_core_dims=[["x"]])
@@ -36,7 +36,7 @@ def test_records_of_another_library_keep_it():
 
 
 def test_dask_chunks():
-    pytest.importorskip("dask.array", reason="dask is part of the extra test")
+    pytest.importorskip("dask.array")
     values = np.arange(12.0).reshape(4, 3)
     record = xarray.DataArray(values, dims=("y", "x")).chunk({"y": 2})
     result = xarray.apply_ufunc(

@@ -5,7 +5,7 @@ import pytest
 
 import arrayhub as ah
 
-zarr = pytest.importorskip("zarr", reason="zarr is part of the extra test")
+zarr = pytest.importorskip("zarr")
 from zarr.core.buffer import BufferPrototype, cpu  # noqa: E402
 from zarr.testing.buffer import StoreExpectingTestBuffer, TestBuffer  # noqa: E402
 
@@ -36,7 +36,7 @@ def prototype_of(memory, buffer=TestBuffer):
 @pytest.fixture(params=["cpu", "usm_host", "usm_shared"])
 def prototype(request):
     if request.param != "cpu":
-        dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+        dpctl = pytest.importorskip("dpctl")
         if not dpctl.get_num_devices():
             pytest.skip("no SYCL device")
     return prototype_of(request.param)
@@ -69,7 +69,7 @@ def test_unwritten_chunks_have_the_fill_value(array, prototype):
 
 
 def test_results_are_usm(array):
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
     prototype = prototype_of("usm_shared")

@@ -119,7 +119,7 @@ def test_equal_arguments_make_equal_requests():
 
 
 def test_memory_of_a_sycl_device():
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
     device = ah.USMArray(4, "f8", buffer="device")
@@ -133,7 +133,7 @@ def test_memory_of_a_sycl_device():
 
 
 def test_pydantic_validates_and_converts():
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
 
     class Points(pydantic.BaseModel):
         model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
@@ -170,14 +170,14 @@ JSON_SCHEMAS = {
 @pytest.mark.parametrize("mode", ["validation", "serialization"])
 @pytest.mark.parametrize("text", JSON_SCHEMAS)
 def test_pydantic_json_schema(text, mode):
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
     adapter = pydantic.TypeAdapter(Annotated[np.ndarray, Request(text)])
     assert adapter.json_schema(mode=mode) == JSON_SCHEMAS[text]
 
 
 def test_pydantic_reads_and_writes_json():
     """Also in a model without arbitrary_types_allowed, and the JSON of a model is accepted by its own schema."""
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
 
     class Points(pydantic.BaseModel):
         x: Annotated[np.ndarray, Request("n * 2 * float32", may="build")]
@@ -191,7 +191,7 @@ def test_pydantic_reads_and_writes_json():
 
 
 def test_pydantic_converts_to_an_array_of_a_parametrized_type():
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
     x = np.arange(3.0)
     adapter = pydantic.TypeAdapter(Annotated[npt.NDArray[np.float64], Request("n * float64")])
     assert type(adapter.validate_python(ah.asarray(x))) is np.ndarray
@@ -201,7 +201,7 @@ def test_pydantic_converts_to_an_array_of_a_parametrized_type():
 
 def test_pydantic_converts_to_the_array_type_of_an_alias():
     """``numpy.typing.NDArray`` is an alias since NumPy 2.5."""
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
     typing_extensions = pytest.importorskip("typing_extensions", reason="pydantic requires it")
     element = typing_extensions.TypeVar("element")
     plain = typing_extensions.TypeAliasType("plain", npt.NDArray[np.float64])
@@ -212,8 +212,8 @@ def test_pydantic_converts_to_the_array_type_of_an_alias():
 
 
 def test_pydantic_converts_to_the_annotated_library():
-    pydantic = pytest.importorskip("pydantic", reason="pydantic is part of the extra test")
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    pydantic = pytest.importorskip("pydantic")
+    torch = pytest.importorskip("torch")
     x = np.arange(3.0)
     tensor = pydantic.TypeAdapter(Annotated[torch.Tensor, Request("n * float64")]).validate_python(x)
     assert isinstance(tensor, torch.Tensor) and tensor.data_ptr() == x.ctypes.data

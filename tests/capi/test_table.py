@@ -47,7 +47,7 @@ def c(folder):
 
 @pytest.fixture(scope="session")
 def queue():
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
     return dpctl.SyclQueue("cpu")
@@ -57,7 +57,7 @@ def queue():
 
 
 def test_c_import_equals_asarray(probe):
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     for x in (np.arange(6.0).reshape(2, 3)[::-1], torch.arange(3), b"abc", memoryview(b"abc")):
         a, b = probe.from_object(x), ah.asarray(x)
         assert type(a) is ah.USMArray
@@ -84,9 +84,7 @@ REFUSED = {
     "a lie": lambda: type(
         "Liar", (), {"__array_interface__": {"shape": (-1,), "typestr": "<f8", "data": (1, False)}}
     )(),
-    "gradient": lambda: pytest.importorskip("torch", reason="torch is part of the extra test").ones(
-        2, requires_grad=True
-    ),
+    "gradient": lambda: pytest.importorskip("torch").ones(2, requires_grad=True),
 }
 
 
@@ -321,7 +319,7 @@ def test_a_request_from_python_has_the_outcome_of_one_from_c(c, number):
 
 
 def test_numbers_become_types_that_numpy_lacks(probe):
-    pytest.importorskip("ml_dtypes", reason="ml_dtypes is part of the extra test")
+    pytest.importorskip("ml_dtypes")
     assert ah.as_numpy(probe.request([1.5, 2], dtypes=(BF16,), may=MAY_BUILD)).tolist() == [1.5, 2]
     with pytest.raises(OverflowError, match="holds 1000000, out of the range of float8_e4m3fn"):
         probe.request([10**6], dtypes=((10, 8, 1),), may=MAY_BUILD)
@@ -338,9 +336,7 @@ def test_numbers_become_types_that_numpy_lacks(probe):
 @pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)
 def test_call_named_for_read_only_memory_works(probe, x):
     if isinstance(x, str):
-        library = pytest.importorskip(
-            {"jax": "jax.numpy", "pandas": "pandas"}[x], reason=f"{x} is part of the extra test"
-        )
+        library = pytest.importorskip({"jax": "jax.numpy", "pandas": "pandas"}[x])
         x = library.arange(3) if x == "jax" else library.Series([1.0, 2.0])
     with pytest.raises(ValueError, match=r"such as arrayhub\.asarray\(x\)\.copy\(\)$"):
         probe.request(x, flags=WRITEABLE)
@@ -477,7 +473,7 @@ def syclobj(a):
 
 
 def test_copies_use_the_queue_of_the_caller(probe, queue):
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     device = dpctl.SyclDevice("cpu")
     own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     a = probe.request(np.arange(4.0), where=ON_USM, may=MAY_TRANSFER, stream=own)
@@ -488,7 +484,7 @@ def test_copies_use_the_queue_of_the_caller(probe, queue):
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 def test_a_cast_stays_in_its_kind_of_memory(probe, kind):
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     device = dpctl.SyclDevice("cpu")
     own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     x = ah.USMArray(4, "f4", buffer=kind, buffer_ctor_kwargs={"queue": own})
@@ -612,7 +608,7 @@ SPECS = {
 def test_invalid_spec_does_not_take_ownership(probe, name):
     data, given, words = SPECS[name]
     if name in ("no queue", "no device"):
-        pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+        pytest.importorskip("dpctl")
     spec = dict(given)
     owner = type("Owner", (), {})()
     count = sys.getrefcount(owner)
@@ -698,7 +694,7 @@ def test_to_host(probe, queue):
 
 
 def test_element_types(probe):
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     double = ("float64", F8, 12, 8, 8)
     spellings = ("f8", "float64", float, np.dtype("f8"), np.float64, torch.float64)
     assert all(probe.type_of_object(spelling) == double for spelling in spellings)
@@ -726,7 +722,7 @@ def test_element_types(probe):
 
 
 def test_into_a_library(probe):
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     a = probe.make(None, (3,), access=WRITEABLE)
     assert isinstance(probe.convert(a, "numpy"), np.ndarray)
     t = probe.convert(a, "torch")
@@ -748,9 +744,9 @@ def test_into_a_library(probe):
 
 
 def test_like_the_libraries(c):
-    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
-    pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    jax = pytest.importorskip("jax")
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("dpnp")
     import dpnp
 
     a = ah.asarray(np.arange(3, dtype="f4"), copy=True)
@@ -764,7 +760,7 @@ def test_like_the_libraries(c):
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas", "awkward"])
 def test_like_models_of_libraries_with_nested_arrays(c, library):
-    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    module = pytest.importorskip(library)
     make = {"polars": "Series", "pyarrow": "array", "pandas": "Series", "awkward": "Array"}[library]
     model = getattr(module, make)([1.0])
     result = c.like(ah.asarray(np.arange(3.0)), model, True)

@@ -30,13 +30,13 @@ def blur(x, width=3):
     ],
 )  # fmt: skip
 def test_the_kind_of_the_caller_is_returned(library, make, cls):
-    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    module = pytest.importorskip(library)
     x = getattr(module, make)(8) if make in ("rand", "ones") else getattr(module, make)([1.0, 2.0, 3.0])
     assert isinstance(blur(x), getattr(module, cls))
 
 
 def test_labels_of_the_argument_are_kept():
-    pandas = pytest.importorskip("pandas", reason="pandas is part of the extra test")
+    pandas = pytest.importorskip("pandas")
     result = blur(pandas.Series([1.0, 2.0, 3.0], index=list("abc"), name="n"))
     assert result.index.tolist() == ["a", "b", "c"]
     assert result.name == "n"
@@ -51,7 +51,7 @@ def test_lists_are_passed_as_numpy():
     [("pandas", "Series"), ("polars", "Series"), ("pyarrow", "array"), ("awkward", "Array"), ("numpy", "array")],
 )
 def test_0d_results_for_columns_are_numpy_scalars(library, make):
-    module = pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    module = pytest.importorskip(library)
 
     @ah.adapt("numpy")
     def mean(x):
@@ -67,7 +67,7 @@ def test_metadata_is_kept():
 
 
 def test_containers_of_results():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
 
     @ah.adapt("numpy", copy="if_needed")
     def parts(x, label=None):
@@ -81,7 +81,7 @@ def test_containers_of_results():
 
 
 def test_copy_is_an_error_that_names_the_argument():
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
 
     @ah.adapt("numpy")
     def same(x, y):
@@ -92,7 +92,7 @@ def test_copy_is_an_error_that_names_the_argument():
 
 
 def test_a_result_that_the_library_refuses_names_the_function():
-    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    jax = pytest.importorskip("jax")
     if jax.config.jax_enable_x64:
         pytest.skip("this jax has float64")
     with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
@@ -100,7 +100,7 @@ def test_a_result_that_the_library_refuses_names_the_function():
 
 
 def test_requests_and_lengths():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
 
     @ah.adapt("numpy")
     def weighted(
@@ -144,7 +144,7 @@ def test_errors_of_the_call_are_those_of_the_function():
 
 
 def test_tuples_beside_an_array_pass_through():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
 
     @ah.adapt("numpy")
     def total(x, axis=None, weights=None):
@@ -178,7 +178,7 @@ def test_devices_in_conflict_name_the_arguments():
 
 
 def test_methods_and_async_functions():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
 
     class Model:
         @ah.adapt()

@@ -12,7 +12,7 @@ def read_only(values):
 
 
 def test_as_torch_copies_read_only_memory_only():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     x = np.ones(3)
     assert ah.as_torch(x, copy="if_needed").data_ptr() == x.ctypes.data
     x = read_only(np.ones(3))
@@ -22,13 +22,13 @@ def test_as_torch_copies_read_only_memory_only():
 
 
 def test_as_jax_copies_unaligned_memory():
-    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    jax = pytest.importorskip("jax")
     x = np.ones(65, "f4")[1:]
     assert isinstance(ah.as_jax(x, copy="if_needed"), jax.Array)
 
 
 def test_device_memory_is_copied_to_the_host():
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
     device = dpnp.arange(3, dtype="f4", usm_type="device")
     shared = dpnp.arange(3, dtype="f4", usm_type="shared")
     for way in (
@@ -60,7 +60,7 @@ def test_explicit_copies_accept_it():
 
 @pytest.mark.parametrize("values", [[1, 2, 3], [True, False, True]])
 def test_columns_that_are_dense_only_as_a_copy(values):
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    pa = pytest.importorskip("pyarrow")
     column = pa.chunked_array([values[:1], values[1:]])
     for copy in ("if_needed", True):
         assert ah.as_numpy(column, copy=copy).tolist() == values
@@ -70,13 +70,13 @@ def test_columns_that_are_dense_only_as_a_copy(values):
 
 
 def test_missing_values_stay_an_error():
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    pa = pytest.importorskip("pyarrow")
     with pytest.raises(BufferError, match="null|missing"):
         ah.as_numpy(pa.array([1, None]), copy="if_needed")
 
 
 def test_nested_arrays():
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    pa = pytest.importorskip("pyarrow")
     chunks = pa.chunked_array([[[1]], [[2, 3]]])
     assert isinstance(ah.asnested(chunks), list)
     assert ah.asnested(chunks, copy="if_needed").to_list() == [[1], [2, 3]]
@@ -90,13 +90,13 @@ def test_nested_arrays():
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "awkward"])
 def test_exports_of_nested_arrays(library):
-    pytest.importorskip(library, reason=f"{library} is part of the extra test")
+    pytest.importorskip(library)
     strided = np.arange(6.0)[::2]
     assert list(ah.convert(strided, library, copy="if_needed")) == [0, 2, 4]
 
 
 def test_a_stream_is_read_once():
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+    pa = pytest.importorskip("pyarrow")
 
     class Once:
         reads = 0

@@ -8,7 +8,7 @@ import arrayhub as ah
 
 
 def test_libraries_take_precedence_over_numpy_and_values():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     t, x = torch.ones(2), np.ones(2)
     assert ah.placement(x, x, x) == ah.placement(x)
     assert ah.placement(x, t).library == "torch"
@@ -18,15 +18,15 @@ def test_libraries_take_precedence_over_numpy_and_values():
 
 
 def test_first_library_decides_between_equals():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
-    jnp = pytest.importorskip("jax.numpy", reason="jax is part of the extra test")
+    torch = pytest.importorskip("torch")
+    jnp = pytest.importorskip("jax.numpy")
     assert ah.placement(torch.ones(2), jnp.ones(2)).library == "torch"
     assert ah.placement(jnp.ones(2), torch.ones(2)).library == "jax"
 
 
 def test_device_memory_takes_precedence():
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
+    torch = pytest.importorskip("torch")
     d = dpnp.ones(2)
     p = ah.placement(torch.ones(2), d)
     assert (p.library, str(p.device)) == ("dpnp", "oneapi:0")
@@ -38,8 +38,8 @@ def test_device_memory_takes_precedence():
 
 
 def test_stream_is_the_queue_of_the_array_that_decided():
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
-    pytest.importorskip("torch", reason="torch is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
+    pytest.importorskip("torch")
     d = dpnp.ones(2)
     assert ah.placement(np.ones(2), ah.asarray(d)).stream == d.sycl_queue
     assert ah.placement(np.ones(2)).stream is None
@@ -48,7 +48,7 @@ def test_stream_is_the_queue_of_the_array_that_decided():
 
 
 def test_prefer_decides():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     x = np.ones(2)
     assert ah.placement(x, prefer="pytorch").library == "torch"
     assert ah.placement(x, prefer=torch.ones(1)).library == "torch"

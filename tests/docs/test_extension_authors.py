@@ -24,7 +24,6 @@ import arrayhub as ah
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOWTO = DOCS / "howto"
-TORCH = "torch is part of the extra test"
 
 
 def programs(page):
@@ -63,7 +62,7 @@ def limited(folder):
 
 
 def cython(folder):
-    pytest.importorskip("Cython", reason="cython is part of the extra test")
+    pytest.importorskip("Cython")
     source = written(folder, "cython_author.md", "cython_author.pyx")
 
     def generate(path):
@@ -77,7 +76,7 @@ def pybind11(folder):
 
 
 def with_pybind11(folder, name, source):
-    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    pybind = pytest.importorskip("pybind11")
     includes = (build.INCLUDE, pybind.get_include())
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
     if build.SANITIZED:  # gcc loses track of pybind11's own small vectors then
@@ -90,7 +89,7 @@ def nanobind(folder):
 
 
 def with_nanobind(folder, name, source, *options):
-    nano = pytest.importorskip("nanobind", reason="nanobind is part of the extra test")
+    nano = pytest.importorskip("nanobind")
     own, include = Path(nano.source_dir()), Path(nano.include_dir())
     robin = include.parent / "ext" / "robin_map" / "include"
 
@@ -135,7 +134,7 @@ def cmake_project(folder, name, *files):
 
 
 def cmake(folder):
-    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    pybind = pytest.importorskip("pybind11")
     program = shutil.which("cmake")
     if program is None:
         pytest.skip("cmake is missing")
@@ -177,8 +176,8 @@ def meson(folder):
 
 
 def scikit_build(folder):
-    pytest.importorskip("scikit_build_core", reason="scikit-build-core is part of the extra test")
-    pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    pytest.importorskip("scikit_build_core")
+    pytest.importorskip("pybind11")
 
     def make(path):
         place = cmake_project(folder, "scikit_build", "pyproject.toml")
@@ -237,7 +236,7 @@ def cpp(request, folder):
 
 
 def sycl(kind):
-    dpctl = pytest.importorskip("dpctl", reason="dpctl is part of the extra test")
+    dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
     a = ah.to_device(np.arange(4.0), "oneapi:0")
@@ -249,13 +248,13 @@ def sycl(kind):
 
 
 def jax_array():
-    jax = pytest.importorskip("jax", reason="jax is part of the extra test")
+    jax = pytest.importorskip("jax")
     with jax.enable_x64(True):
         return jax.numpy.arange(4.0)
 
 
 def of(library, make):
-    return lambda: make(pytest.importorskip(library, reason=f"{library} is part of the extra test"))
+    return lambda: make(pytest.importorskip(library))
 
 
 BASE = np.arange(24.0).reshape(2, 3, 4)
@@ -342,7 +341,7 @@ def test_writes_arrive_or_are_refused(author):
 
 def test_result_has_the_library_of_the_model(author):
     writes(author)
-    torch = pytest.importorskip("torch", reason=TORCH)
+    torch = pytest.importorskip("torch")
     assert author.ones(3, torch.zeros(1)).tolist() == [1, 1, 1]
     out = author.ones(3, np.zeros(1))
     assert type(out) is np.ndarray and out.flags.writeable and out.sum() == 3
@@ -790,7 +789,7 @@ def runtime():
 
 @pytest.fixture(scope="session")
 def sycl_author(folder):
-    pybind = pytest.importorskip("pybind11", reason="pybind11 is part of the extra test")
+    pybind = pytest.importorskip("pybind11")
     sycl("shared")
     include, library = runtime()
     source = written(folder, "sycl_cpp_author.md", "sycl_author.cpp")
@@ -803,7 +802,7 @@ def sycl_author(folder):
 
 def test_sycl_authors_work_behind_the_producer(sycl_author):
     """dpctl's queues keep no order: what is submitted without a dependency overtakes what the producer has begun."""
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
     for n in (8, 1 << 20) * 20:
         x = dpnp.zeros(n, dtype="f4")
         sycl_author.fill(x, 3.0)
@@ -813,7 +812,7 @@ def test_sycl_authors_work_behind_the_producer(sycl_author):
 
 
 def test_sycl_example_fills_and_returns_memory(sycl_author):
-    dpnp = pytest.importorskip("dpnp", reason="dpnp is part of the extra test")
+    dpnp = pytest.importorskip("dpnp")
     x = dpnp.zeros(8, dtype="f4")
     sycl_author.fill(x, 3.0)
     assert ah.to_host(x).shape == (8,) and ah.as_numpy(ah.to_host(x)).tolist() == [3.0] * 8

@@ -5,6 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 from exporters import Shows
+from optional import optional
 from producers import lending, producer, raising
 
 import arrayhub
@@ -22,29 +23,32 @@ def described(a, **changes):
     return {**dictionary, **changes}
 
 
-def agreeing():
-    import dpnp
-    import jax.numpy as jnp
-    import torch
+torch, jnp, dpnp = map(optional, ("torch", "jax.numpy", "dpnp"))
+PLAIN = np.arange(24.0).reshape(2, 3, 4)
+FROZEN = PLAIN.copy()
+FROZEN.flags.writeable = False
+AGREEING = {
+    "numpy": lambda: PLAIN,
+    "numpy view": lambda: PLAIN[::-1, :, ::2],
+    "numpy read-only": lambda: FROZEN,
+    "numpy swapped": lambda: PLAIN.astype(">f4"),
+    "numpy dates": lambda: PLAIN.astype("M8[s]"),
+    "numpy empty": lambda: PLAIN[:0],
+    "numpy record": lambda: np.zeros(3, [("a", "i1"), ("b", "f8")]),
+    "bytes": lambda: b"abc",
+    "torch": lambda: torch.ones(3, 2).T,
+    "jax": lambda: jnp.ones(3),
+    "dpnp": lambda: dpnp.ones((3, 4))[1:],
+    "USMArray": lambda: arrayhub.ones((3, 4), layout="F", alignment=64),
+    "USMArray on a device": lambda: arrayhub.ones((3, 4), memory="usm_device"),
+    "USMArray on shared memory": lambda: arrayhub.ones((3, 4), memory="usm_shared"),
+    "USMArray read-only": lambda: arrayhub.asarray(FROZEN),
+}
 
-    plain = np.arange(24.0).reshape(2, 3, 4)
-    frozen = plain.copy()
-    frozen.flags.writeable = False
-    return {
-        "numpy": plain, "numpy view": plain[::-1, :, ::2], "numpy read-only": frozen,
-        "numpy swapped": plain.astype(">f4"), "numpy dates": plain.astype("M8[s]"), "numpy empty": plain[:0],
-        "numpy record": np.zeros(3, [("a", "i1"), ("b", "f8")]), "bytes": b"abc", "torch": torch.ones(3, 2).T,
-        "jax": jnp.ones(3), "dpnp": dpnp.ones((3, 4))[1:],
-        "USMArray": arrayhub.ones((3, 4), layout="F", alignment=64),
-        "USMArray on a device": arrayhub.ones((3, 4), memory="usm_device"),
-        "USMArray on shared memory": arrayhub.ones((3, 4), memory="usm_shared"),
-        "USMArray read-only": arrayhub.asarray(frozen),
-    }  # fmt: skip
 
-
-@pytest.mark.parametrize("name", agreeing())
+@pytest.mark.parametrize("name", AGREEING)
 def test_real_arrays_agree(name):
-    assert check(agreeing()[name]) == []
+    assert check(AGREEING[name]()) == []
 
 
 DISAGREEMENTS = {

@@ -252,7 +252,7 @@ def test_objects_only_numpy_converts_name_the_call():
 
 
 def test_a_wrapper():
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     explained = ah.explain(xarray.DataArray(np.zeros(3)))
     assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
     assert explained.offers == ()

@@ -137,8 +137,8 @@ def test_windows_are_numpys():
 
 def test_f2py_overwrites_arguments_that_are_not_ndarrays():
     """With overwrite_a=0 f2py copies ndarrays alone; the calls named in docs/protocols.md leave memory alone."""
-    lapack = pytest.importorskip("scipy.linalg.lapack", reason="scipy is part of the extra test")
-    linalg = pytest.importorskip("scipy.linalg", reason="scipy is part of the extra test")
+    lapack = pytest.importorskip("scipy.linalg.lapack")
+    linalg = pytest.importorskip("scipy.linalg")
     values = [[4.0, 3.0], [6.0, 3.0]]
     for overwritten in (memoryview, ah.asarray):
         memory = np.asfortranarray(values)

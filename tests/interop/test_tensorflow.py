@@ -7,7 +7,7 @@ from children import python
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("tensorflow") is None,
-    reason="tensorflow is not in the extra 'test': pip install tensorflow-cpu",
+    reason="tensorflow is not in the extra 'test-all': pip install tensorflow-cpu",
 )
 
 TENSORS = """

@@ -7,16 +7,17 @@ import arrayhub as ah  # before dpctl: it finds the CPU runtime
 # isort: split
 import dpctl
 import dpctl.memory as dpm
-import dpnp
-import dpnp.tensor as dpt
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
-from dpnp.dpnp_array import dpnp_array
 from numpy_release import HAS_DLPACK_1
 from producers import lives
+
+dpnp = pytest.importorskip("dpnp")
+dpt = pytest.importorskip("dpnp.tensor")
+dpnp_array = pytest.importorskip("dpnp.dpnp_array").dpnp_array
 
 NAME = "__sycl_usm_array_interface__"
 KINDS = ["device", "shared", "host"]

@@ -7,7 +7,7 @@ import arrayhub as ah
 
 
 def libraries(*names):
-    return [pytest.importorskip(name, reason=f"{name} is part of the extra test") for name in names]
+    return [pytest.importorskip(name) for name in names]
 
 
 def check(dtype, expected):

@@ -16,7 +16,7 @@ import arrayhub as ah
 
 
 def library(name):
-    return pytest.importorskip(name, reason=f"{name} is part of the extra test")
+    return pytest.importorskip(name)
 
 
 def assert_view(obj, memory):
@@ -45,7 +45,7 @@ def assert_refused(obj, call):
 
 # -------------------------------------------------------------------------------------------------------------- pandas
 
-pd = pytest.importorskip("pandas", reason="pandas is part of the extra test")
+pd = pytest.importorskip("pandas")
 
 
 @pytest.mark.parametrize(
@@ -184,14 +184,14 @@ def test_pandas_data_that_becomes_objects_names_asnested(obj):
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
 @pytest.mark.parametrize("family", ["matrix", "array"])
 def test_sparse_matrices_are_refused(kind, family):
-    sparse = pytest.importorskip("scipy.sparse", reason="scipy is part of the extra test")
+    sparse = pytest.importorskip("scipy.sparse")
     x = getattr(sparse, f"{kind}_{family}")(np.eye(3))
     assert_refused(x, "x.toarray()")
     assert ah.as_numpy(x.toarray()).tolist() == np.eye(3).tolist()
 
 
 def test_trees_and_bunches_are_refused():
-    neighbors = pytest.importorskip("sklearn.neighbors", reason="scikit-learn is part of the extra test")
+    neighbors = pytest.importorskip("sklearn.neighbors")
     utils = pytest.importorskip("sklearn.utils")
     spatial = pytest.importorskip("scipy.spatial")
     points = np.arange(20.0).reshape(10, 2)
@@ -204,7 +204,7 @@ def test_trees_and_bunches_are_refused():
 
 
 def test_xarray_is_viewed():
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     values = np.arange(6.0).reshape(2, 3)
     for obj in (
         xarray.DataArray(values, dims=("a", "b")),
@@ -219,7 +219,7 @@ def test_xarray_is_viewed():
 
 
 def test_xarray_of_other_arrays_is_refused():
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
     assert_refused(xarray.NamedArray(("a",), masked), "x.data.filled(value)")
     assert_refused(xarray.Dataset({"a": ("x", np.zeros(3))}), "x['name']")
@@ -229,7 +229,7 @@ def test_xarray_of_other_arrays_is_refused():
 
 
 def test_lazily_indexed_xarray_is_refused():
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     from xarray.core import indexing
 
     class OnDisk(indexing.NumpyIndexingAdapter):
@@ -243,7 +243,7 @@ def test_lazily_indexed_xarray_is_refused():
 
 
 def test_fields_of_gt4py_next_are_viewed():
-    gtx = pytest.importorskip("gt4py.next", reason="gt4py is part of the extra test")
+    gtx = pytest.importorskip("gt4py.next")
     field = gtx.as_field({gtx.Dimension("K"): 2, gtx.Dimension("I"): 3}, np.zeros((2, 3)))
     assert_view(field, field.ndarray)
 
@@ -252,7 +252,7 @@ def test_fields_of_gt4py_next_are_viewed():
 
 
 def test_quantities_of_pint_name_the_magnitude():
-    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
+    pint = pytest.importorskip("pint")
     torch = pytest.importorskip("torch")
     xarray = pytest.importorskip("xarray")
     units = pint.UnitRegistry()
@@ -442,7 +442,7 @@ def test_properties_of_unknown_types_are_not_read():
 def test_wrapper_errors_describe_the_type():
     why = ah.explain(pd.Series([1.0])).why
     assert why == "it is a wrapper; asarray imports its .values through array_interface"
-    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
+    pint = pytest.importorskip("pint")
     assert "x.magnitude" in ah.explain(pint.UnitRegistry().Quantity(np.zeros(3), "m")).why
 
 
@@ -510,8 +510,8 @@ def test_units_of_several_arrays_are_not_mixed():
 
 
 def test_units_and_zones_in_lists_and_as_values():
-    pint = pytest.importorskip("pint", reason="pint is part of the extra test")
-    pandas = pytest.importorskip("pandas", reason="pandas is part of the extra test")
+    pint = pytest.importorskip("pint")
+    pandas = pytest.importorskip("pandas")
     unit = pint.UnitRegistry().Quantity
     with pytest.raises(TypeError, match="unit"):
         ah.as_numpy([unit(np.arange(2.0), "m")])
@@ -528,7 +528,7 @@ def test_units_and_zones_in_lists_and_as_values():
 
 
 def test_tensors_in_lists_are_refused():
-    torch = pytest.importorskip("torch", reason="torch is part of the extra test")
+    torch = pytest.importorskip("torch")
     for tensor, words in (
         (torch.ones(2, requires_grad=True), r"x\[0\]\.detach\(\)"),
         (torch.ones(2, dtype=torch.bfloat16), "asarray: .*not a regular nested sequence"),
@@ -552,7 +552,7 @@ def test_types_without_a_module():
 
 
 def frames():
-    datatable = pytest.importorskip("datatable", reason="datatable is not part of the extra test")
+    datatable = pytest.importorskip("datatable")
     return {
         "columns": datatable.Frame(np.arange(6.0).reshape(2, 3)),
         "a column": datatable.Frame([1.0, 2.0]),
@@ -580,7 +580,7 @@ def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values()
 
 def test_a_quantity_of_openmm_keeps_its_unit():
     """Its __getattr__ hands out the array interface of the ndarray that it holds."""
-    unit = pytest.importorskip("openmm.unit", reason="openmm is not part of the extra test")
+    unit = pytest.importorskip("openmm.unit")
     for x in (np.arange(3.0) * unit.nanometer, unit.Quantity(np.ones((2, 3)), unit.kelvin)):
         assert_refused(x, "x.value_in_unit(x.unit)")
         assert_refused([x, x], "value_in_unit")

@@ -7,7 +7,6 @@ import weakref
 
 import arro3.core as arro3
 import awkward as ak
-import duckdb
 import ml_dtypes
 import nanoarrow as na
 import nanoarrow.device
@@ -19,11 +18,14 @@ import pytest
 import torch
 from arrow_by_hand import given
 from numpy.dtypes import StringDType
+from optional import optional
 from producers import lives
 
 import arrayhub as ah
 from arrayhub.nested import conform, from_awkward, to_device
 from arrayhub.nested.array import nested_of
+
+duckdb = optional("duckdb")
 
 JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
@@ -776,7 +778,7 @@ def test_asarray_names_asnested():
 
 def test_xarray_arrays_are_imported_as_by_asarray():
     """By xarray's own stream they are a table, which leaves out dimensions without coordinates."""
-    xarray = pytest.importorskip("xarray", reason="xarray is part of the extra test")
+    xarray = pytest.importorskip("xarray")
     numbers = np.arange(6.0).reshape(2, 3)
     source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")
     assert ah.asnested(source, copy=False).content.ptr == numbers.ctypes.data

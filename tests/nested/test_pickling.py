@@ -6,16 +6,17 @@ import pickle
 import sys
 
 import awkward as ak
-import joblib
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from dask import delayed
-from dask.tokenize import tokenize
+from optional import optional
 
 import arrayhub as ah
 from arrayhub.nested.pickling import _unpickle_nested
+
+dask = optional("dask")
+joblib = optional("joblib")
 
 LONG = "a string of more than twelve bytes"
 SOURCES = {
@@ -122,7 +123,8 @@ def test_another_process_reads_an_array():
 
 def test_dask():
     x = ah.asnested(SOURCES["records"])
-    assert delayed(ah.NestedArray.to_list)(x).compute(scheduler="threads") == x.to_list()
+    assert dask.delayed(ah.NestedArray.to_list)(x).compute(scheduler="threads") == x.to_list()
+    tokenize = dask.base.tokenize
     assert tokenize(x) == tokenize(ah.asnested(SOURCES["records"])) != tokenize(x[1:])
     assert tokenize(ah.asnested(pa.array(["a", "b"]))) != tokenize(ah.asnested(pa.array([b"a", b"b"])))
     big = ah.asnested(pa.array([[1.0] * 1000]))

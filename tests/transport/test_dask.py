@@ -10,20 +10,21 @@ import signal
 import subprocess
 import sys
 
-import dask
-import dask.array as da
-import distributed
 import engine_tasks as tasks
 import ml_dtypes
 import numpy as np
 import pytest
 from children import ROOT, SUPPORT, python, run
-from dask.base import tokenize
-from dask.sizeof import sizeof
 from pickled_arrays import SOURCES
 
 import arrayhub
 from arrayhub import asarray
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+tokenize = pytest.importorskip("dask.base").tokenize
+sizeof = pytest.importorskip("dask.sizeof").sizeof
 
 WAIT = 60  # seconds until a result counts as hanging
 SMALL_CLUSTER = {

@@ -8,7 +8,7 @@ from children import python
 
 import arrayhub as ah
 
-pa = pytest.importorskip("pyarrow", reason="pyarrow is part of the extra test")
+pa = pytest.importorskip("pyarrow")
 
 ROWS = [{"a": 1.0}, {"a": 2.0}, {"a": 3.0}]
 LOOKS = {
