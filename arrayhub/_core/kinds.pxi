@@ -20,6 +20,7 @@ cdef const char* _COLUMNS = \
     b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or take one column"
 cdef const char* _ENCODED = \
     b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
+cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
 
 NODE_KINDS[:] = [
     #        name             properties                 buffers  children  refusal
@@ -34,6 +35,7 @@ NODE_KINDS[:] = [
     NodeKind(b"bytes_view",   CHARACTERS | VIEWS,        ANY,     0,        _BINARY),
     NodeKind(b"record",       FIELDS,                    1,       ANY,      _COLUMNS),
     NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
+    NodeKind(b"union",        TYPES | NO_BITMAP,         2,       ANY,      _MIXED),
 ]
 
 
@@ -43,7 +45,8 @@ cdef object _row(int number):
     The row contains the properties, and `structure`, the names of the node's arrays other than ``validity`` and the content.
     """
     cdef int properties = NODE_KINDS[number].properties
-    structure = [name for name, needing in (("offsets", ENDS | SIZES), ("sizes", SIZES), ("indices", INDICES))
+    structure = [name for name, needing in (("offsets", ENDS | SIZES | TYPES), ("sizes", SIZES), ("indices", INDICES),
+                                            ("type_codes", TYPES))
                  if properties & needing]
     return SimpleNamespace(
         structure=tuple(structure),
@@ -54,11 +57,13 @@ cdef object _row(int number):
         utf8=properties & UTF8 != 0,
         views=properties & VIEWS != 0,
         fields=properties & FIELDS != 0,
+        types=properties & TYPES != 0,
+        named=properties & (FIELDS | TYPES) != 0,      # has `field_names` and `children`
         indices=properties & INDICES != 0,
         ends=properties & ENDS != 0,
         sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES) != 0,      # the content, or a field, may be a node
+        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES) != 0,      # the content, or a child, may be a node
     )
 
 

@@ -17,6 +17,7 @@ cdef enum Kind:
     BYTES_VIEW
     RECORD
     CATEGORICAL
+    UNION
     KINDS
 
 cdef enum Property:
@@ -31,6 +32,8 @@ cdef enum Property:
     ENDS = 1 << 8           # element i is content[offsets[i] : offsets[i + 1]]
     SIZES = 1 << 9          # element i is content[offsets[i] : offsets[i] + sizes[i]]
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
+    TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
+    NO_BITMAP = 1 << 12     # elements do not have a bitmap of their own
 
 cdef enum:
     ANY = -1
@@ -38,7 +41,7 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # of `Property`
-    int buffers             # Arrow's; ANY: three and one for each buffer of the views
+    int buffers             # Arrow's; ANY: three and one for each buffer of the views; of a union: 2 if dense, else 1
     int children            # Arrow's; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
@@ -58,13 +61,13 @@ cdef class Tree:
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
-    cdef Descriptor offsets        # int32 or int64; ENDS: one more than elements; SIZES: as many as elements
+    cdef Descriptor offsets        # int32 or int64; ENDS: one more than elements; SIZES, TYPES: as many
     cdef Descriptor sizes          # SIZES
-    cdef Descriptor indices        # INDICES
-    cdef object content            # a Descriptor or a Tree; FIELDS: None
-    cdef tuple parts               # FIELDS: Descriptors or Trees; VIEWS: Descriptors of bytes
-    cdef tuple names               # FIELDS: str
-    cdef str meaning               # Arrow's format if the element type does not determine it (time zone, days); or None
+    cdef Descriptor indices        # INDICES; TYPES: int8, the type code of each element
+    cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
+    cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes
+    cdef tuple names               # FIELDS, TYPES: str
+    cdef str meaning               # Arrow's format if the parts do not determine it (time zone, days, codes); or None
     cdef object __weakref__
 
 ctypedef int (*Visit)(Descriptor a, void* argument) except -1
@@ -76,6 +79,8 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop)
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop)
 cdef Py_ssize_t count_nulls(Tree t) except -1
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil
+cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1
+cdef bint is_sliced_with(Tree t) noexcept
 cdef int check_tree(Tree t) except -1
 cdef int check_again(Tree t) except -1
 cdef int check_below(object node) except -1

@@ -16,6 +16,8 @@ class _KindRow:
     utf8: bool
     views: bool
     fields: bool
+    types: bool
+    named: bool
     indices: bool
     ends: bool
     sizes: bool

@@ -141,7 +141,7 @@ cdef Descriptor first_array(object node):
         found = first_array(t.content)
         if found is not None:
             return found
-    if has(t, FIELDS):
+    if has(t, FIELDS | TYPES):
         for part in t.parts:
             found = first_array(part)
             if found is not None:
@@ -219,9 +219,14 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
         part.content = bytes_part(<Descriptor> t.content, start, stop)
     elif has(t, WIDTH):
         part.content = part_of(t.content, start * t.width, stop * t.width)
-    elif has(t, FIELDS):
+    elif is_sliced_with(t):
         part.parts = tuple([part_of(field, start, stop) for field in t.parts])
     return settled(part)
+
+
+cdef bint is_sliced_with(Tree t) noexcept:
+    """Return whether `parts` have an element for each element of the node, as in records and sparse unions."""
+    return has(t, FIELDS) or (has(t, TYPES) and t.offsets is None)
 
 
 cdef Tree settled(Tree t):
@@ -286,6 +291,8 @@ cdef int check_tree(Tree t) except -1:
         check_views(t)
     elif has(t, INDICES):
         check_indices(t)
+    elif has(t, TYPES):
+        check_types(t)
     if t.validity is not None:
         wait_for(t.validity, "validity")
     t.checked = True
@@ -308,7 +315,7 @@ cdef int check_below(object node) except -1:
     if is_followed_on_host(t):
         check_again(t)
     check_below(t.content)
-    if has(t, FIELDS):
+    if has(t, FIELDS | TYPES):
         for part in t.parts:
             check_below(part)
     return 0
@@ -426,6 +433,49 @@ cdef int check_indices(Tree t) except -1:
         index = index_at(t.indices, k)
         if (index < 0 or index >= end) and not is_missing(t, k):
             raise false_field_error(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+    return 0
+
+
+cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1:
+    """Read the type codes of a union's format, such as ``+ud:0,5``, for `count` children.
+
+    `positions` gets the position of the child of each code from 0 to 127, or -1.
+    """
+    cdef Py_ssize_t k
+    cdef list codes = text[4:].split(",") if text[4:] else []
+    for k in range(128):
+        positions[k] = -1
+    if len(codes) != count:
+        raise interface_error("Arrow", "format", text, f"a type code for each of the {count} children")
+    for k in range(count):
+        code = codes[k]
+        if not code.isascii() or not code.isdigit() or len(code) > 3 or int(code) > 127 or positions[<int> int(code)] >= 0:
+            raise interface_error("Arrow", "format", text, "type codes from 0 to 127, each once")
+        positions[<int> int(code)] = <short> k
+    return 0
+
+
+cdef int check_types(Tree t) except -1:
+    """Validate the type codes of a union, and the offsets of a dense union."""
+    cdef short positions[128]
+    cdef Py_ssize_t lengths[128]
+    cdef Py_ssize_t k, offset
+    cdef int code
+    codes_of(t.meaning, len(t.parts), positions)
+    wait_for(t.indices, "type_codes")
+    for k in range(len(t.parts)):
+        lengths[k] = length_of(t.parts[k])
+    if t.offsets is not None:
+        wait_for(t.offsets, "offsets")
+    for k in range(t.length):
+        code = (<signed char*> t.indices.data_)[k]
+        if code < 0 or positions[code] < 0:
+            raise false_field_error(t, f"type_codes[{k}]", code, f"one of the codes in {t.meaning}")
+        if t.offsets is not None:
+            offset = integer_at(t.offsets.data_, t.offsets.itemsize_, k)
+            if offset < 0 or offset >= lengths[positions[code]]:
+                raise false_field_error(t, f"offsets[{k}]", offset,
+                                        f"0 to {lengths[positions[code]] - 1}, within child {positions[code]}")
     return 0
 
 

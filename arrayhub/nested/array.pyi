@@ -22,6 +22,8 @@ class NestedArray:
     @property
     def indices(self) -> USMArray: ...
     @property
+    def type_codes(self) -> USMArray: ...
+    @property
     def content(self) -> Any: ...
     @property
     def buffers(self) -> tuple[USMArray, ...]: ...
@@ -88,6 +90,7 @@ def make(
     offsets: Any = None,
     sizes: Any = None,
     indices: Any = None,
+    type_codes: Any = None,
     validity: Any = None,
     bit: int = 0,
     parts: Any = None,

@@ -13,7 +13,7 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_NE
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
-from arrayhub._core.tree cimport FIELDS, VIEWS, Tree, count_nulls, first_array, has
+from arrayhub._core.tree cimport FIELDS, INDICES, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compared
 
@@ -42,7 +42,7 @@ cdef class NestedArray(Tree):
     kind : str
         ``"flat"`` (numbers, possibly with missing ones), ``"bits"`` (eight truth values per byte), ``"list"``,
         ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
-        ``"bytes_view"``, ``"record"``, ``"categorical"``.
+        ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types).
     """
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
@@ -66,9 +66,10 @@ cdef class NestedArray(Tree):
     def offsets(self):
         """USMArray : start of each row in `content`, as int32 or int64.
 
-        Row i is ``content[offsets[i]:offsets[i + 1]]``; in a list_view, its length is ``sizes[i]``.
+        Row i is ``content[offsets[i]:offsets[i + 1]]``; in a list_view, its length is ``sizes[i]``. In a dense union,
+        position of each element in its child; None in a sparse union, whose children are as long as the union.
         """
-        return self.part_named("offsets", self.offsets_())
+        return None if has(self, TYPES) and (<Tree> self).offsets is None else self.part_named("offsets", self.offsets_())
 
     @property
     def sizes(self):
@@ -78,7 +79,12 @@ cdef class NestedArray(Tree):
     @property
     def indices(self):
         """USMArray : index in `content` of each element of a categorical."""
-        return self.part_named("indices", (<Tree> self).indices)
+        return self.part_named("indices", (<Tree> self).indices if has(self, INDICES) else None)
+
+    @property
+    def type_codes(self):
+        """USMArray : type code of each element of a union, as int8. `meaning` lists the code of each child."""
+        return self.part_named("type_codes", (<Tree> self).indices if has(self, TYPES) else None)
 
     @property
     def content(self):
@@ -120,14 +126,14 @@ cdef class NestedArray(Tree):
 
     @property
     def field_names(self):
-        """tuple of str : field names of a record. Arrow allows several fields of the same name."""
+        """tuple of str : names of the fields of a record or the children of a union. Arrow allows equal names."""
         return self.part_named("field_names", (<Tree> self).names)
 
     @property
     def children(self):
-        """tuple of USMArray or NestedArray : arrays of the fields of a record, in the order of `field_names`."""
+        """tuple of USMArray or NestedArray : arrays of the fields of a record or union, in the order of `field_names`."""
         cdef Tree t = self
-        return self.part_named("children", t.parts if has(t, FIELDS) else None)
+        return self.part_named("children", t.parts if has(t, FIELDS | TYPES) else None)
 
     @property
     def width(self):
@@ -170,8 +176,10 @@ cdef class NestedArray(Tree):
 
     cdef list parts_(self):
         cdef Tree t = self
-        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices, "content": t.content,
-                   "buffers": t.parts if has(t, VIEWS) else None, "fields": t.names}
+        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices if has(t, INDICES) else None,
+                   "type_codes": t.indices if has(t, TYPES) else None, "content": t.content,
+                   "buffers": t.parts if has(t, VIEWS) else None, "fields": t.names if has(t, FIELDS) else None,
+                   "children": t.names if has(t, TYPES) else None}
         return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):

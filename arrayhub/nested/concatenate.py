@@ -18,7 +18,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.to_device import offsets_on_host, to_host
+from arrayhub.nested.to_device import offsets_on_host, to_host, type_codes
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -61,7 +61,32 @@ def _joined(nodes: list[Any]) -> Any:
     if kind.fields:
         columns = zip(*(node.children for node in nodes), strict=True)
         return make("record", length, names=first.field_names, parts=tuple(_joined(list(c)) for c in columns), **facts)
+    if kind.types:
+        return _joined_unions(nodes, length, first)
     return _joined_categories(nodes, length, facts)
+
+
+def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) -> NestedArray:
+    """Concatenate the children of unions, and shift the offsets of dense unions accordingly."""
+    codes = np.concatenate([as_numpy(node.type_codes) for node in nodes])
+    offsets = None
+    if first.offsets is not None:
+        shifted = []
+        starts = dict.fromkeys(type_codes(first), 0)
+        for node in nodes:
+            own, places = as_numpy(node.type_codes), as_numpy(node.offsets).astype(np.int64)
+            for code, child in zip(type_codes(first), node.children, strict=True):
+                places[own == code] += starts[code]
+                starts[code] += len(child)
+            shifted.append(places)
+        if max(starts.values(), default=0) > np.iinfo(np.int32).max:
+            raise BufferError(
+                "asnested: the children of the unions have 2**31 elements or more; accepted: offsets of int32"
+            )
+        offsets = asarray(np.concatenate(shifted).astype(np.int32))
+    parts = tuple(_joined(list(children)) for children in zip(*(node.children for node in nodes), strict=True))
+    return make("union", length, type_codes=asarray(codes), offsets=offsets, parts=parts, names=first.field_names,
+                meaning=first.meaning)  # fmt: skip
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:

@@ -36,7 +36,7 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
         "meaning": node.meaning,
     }
     facts |= {name: getattr(node, name) for name in kind_of(node).structure}
-    if kind_of(node).fields:
+    if kind_of(node).named:
         facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
     else:
         facts["content"] = change(node.content)
@@ -79,7 +79,7 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
         node = rebuild(node, identity, offsets=_wide(node.offsets))
     elif text in ("vu", "vz") and kind.characters:
         return with_views(node)
-    if kind.over_nodes and len(children) == (len(node.children) if kind.fields else 1):
+    if kind.over_nodes and len(children) == (len(node.children) if kind.named else 1):
         asked = iter(children)
         return rebuild(node, lambda content: conform(content, next(asked)))
     return node
@@ -113,6 +113,11 @@ def for_polars(node: Any) -> Any:
     if kind.ends:
         check(node)
         return rebuild(node, for_polars, offsets=_wide(node.offsets))
+    if kind.types:
+        raise BufferError(
+            f"polars: it does not have unions, such as {str(node.type).partition(' * ')[2]}. Use arrayhub.as_arrow(x),"
+            " or each child, as in arrayhub.as_polars(x.children[0])"
+        )
     return rebuild(node, for_polars) if kind.width or kind.fields else node
 
 

@@ -21,7 +21,7 @@ from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing, values_and_mask
 
 _CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
-_PARTS = ("validity", "offsets", "sizes", "indices", "content")
+_PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:
@@ -219,9 +219,9 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the name and the array of each part of a node. Fields without unique names are called ``children[k]``."""
-    if kind_of(x).fields:
+    if kind_of(x).named:
         names = x.field_names
-        if len({*names, "validity"}) != len(names) + 1:
+        if kind_of(x).types or len({*names, "validity"}) != len(names) + 1:
             names = tuple(f"children[{k}]" for k in range(len(names)))
         yield from zip(names, x.children, strict=True)
     for name in _PARTS:

@@ -28,7 +28,7 @@ from arrayhub.nested.asnested import asnested, is_column
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
@@ -206,6 +206,10 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
         for name, field in zip(node.field_names, node.children, strict=True):
             yield from _zones(field, f"{path}[{name!r}]")
         return
+    if kind_of(node).types:
+        for k, child in enumerate(node.children):
+            yield from _zones(child, f"{path}.children[{k}]")
+        return
     if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
         yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
     yield from _zones(node.content, f"{path}.content")
@@ -341,6 +345,22 @@ def _categorical(awkward: Any, node: NestedArray) -> Any:
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
+def _union(awkward: Any, node: NestedArray) -> Any:
+    """Return a union. awkward's tags are the positions of the children, and its unions have an index."""
+    codes = dense_as_numpy(node.type_codes)
+    positions = np.zeros(128, np.int8)
+    positions[type_codes(node)] = np.arange(len(node.children))
+    tags = codes if type_codes(node) == list(range(len(node.children))) else positions[codes]
+    index = dense_as_numpy(node.offsets) if node.offsets is not None else np.arange(len(node), dtype=np.int64)
+    contents = [_layout(awkward, child) for child in node.children]
+    if len(contents) < 2:  # awkward requires two children
+        raise BufferError(
+            f"awkward: a union of {len(contents)} types is not supported; accepted: two or more. Use x.children"
+        )
+    of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
+    return awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
+
+
 _LAYOUTS = per_kind(
     flat=_flat,
     bits=_bits,
@@ -353,6 +373,7 @@ _LAYOUTS = per_kind(
     bytes_view=_text,
     record=_record,
     categorical=_categorical,
+    union=_union,
 )
 
 
@@ -402,6 +423,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
         prefix = "" if name == "x" else f"{name}: "
         advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
+        why = why.replace("x.", f"{name}.") if "several types" in why else why
         if "missing" in why:
             advice = f" or arrayhub.as_{library}({name}, missing=value)"
         raise type(error)(f"{library}: {prefix}{why}{advice}") from None

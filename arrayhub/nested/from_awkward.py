@@ -8,7 +8,7 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, without_gaps
+from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
 
 
 def is_awkward(obj: Any) -> bool:
@@ -26,8 +26,7 @@ def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
     Raises
     ------
     BufferError
-        The array contains a union or another node that NestedArray does not support, or `copy` is False and elements
-        must be copied.
+        The array contains a node that NestedArray does not support, or `copy` is False and elements must be copied.
     """
     return nested_of(_walk(obj.layout, copy))
 
@@ -38,7 +37,7 @@ def _walk(layout: Any, copy: bool | None) -> Any:
     if importer is None:
         raise BufferError(
             f"asnested: awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
-            " Pass a part of it, such as x.layout.content(i) of a union or x['name'] of records"
+            " Pass a part of it, such as x['name'] of records"
         )
     return importer(layout, copy)
 
@@ -140,6 +139,19 @@ def _categorical(layout: Any, copy: bool | None) -> Any:
     return make("categorical", len(layout), indices=asarray(index), content=content, validity=validity, copy=copy)
 
 
+def _union(layout: Any, copy: bool | None) -> Any:
+    """Import a UnionArray as a dense union, whose offsets are int32. awkward's index has int32, uint32 or int64."""
+    index = layout.index.data[: len(layout)]
+    if index.dtype != np.int32:
+        forbidden(copy, "asnested", "the index of an awkward union becomes offsets of int32")
+        index = index.astype(np.int32)
+    contents = [nested_of(_walk(content, copy)) for content in layout.contents]
+    codes = ",".join(map(str, range(len(contents))))
+    return make("union", len(layout), type_codes=asarray(layout.tags.data), offsets=asarray(index), copy=copy,
+                parts=tuple(map(unwrapped, contents)), names=tuple(map(str, range(len(contents)))),
+                meaning=f"+ud:{codes}")  # fmt: skip
+
+
 _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
@@ -151,5 +163,6 @@ _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "NumpyArray": lambda layout, copy: asarray(layout.data),
     "RecordArray": _record,
     "RegularArray": _regular,
+    "UnionArray": _union,
     "UnmaskedArray": lambda layout, copy: _walk(layout.content, copy),
 }

@@ -8,13 +8,16 @@ from libc.string cimport memcpy
 from arrayhub._core.descriptor cimport Descriptor, integer
 from arrayhub._core.tree cimport (
     ENDS,
+    FIELDS,
     INLINE_VIEW,
     NUMBERS,
+    TYPES,
     UTF8,
     VIEW_BYTES,
     Tree,
     bit_at,
     check_tree,
+    codes_of,
     count_nulls,
     false_field_error,
     has,
@@ -34,9 +37,11 @@ from arrayhub._core.tree import KIND_NAMES
 cdef object indexed(Tree t, object key):
     cdef Py_ssize_t i, start, stop, step
     if isinstance(key, str):
-        if t.names is None or key not in t.names:
-            raise KeyError(f"{key!r}: " + (f"accepted: {', '.join(t.names)}" if t.names is not None else
-                                           f"an array of kind {KIND_NAMES[t.kind]!r} does not have fields"))
+        if not has(t, FIELDS):
+            instead = "; use x.children" if has(t, TYPES) else ""
+            raise KeyError(f"{key!r}: an array of kind {KIND_NAMES[t.kind]!r} does not have fields{instead}")
+        if key not in t.names:
+            raise KeyError(f"{key!r}: accepted: {', '.join(t.names)}")
         first = t.names.index(key)
         if key in t.names[first + 1 :]:
             missing = "" if t.validity is None else ", with x.validity for the missing records"
@@ -118,6 +123,19 @@ cdef object category_at(Tree t, Py_ssize_t i):
     if index < 0 or index >= end:
         raise false_field_error(t, f"indices[{i}]", index, f"0 to {end - 1}, an index into the dictionary")
     return element_of(t.content, index)
+
+
+cdef object union_value_at(Tree t, Py_ssize_t i):
+    cdef short positions[128]
+    cdef int code = (<signed char*> t.indices.data_)[i]
+    codes_of(t.meaning, len(t.parts), positions)
+    if code < 0 or positions[code] < 0:      # the producer may have changed the code
+        raise false_field_error(t, f"type_codes[{i}]", code, f"one of the codes in {t.meaning}")
+    child = t.parts[positions[code]]
+    cdef Py_ssize_t offset = i if t.offsets is None else integer_at(t.offsets.data_, t.offsets.itemsize_, i)
+    if offset < 0 or offset >= length_of(child):
+        raise false_field_error(t, f"offsets[{i}]", offset, f"0 to {length_of(child) - 1}, within child {positions[code]}")
+    return element_of(child, offset)
 
 
 cdef object element_of(object node, Py_ssize_t i):

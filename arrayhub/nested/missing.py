@@ -31,7 +31,7 @@ from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
-from arrayhub.nested.to_device import offsets_on_host
+from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT
 _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
@@ -43,15 +43,27 @@ _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 def is_null(x: NestedArray) -> Any:
     """Return a mask of the missing elements on the device of `x`, see `NestedArray.is_null`."""
     mask = asarray(_null_mask(x))
-    return mask if x.validity is None or is_on_host(x.validity) else mask.to_device(x.device)
+    return mask if is_on_host(x) else mask.to_device(x.device)
 
 
 def _null_mask(node: NestedArray) -> Any:
     """Return a new ndarray that is True for missing elements. A bitmap on a device is copied to the host."""
+    if kind_of(node).types:
+        return _null_mask_of_union(node)
     if node.validity is None:
         return np.zeros(len(node), bool)
     bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
     return bits[node.validity_offset : node.validity_offset + len(node)] == 0
+
+
+def _null_mask_of_union(node: NestedArray) -> Any:
+    """Return the mask of a union, whose elements are missing where the element of the child is missing."""
+    codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
+    for code, child in zip(type_codes(node), node.children, strict=True):
+        rows = codes == code
+        places = rows if node.offsets is None else as_numpy(node.offsets.to_host())[rows]
+        mask[rows] = _null_mask(nested_of(child))[places]
+    return mask
 
 
 def _without_validity(node: Any) -> Any:
@@ -73,6 +85,8 @@ def _dense_mask(node: Any) -> Any:
     if kind.numbers or kind.packed:
         if own is not None and kind.numbers:
             own = np.broadcast_to(own.reshape(-1, *[1] * (node.content.ndim - 1)), node.content.shape)
+        return own
+    if not kind.lists:
         return own
     content = node.content
     if not kind.width:
@@ -128,7 +142,7 @@ def _dense_or_node(node: Any) -> Any:
 def _has_records(node: Any) -> bool:
     if not isinstance(node, NestedArray):
         return False
-    return kind_of(node).fields or _has_records(node.content)
+    return kind_of(node).named or _has_records(node.content)
 
 
 def has_missing(node: Any) -> bool:
@@ -138,7 +152,7 @@ def has_missing(node: Any) -> bool:
     if node.validity is not None and _null_mask(node).any():
         return True
     kind = kind_of(node)
-    return any(map(has_missing, node.children if kind.fields else (node.content,)))
+    return any(map(has_missing, node.children if kind.named else (node.content,)))
 
 
 def _filled(node: Any, value: Any, name: str) -> Any:
@@ -155,6 +169,13 @@ def _filled(node: Any, value: Any, name: str) -> Any:
         return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
     if kind.characters:
         return _filled_characters(node, mask, value, name)
+    if kind.types:
+        if not has_missing(node):
+            return node
+        raise TypeError(
+            f"fill_null: {name} has elements of several types, {_element_type(node)}; accepted: elements of one type."
+            " Fill its children one by one, as in x.children[0].fill_null(value)"
+        )
     if kind.indices:
         return _filled_categories(node, mask, value, name)
     if isinstance(value, (list, tuple, np.ndarray)):

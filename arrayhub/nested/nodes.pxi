@@ -15,6 +15,7 @@ from arrayhub._core.tree cimport (
     CHARACTERS,
     FLAT,
     NUMBERS,
+    TYPES,
     UNCOUNTED,
     VIEWS,
     Tree,
@@ -55,8 +56,8 @@ cdef object checked_node(object node):
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
-         Descriptor indices=None, Descriptor validity=None, Py_ssize_t bit=0, tuple parts=None, tuple names=None,
-         Py_ssize_t width=0, str meaning=None, copy=None):
+         Descriptor indices=None, Descriptor type_codes=None, Descriptor validity=None, Py_ssize_t bit=0,
+         tuple parts=None, tuple names=None, Py_ssize_t width=0, str meaning=None, copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
     Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. They are copied if they are not
@@ -77,7 +78,7 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
     t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
                                        0 if offsets is None else offsets.itemsize_))
-    t.indices = never_written(without_gaps(indices, "indices", copy))
+    t.indices = never_written(without_gaps(type_codes if has(t, TYPES) else indices, "indices", copy))
     t.validity = never_written(validity)
     t.bit = bit
     t.names = names

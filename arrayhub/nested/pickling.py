@@ -23,7 +23,7 @@ from arrayhub.nested.to_device import moved
 from arrayhub.transport.deferred_error import refused
 from arrayhub.transport.tokens import token as array_token
 
-_ARRAYS = ("validity", "offsets", "sizes", "indices")
+_ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes")
 _INLINE_VIEW = 12  # bytes of a string that fit into its view
 
 
@@ -71,7 +71,7 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
     for name, array in _named_arrays(node):
         state[name] = _state(array, seen)
-    if kind.fields:
+    if kind.named:
         state |= {"names": node.field_names, "parts": _states(node.children, seen)}
     else:
         state["content"] = _state(node.content, seen)
@@ -134,7 +134,8 @@ def _restored(state: Any) -> Any:
         if name in facts:
             facts[name] = tuple(map(_restored, facts[name])) if name == "parts" else _restored(facts[name])
     for name in _ARRAYS:
-        if not isinstance(facts.get(name), USMArray if name in row.structure else (USMArray, type(None))):
+        required = name in row.structure and not (row.types and name == "offsets")  # a sparse union lacks offsets
+        if not isinstance(facts.get(name), USMArray if required else (USMArray, type(None))):
             raise _state_error(name, facts.get(name), "an array")
     _check_lengths(kind, row, length, facts)
     return make(kind, length, **facts)
@@ -144,11 +145,14 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     """Raise UnpicklingError unless each part has the number of elements that the node's length requires."""
     content: Any = facts.get("content")
     parts: Any = facts.get("parts", ())
-    if row.fields:
+    if row.named:
+        complete = facts.get("offsets") is not None  # a dense union refers to elements of its children
         if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
-            len(part) < length for part in parts
+            len(part) < length for part in parts if not complete
         ):  # fmt: skip
             raise _state_error("fields", facts.get("names"), f"names, and arrays of {length} elements")
+        if row.types:
+            _check_union(facts, length)
         return
     flat = row.numbers or row.packed or row.characters
     accepted = (isinstance(content, USMArray) and content.ndim > 0) or (not flat and isinstance(content, NestedArray))
@@ -170,6 +174,16 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
             raise _state_error(name, facts[name], f"{needed} elements in one dimension")
     if row.indices and facts["indices"].dtype.kind not in "iu":
         raise _state_error("indices", facts["indices"], "integers")
+
+
+def _check_union(facts: dict[str, Any], length: int) -> None:
+    """Raise UnpicklingError unless the type codes and offsets of a union have the types and lengths of a union's."""
+    if not isinstance(facts.get("meaning"), str) or facts["meaning"][:4] not in ("+ud:", "+us:"):
+        raise _state_error("meaning", facts.get("meaning"), "the format of a union, such as '+ud:0,1'")
+    for name, dtype in (("type_codes", "int8"), ("offsets", "int32")):
+        array = facts.get(name)
+        if array is not None and (array.dtype != dtype or array.ndim != 1 or len(array) < length):
+            raise _state_error(name, array, f"{length} elements of {dtype}")
 
 
 def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
@@ -209,7 +223,7 @@ def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
     if name == "content":
         return _token(node.content)
     if name == "parts":
-        return tuple(map(_token, node.children if kind_of(node).fields else node.buffers))
+        return tuple(map(_token, node.children if kind_of(node).named else node.buffers))
     return array_token(value) if isinstance(value, USMArray) else value
 
 
@@ -226,5 +240,5 @@ def _arrays(node: Any) -> Iterator[Any]:
         yield array
     if kind_of(node).views:
         yield from node.buffers
-    for part in node.children if kind_of(node).fields else (node.content,):
+    for part in node.children if kind_of(node).named else (node.content,):
         yield from _arrays(part)

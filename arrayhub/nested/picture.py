@@ -39,7 +39,7 @@ def _draw(canvas: Canvas, node: Any, level: int) -> None:
     if not isinstance(node, NestedArray) or level == MOST_LEVELS:
         return
     kind = kind_of(node)
-    if kind.fields:
+    if kind.named:
         for name, field in zip(node.field_names, node.children, strict=True):
             canvas.write(f"field {name}", 11)
             _draw(canvas, field, level + 1)
@@ -99,7 +99,7 @@ def _labels(node: Any) -> list[str | None]:
         return [_short(value) for value in shown.to_host().tolist()]
     mask = valid_mask(shown).tolist()
     kind = kind_of(node)
-    if kind.lists or kind.fields:
+    if kind.lists or kind.named:
         return [str(k) if valid else None for k, valid in enumerate(mask)]
     return [None if value is None else _short(value) for value in shown.to_list()]
 

@@ -7,6 +7,7 @@ from arrayhub._core.tree cimport (
     LISTS,
     NUMBERS,
     SIZES,
+    TYPES,
     WIDTH,
     Tree,
     check_again,
@@ -54,6 +55,8 @@ cdef object densified(object node, bint copy):
         dense = <Descriptor> hooks.nested_matrix(t)
         dense.flags_ |= COPIED
         return dense
+    if has(t, TYPES):
+        raise BufferError("to_dense: the elements have several types; use x.children, arrays of one type each, or x.to_list()")
     if not has(t, LISTS):
         raise BufferError(
             f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths, and records."

@@ -47,6 +47,8 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
         facts |= _moved_rows(node, move, views)
     elif kind.sizes:
         facts |= _moved_list_views(node, move, views)
+    elif kind.types:
+        facts |= _moved_union(node, move, views)
     elif kind.fields:
         parts = []  # a loop, because a cell for `move` that cannot be allocated keeps a reference to each argument
         for field in node.children:
@@ -88,6 +90,39 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
     return {"offsets": move(asarray(from_zero)), "content": moved(part(content, start, stop), move, views)}
+
+
+def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
+    """Move type codes, offsets shifted to start at 0 in each child, and the reached part of each child."""
+    facts: dict[str, Any] = {"names": node.field_names, "type_codes": move(node.type_codes)}
+    children = node.children
+    if node.offsets is not None:
+        codes, offsets = _numbers(node.type_codes), _numbers(node.offsets).copy()
+        check(make("union", len(node), type_codes=asarray(codes), offsets=asarray(offsets), parts=children,
+                   names=node.field_names, meaning=node.meaning))  # fmt: skip
+        children = tuple(
+            _reached(child, offsets, codes == code) for code, child in zip(type_codes(node), children, strict=True)
+        )
+        facts["offsets"] = move(asarray(offsets))
+    parts = []
+    for child in children:
+        parts.append(moved(child, move, views))
+    return facts | {"parts": tuple(parts)}
+
+
+def _reached(child: Any, offsets: Any, rows: Any) -> Any:
+    """Return the part of a union's child that `rows` reach, and shift their offsets in place to start at 0."""
+    if not rows.any():
+        return part(child, 0, 0)
+    first, last = int(offsets[rows].min()), int(offsets[rows].max())
+    offsets[rows] -= first
+    return part(child, first, last + 1)
+
+
+def type_codes(node: NestedArray) -> list[int]:
+    """Return the type code of each child of a union, from a format such as ``+ud:0,5``."""
+    listed = node.meaning[4:] if node.meaning is not None else ""
+    return [int(code) for code in listed.split(",")] if listed else []
 
 
 def _moved_list_views(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Elements of a nested array as Python objects."""
 
-from arrayhub._core.tree cimport KINDS, Tree, check_again, count_nulls, is_missing, part_inside, part_of
+from arrayhub._core.tree cimport KINDS, Tree, codes_of, check_again, count_nulls, is_missing, part_inside, part_of
 
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
@@ -60,6 +60,25 @@ cdef list list_categories(Tree t):
     return [None if is_missing(t, k) else words[index] for k, index in enumerate(as_numpy(t.indices).tolist())]
 
 
+cdef list list_union(Tree t):
+    """List the part of each child that the union reaches."""
+    cdef short positions[128]
+    cdef Py_ssize_t k
+    cdef list items = [None] * t.length
+    codes_of(t.meaning, len(t.parts), positions)
+    codes = as_numpy(t.indices)
+    for code in range(128):
+        rows = np.flatnonzero(codes == code) if positions[<int> code] >= 0 else ()
+        if len(rows) == 0:
+            continue
+        places = rows if t.offsets is None else as_numpy(t.offsets)[rows]
+        first = int(places.min())
+        values = listed(part_of(t.parts[positions[<int> code]], first, int(places.max()) + 1))
+        for k, place in zip(rows.tolist(), (places - first).tolist()):
+            items[k] = values[place]
+    return items
+
+
 cdef list list_bits(Tree t):
     return as_numpy(unpacked(t)).tolist()
 
@@ -70,7 +89,7 @@ ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 # One row for each kind, in the order of `kinds`. Cython rejects other numbers of rows.
 cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
-              list_records, list_categories]
+              list_records, list_categories, list_union]
 cdef ElementAt[<int> KINDS] _ELEMENTS
 _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
-                category_at]
+                category_at, union_value_at]

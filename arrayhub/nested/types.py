@@ -16,6 +16,7 @@ from arrayhub.inspection.datashape.types import (
     String,
     Structure,
     Type,
+    Union,
     type_of,
 )
 from arrayhub.nested.array import NestedArray
@@ -75,4 +76,5 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
         tuple((name, _element(field)) for name, field in zip(node.field_names, node.children, strict=True))
     ),
     categorical=lambda node: Categorical(_element(node.content)),
+    union=lambda node: Union(tuple(map(_element, node.children))),
 )

@@ -119,7 +119,6 @@ UNSUPPORTED = {
     "null": pa.nulls(2),
     "decimal": pa.array([1], pa.decimal128(5, 2)),
     "interval": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
-    "union": pa.UnionArray.from_dense(pa.array([0], pa.int8()), pa.array([0], pa.int32()), [pa.array([1])]),
     "run_end_encoded": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([7])),
 }
 

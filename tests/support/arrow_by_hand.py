@@ -278,6 +278,23 @@ def lists(offsets, count=3, **said):
     return Producer(b"+l", [None, int32(*offsets)], [numbers(count)], **{"length": len(offsets) - 1, **said})
 
 
+def int8(*values):
+    return (ctypes.c_int8 * len(values))(*values)
+
+
+def named(producer, name):
+    producer.keep.append(name)
+    producer.schema.name = name
+    return producer
+
+
+def union(codes, offsets=None, format=None, **said):
+    """Return a union of two arrays of three numbers: dense if there are offsets."""
+    format = format or (b"+us:0,1" if offsets is None else b"+ud:0,1")
+    buffers = [None if codes is None else int8(*codes), *([] if offsets is None else [int32(*offsets)])]
+    return Producer(format, buffers, [named(numbers(), b"a"), named(numbers(), b"b")], **said)
+
+
 def itself():
     """A list whose child is itself."""
     producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
@@ -448,6 +465,22 @@ CASES = {
     "indices beyond the dictionary": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
     "indices below the dictionary": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
     **INDICES,
+    "a union's code beyond its children": lambda: union([0, 2, 1], [0, 0, 0]),
+    "a union's negative code": lambda: union([0, -1, 1], [0, 0, 0]),
+    "a sparse union's code beyond its children": lambda: union([0, 1, 5]),
+    "a union's offset beyond its child": lambda: union([0, 0, 1], [0, 3, 0]),
+    "a union's negative offset": lambda: union([0, 0, 1], [0, -1, 0]),
+    "a union's codes NULL": lambda: union(None, [0, 0, 0]),
+    "a union's offsets NULL": lambda: Producer(
+        b"+ud:0,1", [int8(0, 0, 1), None], [named(numbers(), b"a"), named(numbers(), b"b")]
+    ),
+    "a union of fewer codes than children": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0"),
+    "a union of more codes than children": lambda: union([0, 0, 0], format=b"+us:0,1,2"),
+    "a union of equal codes": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:1,1"),
+    "a union of a large code": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,128"),
+    "a union of words": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,b"),
+    "a sparse union that is longer than its child": lambda: union([0, 0, 0, 0], length=4),
+    "a sparse union with offsets": lambda: union([0, 0, 0], [0, 0, 0], format=b"+us:0,1"),
     "released schema": released_schema,
     "released array": released_array,
     "released child": released_child,

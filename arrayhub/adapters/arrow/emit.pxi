@@ -23,6 +23,7 @@ from arrayhub._core.tree cimport (
     NODE_KINDS,
     NUMBERS,
     SIZES,
+    TYPES,
     UNCOUNTED,
     VIEW_BYTES,
     VIEWS,
@@ -30,10 +31,10 @@ from arrayhub._core.tree cimport (
     Tree,
     check_below,
     has,
+    is_sliced_with,
     visit_arrays,
 )
 from arrayhub._core.runtime cimport host_ready, device_name
-from arrayhub._core.tree cimport UNCOUNTED, VIEW_BYTES, Tree, check_below, has, visit_arrays
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.errors import unreadable
@@ -200,8 +201,8 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     cdef Py_ssize_t k, start, count = 0 if t.parts is None else len(t.parts)
     if has(t, NUMBERS):
         return fill_dense(out, t, <Descriptor> t.content, 0, lead)
-    new_body(out, t, 3 + <int> count if has(t, VIEWS) else NODE_KINDS[t.kind].buffers,
-             count if has(t, FIELDS) else NODE_KINDS[t.kind].children, has(t, INDICES))
+    new_body(out, t, buffers_in(t, count), count if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children,
+             has(t, INDICES))
     out.length = t.length + lead
     out.null_count = 0
     if out.length == 0:      # pyarrow rejects an offset into the buffers of an empty array
@@ -223,15 +224,26 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         fill_view_buffers(out, t, start)
     elif has(t, CHARACTERS):
         out.buffers[2] = (<Descriptor> t.content).data_
-    elif has(t, FIELDS):
+    elif has(t, FIELDS | TYPES):
+        if has(t, TYPES):
+            out.buffers[0] = back_by(t.indices, start)
+        if has(t, TYPES) and t.offsets is not None:
+            out.buffers[1] = back_by(t.offsets, start)
         for k in range(count):
-            fill_array(out.children[k], t.parts[k], start)
+            fill_array(out.children[k], t.parts[k], start if is_sliced_with(t) else 0)
     elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
         fill_array(out.dictionary, t.content, 0)
     elif has(t, BIT_PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
     return 0
+
+
+cdef inline int buffers_in(Tree t, Py_ssize_t count) noexcept:
+    """Return the number of buffers of a node with `count` parts."""
+    if has(t, VIEWS):
+        return 3 + <int> count
+    return 1 if has(t, TYPES) and t.offsets is None else NODE_KINDS[t.kind].buffers
 
 
 cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:

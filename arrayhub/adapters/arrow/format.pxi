@@ -13,10 +13,13 @@ from arrayhub._core.tree cimport (
     FLAT,
     LIST,
     LIST_VIEW,
+    NODE_KINDS,
     RECORD,
     REGULAR,
     STRING,
     STRING_VIEW,
+    TYPES,
+    UNION,
 )
 
 cdef struct Format:
@@ -29,7 +32,7 @@ cdef struct Format:
 
 cdef enum:
     REFUSED = -1
-    ROWS = 35
+    ROWS = 36
 
 cdef Format[ROWS] _TABLE
 #                   text    whole  kind         width  number   in words
@@ -63,11 +66,12 @@ _TABLE[26] = Format(b"tDu", True,  FLAT,        8,     b"m",    b"duration[us]")
 _TABLE[27] = Format(b"tDn", True,  FLAT,        8,     b"m",    b"duration[ns]")
 _TABLE[28] = Format(b"ti",  False, REFUSED,     0,     NULL,    b"interval")
 _TABLE[29] = Format(b"d:",  False, REFUSED,     0,     NULL,    b"decimal")
-_TABLE[30] = Format(b"+u",  False, REFUSED,     0,     NULL,    b"union")
+_TABLE[30] = Format(b"+ud:", False, UNION,      4,     NULL,    b"dense_union")
 _TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     NULL,    b"run_end_encoded")
 _TABLE[32] = Format(b"n",   True,  REFUSED,     0,     NULL,    b"null")
 _TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # imported as a list
 _TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type of polars' own")
+_TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
 
 # Rows of the numbers by letter, generated from the table of element types.
 cdef Format[128] _NUMBERS
@@ -106,6 +110,11 @@ cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
         if _TABLE[k].kind == kind and (width == 0 or _TABLE[k].width == width):
             return &_TABLE[k]
     return NULL
+
+
+cdef int buffers_of(const Format* row) noexcept nogil:
+    """Return the number of buffers of a format, or ANY. A sparse union does not have offsets."""
+    return 1 if NODE_KINDS[row.kind].properties & TYPES and row.width == 1 else NODE_KINDS[row.kind].buffers
 
 
 cdef str unit_of(const char* text):

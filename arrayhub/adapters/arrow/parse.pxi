@@ -31,15 +31,18 @@ from arrayhub._core.tree cimport (
     LISTS,
     MAX_DEPTH,
     NODE_KINDS,
+    NO_BITMAP,
     NUMBERS,
     REGULAR,
     SIZES,
+    TYPES,
     UNCOUNTED,
     VIEW_BYTES,
     VIEWS,
     WIDTH,
     NodeKind,
     Tree,
+    codes_of,
     count_nulls,
     has,
     integer_at,
@@ -75,7 +78,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
     if layout.checked_add(array.offset, start, &first) or layout.checked_add(first, length, &start):
         raise array_error(schema, "offset", array.offset, "an offset whose sum with the length is below 2**63")
     check_data(schema, array, row, first, length)
-    cdef Py_ssize_t nulls = nulls_in(schema, array, length)
+    cdef Py_ssize_t nulls = nulls_in(schema, array, length) if not properties & NO_BITMAP else 0
     cdef Descriptor validity = None
     if nulls != 0:
         validity = buffer_of(owner, array.buffers[0], first >> 3, ((first & 7) + length + 7) >> 3)
@@ -139,9 +142,10 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
 cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row) except -1:
     cdef int64_t k
     cdef const NodeKind* kind = &NODE_KINDS[row.kind]
-    cdef bint right = array.n_buffers == kind.buffers if kind.buffers != ANY else 3 <= array.n_buffers <= 1 << 30
+    cdef int buffers = buffers_of(row)
+    cdef bint right = array.n_buffers == buffers if buffers != ANY else 3 <= array.n_buffers <= 1 << 30
     if not right:
-        raise array_error(schema, "n_buffers", array.n_buffers, str(kind.buffers) if kind.buffers != ANY else "3 or more")
+        raise array_error(schema, "n_buffers", array.n_buffers, str(buffers) if buffers != ANY else "3 or more")
     if array.buffers == NULL:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
     if schema.n_children < 0 or (kind.children != ANY and schema.n_children != kind.children):
@@ -166,9 +170,11 @@ cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, P
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
         raise array_error(schema, "length", array.length, "a length whose elements end below 2**63 bytes")
-    if length == 0 or NODE_KINDS[row.kind].buffers == 1 or (row.number != NULL and row.number[0] == c"V"):
+    cdef int buffers = buffers_of(row), properties = NODE_KINDS[row.kind].properties
+    cdef int start = 0 if properties & NO_BITMAP else 1
+    if length == 0 or buffers == start or (row.number != NULL and row.number[0] == c"V"):
         return 0
-    for k in range(1, 3 if NODE_KINDS[row.kind].properties & SIZES else 2):
+    for k in range(start, buffers if properties & (SIZES | NO_BITMAP) else 2):
         if array.buffers[k] == NULL:
             raise array_error(schema, f"buffers[{k}]", None, f"the address of its {length} elements")
     return 0
@@ -338,7 +344,9 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         t.bit = first & 7 if length else 0      # the buffer of an empty array may be empty
         t.content = buffer_of(owner, array.buffers[1], first >> 3, (t.bit + length + 7) >> 3)
     elif has(t, FIELDS):
-        fill_record(t, owner, schema, array, first, length, depth, nodes)
+        fill_children(t, owner, schema, array, first, length, depth, nodes)
+    elif has(t, TYPES):
+        fill_union(t, owner, schema, array, row, first, length, depth, nodes)
     elif has(t, VIEWS):
         fill_views(t, owner, schema, array, first, length)
     elif has(t, SIZES):
@@ -400,17 +408,36 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
     return 0
 
 
-cdef int fill_record(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
-                     int depth, int* nodes) except -1:
-    """Fill in the fields of a struct. Field names may repeat. The struct's offset also applies to its children."""
+cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
+                       int depth, int* nodes) except -1:
+    """Fill in the children of a struct or a union. Field names may repeat.
+
+    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children are complete.
+    """
     cdef int64_t k
     cdef list names = [], parts = []
     for k in range(schema.n_children):
         names.append("" if schema.children[k].name == NULL else field_name(schema.children[k].name))
-        parts.append(build(owner, schema.children[k], array.children[k], first, length, depth + 1, nodes))
+        parts.append(build(owner, schema.children[k], array.children[k], first,
+                           array.children[k].length if length < 0 else length, depth + 1, nodes))
     t.names = tuple(names)
     t.parts = tuple(parts)
     return 0
+
+
+cdef int fill_union(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first,
+                    Py_ssize_t length, int depth, int* nodes) except -1:
+    """Fill in the type codes and children of a union, and the offsets of a dense union."""
+    cdef short positions[128]
+    cdef bint dense = row.width == 4
+    t.meaning = schema.format[:min(<Py_ssize_t> strlen(schema.format), 1000)].decode("utf-8", "replace")
+    codes_of(t.meaning, schema.n_children, positions)
+    t.indices = blank(owner, advance(array.buffers[0], first, 1), length)
+    set_type(t.indices, dtypes.by_arrow(c"c"))
+    finished(t.indices)
+    if dense:
+        t.offsets = integers(owner, array.buffers[1], first, length, 4)
+    return fill_children(t, owner, schema, array, 0 if dense else first, -1 if dense else length, depth, nodes)
 
 
 cdef str field_name(const char* name):

@@ -20,7 +20,7 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.runtime cimport device_name
-from arrayhub._core.tree cimport FIELDS, INDICES, MAX_DEPTH, NODE_KINDS, NUMBERS, WIDTH, Tree, has, visit_arrays
+from arrayhub._core.tree cimport FIELDS, INDICES, MAX_DEPTH, NODE_KINDS, NUMBERS, TYPES, WIDTH, Tree, has, visit_arrays
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
@@ -204,9 +204,9 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
         if t.meaning is not None:
             out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
         return fill_schema(out.dictionary, t.content, b"")
-    children = len(t.parts) if has(t, FIELDS) else NODE_KINDS[t.kind].children
+    children = len(t.parts) if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children
     new_schema(out, format_of(t), name, None, children, False)
-    if has(t, FIELDS):
+    if has(t, FIELDS | TYPES):
         for k in range(len(t.parts)):
             fill_schema(out.children[k], t.parts[k], t.names[k].encode())
     elif children:
@@ -217,6 +217,8 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
 cdef bytes format_of(Tree t):
     if has(t, WIDTH):
         return b"+w:%d" % t.width
+    if has(t, TYPES):
+        return t.meaning.encode()
     return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
 
 

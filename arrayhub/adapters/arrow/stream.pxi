@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub._core.tree cimport ANY, MAX_DEPTH, NODE_KINDS
+from arrayhub._core.tree cimport ANY, MAX_DEPTH
 
 from arrayhub._core.errors import interface_error
 
@@ -166,7 +166,7 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
     nodes[0] += schema.n_children + (schema.dictionary != NULL)
     if nodes[0] > MAX_NODES:
         raise interface_error("Arrow", "children", f"{nodes[0]} nodes", f"at most {MAX_NODES} nodes")
-    cdef int buffers = 0 if row.kind == REFUSED else NODE_KINDS[row.kind].buffers
+    cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):
         if schema.children == NULL or schema.children[k] == NULL:

@@ -27,6 +27,7 @@ from arrayhub.inspection.datashape.types import (
     Time,
     Type,
     Unaligned,
+    Union,
     Void,
     with_dimensions,
 )
@@ -281,6 +282,16 @@ class _Parser:
         self.take()
         return Structure(tuple(fields.items()))
 
+    def read_union(self, kind: str) -> Type:
+        types: list[Type] = []
+        self.expect("[")
+        while self.token != "]":
+            if types:
+                self.expect(",")
+            types.append(self.read_type())
+        self.take()
+        return Union(tuple(types))
+
     def read_name(self) -> str:
         """Parse a field name, which may be any string if quoted."""
         if PLAIN_NAME.fullmatch(self.token):
@@ -320,6 +331,7 @@ _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "time32": _Parser.read_time_of_day,
     "time64": _Parser.read_time_of_day,
     "timestamp": _Parser.read_timestamp,
+    "union": _Parser.read_union,
     "{": _Parser.read_structure,
     "?": _Parser.read_option,
     "option": _Parser.read_bracketed_option,

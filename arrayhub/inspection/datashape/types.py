@@ -3,7 +3,7 @@
     type      = { dimension "*" } element
     dimension = length | "strided" | "var"
     element   = number | "?" element | "option" "[" type "]" | "bytes" | "categorical" "[" "type" "=" type "]"
-              | "{" [ field { "," field } ] "}"
+              | "{" [ field { "," field } ] "}" | "union" "[" [ type { "," type } ] "]"
               | "complex" "[" number "]" | "unaligned" "[" element "]" | "byteswap" "[" element "]"
               | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
               | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
@@ -229,6 +229,16 @@ class Structure(Type):
     @property
     def dtype(self) -> np.dtype[Any]:
         return _numpy_dtype([(name, field.dtype, field.shape) for name, field in self.fields], self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Union(Type):
+    """``union[int32, string]``: each element has one of the types."""
+
+    types: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"union[{', '.join(map(str, self.types))}]"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -53,8 +53,8 @@ def views(r, buffers):
 def parts(r, depth, length):
     """A format, its buffers beside the bitmap, its children and its dictionary."""
     kind = r.choice(
-        ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories"][
-            : 9 if depth < 2 else 4
+        ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories", "union"][
+            : 10 if depth < 2 else 4
         ]
     )
     if kind == "flat":
@@ -81,7 +81,26 @@ def parts(r, depth, length):
         return b"+w:2", [], [struct_of(r, depth + 1, 2 * (length + 6) if length >= 0 else 8)], None
     if kind == "categories":
         return r.choice([b"c", b"i", b"L"]), [integers(r, 8, 3)], [], struct_of(r, depth + 1, 4)
+    if kind == "union":
+        return union(r, depth, length)
     return b"+s", [], [struct_of(r, depth + 1, max(length, 0) + 6) for _ in range(r.randint(0, 3))], None
+
+
+NO_BITMAP = (b"+u",)
+
+
+def union(r, depth, length):
+    """A union of up to three arrays, whose codes and offsets may be wrong."""
+    count, dense = r.randint(0, 3), r.random() < 0.5
+    codes = r.sample(range(6), count)
+    format = (b"+ud:" if dense else b"+us:") + ",".join(map(str, codes)).encode()
+    if r.random() < 0.1:
+        format += r.choice([b",", b",0", b",200", b",-1", b"x", b",1" * 130])
+    used = bytes(
+        r.choice([*codes, *(r.choice([-1, 7, 99]) % 256 for _ in range(r.random() < 0.02)), 0]) for _ in range(BYTES)
+    )
+    buffers = [(ctypes.c_char * BYTES).from_buffer_copy(used), *([integers(r, 4, 5)] if dense else [])]
+    return format, buffers, [struct_of(r, depth + 1, max(length, 0) + 6) for _ in range(count)], None
 
 
 def struct_of(r, depth, length):
@@ -93,8 +112,8 @@ def struct_of(r, depth, length):
         said["offset"] = r.randint(0, 5)
     if r.random() < 0.15:
         format = r.choice(UNKNOWN)
-    buffers = [bitmap, *buffers]
-    if r.random() < 0.1:
+    buffers = buffers if format.startswith(NO_BITMAP) else [bitmap, *buffers]
+    if buffers and r.random() < 0.1:
         buffers[r.randrange(len(buffers))] = None
     if r.random() < 0.15:
         name, value = r.choice(

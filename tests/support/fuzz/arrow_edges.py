@@ -105,7 +105,7 @@ def nothing(r):
 
 def empty(r, depth=0):
     """Draw an array of length 0 whose buffers are NULL or have 0 bytes."""
-    kinds = ["flat", "text", "views", "list", "list views", "map", "struct", "fixed", "categories"]
+    kinds = ["flat", "text", "views", "list", "list views", "map", "struct", "fixed", "categories", "union"]
     kind = r.choice(kinds if depth < 3 else kinds[:3])
     format, buffers, children, dictionary = r.choice(arrow.FLAT), [nothing(r)], [], None
     if kind == "text":
@@ -127,10 +127,19 @@ def empty(r, depth=0):
         format, buffers, children = b"+w:2", [], [empty(r, depth + 1)]
     elif kind == "categories":
         format, dictionary = r.choice([b"c", b"i", b"L"]), empty(r, depth + 1)
+    elif kind == "union":
+        children = named([empty(r, depth + 1) for _ in range(2)])
+        format, buffers = r.choice([(b"+ud:3,0", [nothing(r), nothing(r)]), (b"+us:3,0", [nothing(r)])])
     counted = r.choice([0, 0, -1])
     at = r.choice([0, 0, 1, 9])
     return by_hand.Producer(
-        format, [nothing(r), *buffers], children, dictionary, length=0, offset=at, null_count=counted
+        format,
+        buffers if format.startswith(arrow.NO_BITMAP) else [nothing(r), *buffers],
+        children,
+        dictionary,
+        length=0,
+        offset=at,
+        null_count=counted,
     )
 
 

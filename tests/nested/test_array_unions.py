@@ -1,0 +1,107 @@
+"""Unions: elements of several types, dense and sparse."""
+
+import pickle
+
+import awkward as ak
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+
+def dense(codes=(0, 1, 1, 0), offsets=(0, 0, 1, 1), type_codes=None):
+    children = [pa.array([1, None]), pa.array(["a", "b"])]
+    codes, offsets = pa.array(codes, pa.int8()), pa.array(offsets, pa.int32())
+    return pa.UnionArray.from_dense(codes, offsets, children, ["n", "s"], type_codes)
+
+
+def sparse():
+    children = [pa.array([1, 2, 3, 4]), pa.array(["a", "b", None, "d"])]
+    return pa.UnionArray.from_sparse(pa.array([5, 7, 7, 5], pa.int8()), children, ["n", "s"], [5, 7])
+
+
+UNIONS = {
+    "dense": dense,
+    "dense with other codes": lambda: dense((9, 3, 3, 9), type_codes=[9, 3]),
+    "dense slice": lambda: dense()[1:3],
+    "dense without elements": lambda: dense()[:0],
+    "sparse": sparse,
+    "sparse slice": lambda: sparse()[1:],
+    "sparse without elements": lambda: sparse()[:0],
+    "without children": lambda: pa.UnionArray.from_sparse(pa.array([], pa.int8()), []),
+}
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_unions_come_back_equal_on_the_same_memory(name):
+    source = UNIONS[name]()
+    x = ah.asnested(source)
+    assert x.kind == "union" and len(x) == len(source) and x.to_list() == source.to_pylist()
+    assert [item.item() if isinstance(item, ah.USMArray) else item for item in x] == source.to_pylist()
+    assert x.is_null().tolist() == source.is_null().to_pylist()
+    assert ah.parse_type(str(x.type)) == x.type
+    back = pa.array(x)
+    back.validate(full=True)
+    assert back.type == source.type and back.equals(source)
+    if len(source):
+        assert back.buffers()[1].address + back.offset == source.buffers()[1].address + source.offset
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_unions_inside_records_and_lists(name):
+    union = UNIONS[name]()
+    record = pa.StructArray.from_arrays([union, pa.array(range(len(union)), pa.int64())], ["u", "k"])
+    masked = pa.StructArray.from_arrays([union], ["u"], mask=pa.array([k == 0 for k in range(len(union))], pa.bool_()))
+    rows = pa.ListArray.from_arrays(pa.array([0, len(union) // 2, len(union)], pa.int32()), union)
+    for source in (record, record[1:], masked, masked[1:], rows, rows[1:]):
+        back = pa.array(ah.asnested(source))
+        back.validate(full=True)
+        assert back.type == source.type and back.equals(source)
+        assert ah.asnested(source).to_list() == source.to_pylist()
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_unions_are_copied_concatenated_and_pickled(name):
+    source = UNIONS[name]()
+    for x in (ah.asnested(source, copy=True), pickle.loads(pickle.dumps(ah.asnested(source)))):
+        back = pa.array(x)
+        back.validate(full=True)
+        assert back.type == source.type and back.equals(source)
+    both = pa.array(ah.asnested(pa.chunked_array([source, source]), copy=True))
+    both.validate(full=True)
+    assert both.type == source.type and both.to_pylist() == source.to_pylist() * 2
+
+
+def test_awkward_shares_the_children_of_unions():
+    x = ah.asnested(dense())
+    a = ah.as_awkward(x)
+    assert a.to_list() == [1, "a", "b", None]
+    back = ah.asnested(a)
+    assert back.kind == "union" and back.to_list() == [1, "a", "b", None]
+    assert ah.as_awkward(ah.asnested(sparse())).to_list() == [1, "b", None, 4]
+    mixed = ah.asnested(ak.Array([1.5, "x", [1, 2]]))
+    assert mixed.to_list() == [1.5, "x", [1, 2]]
+    assert pa.array(mixed).to_pylist() == [1.5, "x", [1, 2]]
+
+
+def test_libraries_without_unions_are_named():
+    x = ah.asnested(dense())
+    with pytest.raises(BufferError, match=r"polars: it does not have unions.*as_polars\(x\.children\[0\]\)"):
+        ah.as_polars(x)
+    assert ah.as_polars(x.children[0]).to_list() == [1, None]
+    with pytest.raises(BufferError, match=r"numpy: the elements have several types; use x\.children"):
+        ah.as_numpy(x, copy=True)
+    with pytest.raises(TypeError, match=r"x\.children\[0\]\.fill_null\(value\)"):
+        x.fill_null(0)
+    assert np.asarray(x.children[0].fill_null(0)).tolist() == [1, 0]
+    with pytest.raises(KeyError, match=r"use x\.children"):
+        x["n"]
+    assert ah.as_pandas(x).tolist()[:3] == [1, "a", "b"]
+
+
+def test_inspection_of_unions():
+    x = ah.asnested(dense())
+    assert set(ah.inspect(x)["data"]) == {"children[0]", "children[1]", "offsets", "type_codes"}
+    assert ah.check(x) == [] and "union" in ah.debug_repr(x) and "<svg" in x._repr_html_()
+    assert "several types" in str(ah.explain(dense(), to="numpy"))
