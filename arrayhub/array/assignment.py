@@ -1,4 +1,4 @@
-"""``x[key] = value``: an explicit copy into an array that the host can write."""
+"""``x[key] = value`` and ``to_device(out=)``: explicit copies into existing memory, with a cast on the host."""
 
 import datetime
 
@@ -8,8 +8,9 @@ from arrayhub import transfer
 from arrayhub._core import tracing
 from arrayhub._core.hooks import hooks
 from arrayhub.array.casting import check_fit, checked, converted
-from arrayhub.libraries.numpy import ndarray, refuse_endless, with_ndarrays
+from arrayhub.libraries.numpy import addresses, ndarray, refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
+from arrayhub.transfer.host_copies import have_one_type
 
 # Types that NumPy converts to arrays itself.
 _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
@@ -18,45 +19,68 @@ _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.
 def assign(array, key, value):
     """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``."""
     target = array[key]
-    _check_target(target)
-    elements = ndarray(target)
-    since = tracing.started()
+    if not target.flags.writeable:
+        raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
     cls = type(value)
-    text = issubclass(cls, bytes) and elements.dtype.kind in "SUV"  # for other element types, bytes are a buffer
+    text = issubclass(cls, bytes) and target.dtype.kind in "SUV"  # for other element types, bytes are a buffer
     if text or issubclass(cls, _VALUES):
         refuse_endless(value, "x[...] = value")
         hooks.check_values(value)  # before NumPy calls methods of the elements
-        given = checked(with_ndarrays(value), elements.dtype, "x[...] = value")
-    else:
-        source = hooks.asarray(value)
-        if source.memory is target.memory and target.ndim < array.ndim:
-            _check_exchange(elements, ndarray(source))
-        given = ndarray(transfer.to_host(source))
-        check_fit(given, elements.dtype, "x[...] = value")
+        _store(checked(with_ndarrays(value), target.dtype, "x[...] = value"), target, cls.__name__)
+        return
+    source = hooks.asarray(value)
+    if source.memory is target.memory and target.ndim < array.ndim:
+        _check_exchange(target, source)
+    is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
+    if is_copy_of_bytes and have_one_type(source, target):
+        _copy(source, target)
+        return
+    given = ndarray(transfer.to_host(source))
+    check_fit(given, target.dtype, "x[...] = value")
+    _store(given, target, cls.__name__)
+
+
+def copy_into(source, out, device, *, copy=None, stream=None, progress=None):
+    """Copy `source` to `out`, an array on `device`, with a cast on the host. See ``arrayhub.to_device``."""
+    if source.shape == out.shape and not have_one_type(source, out):
+        shared = stream if source.device.type == out.device.type else None
+        given = ndarray(transfer.to_host(source, stream=shared))
+        check_fit(given, out.dtype, "to_device: out")
+        source = hooks.asarray(given.astype(out.dtype))
+    transfer.into(source, out, device, copy=copy, stream=stream, progress=progress)
+
+
+def _store(given, target, source):
+    """Copy a result of `checked` to `target`. `source` is the name of its type for traces."""
+    since = tracing.started()
+    on_host = is_host_readable(target)
     try:
-        elements[...] = converted(given, elements.dtype)
+        given = converted(given, target.dtype)
+        if on_host:
+            ndarray(target)[...] = given
     except ValueError as error:  # NumPy's message does not name the call
         raise ValueError(f"x[...] = value: {error}") from error
-    tracing.copied("x[...] = value", type(value).__name__, str(target.device), target.nbytes, since)
+    if on_host:
+        tracing.copied("x[...] = value", source, str(target.device), target.nbytes, since)
+    else:
+        _copy(hooks.asarray(given.astype(target.dtype, copy=False)), target)
 
 
-def _check_target(target):
-    if not is_host_readable(target):
-        raise BufferError(
-            f"x[...] = value: the memory is on {target.device}, where only its own library writes; use"
-            " arrayhub.as_cupy(x) or as_dpnp(x), or copy a whole array there with arrayhub.to_device(value, device)"
-        )
-    if not target.flags.writeable:
-        raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
+def _copy(source, target):
+    """Copy an array of the same element type to `target`."""
+    try:
+        transfer.assign(source, target)
+    except ValueError as error:
+        raise ValueError(f"x[...] = value: {error}") from error
 
 
-def _check_exchange(elements, source):
+def _check_exchange(target, source):
     """Refuse ``x[i] = x[j]`` for two parts of the same memory, because it is half of ``x[i], x[j] = x[j], x[i]``."""
     try:
-        overlap = np.shares_memory(elements, source, max_work=10_000)  # type: ignore[arg-type]
+        overlap = np.shares_memory(addresses(target), addresses(source), max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         overlap = False
-    if elements.size and source.size and not overlap:
+    if target.size and source.size and not overlap:
         raise TypeError(
             "x[i] = x[j]: the value is a view of the same memory, so exchanging two elements or rows by x[i], x[j]"
             " = x[j], x[i], as shuffle does, would write one of them twice; use x[j].copy() or x[j].item()"

@@ -597,6 +597,9 @@ cdef class USMArray(Descriptor):
     def __setitem__(self, key, value):
         """Copy `value`, any array or a value that NumPy converts to one, into the elements of ``x[key]``.
 
+        Either memory may be on a device. Values of another element type are cast on the host. If `value` shares memory with
+        ``x[key]``, the elements receive the values from before the copy.
+
         Raises
         ------
         ValueError
@@ -607,7 +610,7 @@ cdef class USMArray(Descriptor):
         OverflowError
             A number is out of the range of the elements.
         BufferError
-            The memory is on a device, where only its own library writes.
+            No copy engine supports the device of the memory.
         """
         assign(self, key, value)
 
@@ -737,9 +740,14 @@ cdef class USMArray(Descriptor):
         host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
         return host if out is None else out
 
-    def to_device(self, device, /, *, copy=None, stream=None, progress=None):
+    def to_device(self, device, /, *, out=None, copy=None, stream=None, progress=None):
         """Return the array on `device`: itself if it is there already. See ``arrayhub.to_device``."""
-        return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
+        if out is None:
+            return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
+        from arrayhub.array.assignment import copy_into
+
+        copy_into(self, hooks.asarray(out), device, copy=copy, stream=stream, progress=progress)
+        return out
 
     def to_numpy(self, dtype=None, copy=False):
         """Return a ``numpy.ndarray`` of the same memory, for matplotlib and others. See ``arrayhub.as_numpy``.

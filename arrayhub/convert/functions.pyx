@@ -260,7 +260,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     return out
 
 
-def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
+def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None):
     """Return an array on a device, by a copy unless it is already there.
 
     Parameters
@@ -270,6 +270,10 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     device : Device, str, tuple or object
         Target; see `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
         context is not copied.
+    out : object, optional
+        Memory on `device` to copy to: any writable array of the same shape that `asarray` accepts, whose elements do not
+        overlap. Elements of another type are cast on the host, by the rules of ``x[...] = value``. If `out` overlaps `obj`,
+        it receives the values from before the copy. Bytes between the elements of `out` are not written.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": copy unless it is there. True: always copy. False: BufferError if it is not there.
     stream : optional
@@ -280,16 +284,23 @@ def to_device(obj, device, /, *, copy=None, stream=None, progress=None):
     Returns
     -------
     USMArray
-        The caller may write to `obj` immediately.
+        Array on the device, or `out` itself. The caller may write to host memory of `obj` immediately.
 
     Raises
     ------
+    ValueError
+        `out` has another shape, is read-only, is not on `device`, or has elements that overlap.
     BufferError
         The device does not exist or is not supported, or ``copy=False`` forbids a required copy.
     MemoryError
         The host or the device does not have enough memory.
     """
     a = import_allowed(obj, copy, "to_device", None)
+    if out is not None:
+        from arrayhub.array.assignment import copy_into
+
+        copy_into(a, import_array(out, None), device, copy=copy, stream=stream, progress=progress)
+        return out
     return transfer.to_device(a, device, copy=copy, stream=stream, progress=progress)
 
 

@@ -376,6 +376,11 @@ def ndarray(Descriptor array):
     return emit(for_host_library(array, "numpy", 0))
 
 
+def addresses(Descriptor array):
+    """Return an ndarray of opaque items on the addresses of `array`, only to compare them: the memory may be unreadable."""
+    return emit_raw(array)
+
+
 def raw(Descriptor array, writable=False):
     """Return host-readable memory as an ndarray of opaque items, for copies that do not interpret the elements.
 

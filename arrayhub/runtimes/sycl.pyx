@@ -30,6 +30,7 @@ from arrayhub._core.descriptor cimport (
     kDLOneAPI,
     new_block,
     owner_of,
+    same_layout,
     set_owner,
     successor_of,
 )
@@ -788,6 +789,14 @@ cdef bint is_tensor_device(object obj) except -1:
 def shares_context(Descriptor array, queue):
     """Return whether USM is in the context of a queue, so that the queue can use the memory."""
     return queue_of(array).sycl_context == checked_queue(queue).sycl_context
+
+
+def on_queue(Descriptor array, queue):
+    """Return a view of USM on another queue of its context, without ordering the queues."""
+    cdef Descriptor view = same_layout(array)
+    device_of(view)            # determined by the array's queue; the new queue may be on another device
+    view.producer_ = checked_queue(queue)
+    return view
 
 
 def queue_of_array(Descriptor array):

@@ -10,9 +10,10 @@ Every engine has the same five functions. `progress` is None or a reporter of `t
         Copy to a new array on another device of the same engine.
     copy(array, order, *, stream=None)
         Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
-    write(fresh, source)
-        Copy an array of this engine or the host, or broadcast a single element, to `fresh`, a new array of any layout.
-        The bytes between the elements of `fresh` may be overwritten.
+    assign(array, out, *, stream=None, progress=None, fresh=False)
+        Copy an array of this engine or the host to the existing array `out` of any layout, which does not share bytes
+        with `array`. `array` is broadcast to the shape of `out`. If `out` is `fresh` memory, the bytes between its
+        elements may be overwritten.
 """
 
 import sys
@@ -24,9 +25,9 @@ from arrayhub._core.copying import wanted
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
-from arrayhub.runtimes.host import host_view, is_host_readable, ordered
+from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, ordered
 from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
-from arrayhub.transfer.host_copies import check_out
+from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
 
 if TYPE_CHECKING:
     from arrayhub.transfer.settings import configure
@@ -131,7 +132,12 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     if copy is False and out is not None:
         raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
     if out is not None:
-        check_out(array, out)
+        if not is_host_readable(out):
+            raise ValueError(
+                f"to_host: out is on {out.device}; accepted: memory that the host can write."
+                f" Call to_device(x, {str(out.device)!r}, out=out)"
+            )
+        check_out(array, out, "to_host")
     elif readable and not copy:
         return host_view(array)
     elif copy is False:
@@ -177,6 +183,67 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         return getattr(_engine(target), last)(array, device.id, stream=stream, progress=report)
 
 
+def into(array, out, device, *, copy=None, stream=None, progress=None):
+    """Copy `array` to `out`, an array of the same element type on `device`. See ``arrayhub.to_device``."""
+    if wanted(copy, "to_device") is False:
+        raise BufferError("to_device: out= requests a copy, and copy=False forbids one")
+    given, queue = device, named_queue(device)
+    device = device if isinstance(device, Device) else Device(device)
+    if out.device != device or (queue is not None and not shares_context(out, queue)):
+        raise ValueError(
+            f"to_device: out is on {out.device}, and device is {show(given)}; accepted: out on this device"
+        )
+    if queue is not None:
+        stream = _only(queue, stream)
+    check_out(array, out, "to_device")
+    assign(array, out, stream=stream, progress=progress)
+
+
+def assign(array, out, *, stream=None, progress=None):
+    """Copy `array` to the writable array `out` of the same element type, on any two devices.
+
+    `array` is broadcast to the shape of `out`. If the arrays share bytes, `out` receives the values from before the
+    copy.
+    """
+    check_writable(out, "the array")
+    view = broadcast(array, out.shape)
+    if out.size == 0:
+        return
+    target = "host" if is_host_readable(out) else _engine_name(out.device)
+    if target == "host":
+        to_host(view, out=out, stream=stream, progress=progress)
+        return
+    if share_bytes(array, out):
+        if view.ptr == out.ptr and _have_same_strides(view, out):
+            return
+        array = _copy(array, order="K", stream=stream)
+    from arrayhub.transfer.progress import reporting
+
+    with reporting(progress, out.nbytes) as report:
+        _engine(target).assign(_near(array, target), out, stream=stream, progress=report)
+
+
+def write(fresh, source):
+    """Copy the elements of `source`, on any device, to `fresh`, a new array of the same element type.
+
+    `source` is broadcast to the shape of `fresh`.
+    """
+    if fresh.size:
+        target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
+        _engine(target).assign(_near(source, target), fresh, fresh=True)
+
+
+def _near(array, target):
+    """Return `array`, or a host copy of it if it is device memory of another engine than `target`."""
+    return array if _ENGINES.get(array.device.type) == target != "host" else to_host(array)
+
+
+def _have_same_strides(a, b):
+    return is_packed(a) or all(
+        x == y for x, y, length in zip(a.byte_strides, b.byte_strides, b.shape, strict=True) if length > 1
+    )
+
+
 def _only(queue, stream):
     """Return the queue that was passed as device, for the copy. Raise BufferError if `stream` is another queue."""
     if stream is not None and named_queue(stream) != queue:
@@ -191,18 +258,6 @@ def to_memory_of(model, array):
     if model.usm_type is None:
         return to_device(array, f"cuda:{model.device.id}")
     return _engine("sycl").beside(model, array)
-
-
-def write(fresh, source):
-    """Copy the elements of `source` to `fresh`, a new array of the same element type.
-
-    `source` may be on any device. A 0-d `source` is broadcast.
-    """
-    if fresh.size == 0:
-        return
-    target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
-    near = _ENGINES.get(source.device.type) == target != "host"
-    _engine(target).write(fresh, source if near else to_host(source))
 
 
 def for_dlpack(array, dl_device, copy, stream):

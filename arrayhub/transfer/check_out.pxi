@@ -1,4 +1,4 @@
-"""Validate the argument `out` of a copy."""
+"""Compare the two arrays of a copy: validation of `out`, broadcasting, overlap."""
 
 from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport (
@@ -7,9 +7,13 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
+    extent,
     get_dtype,
-    host_readable,
     same_shape,
+    seal,
+    set_labels,
+    shape_tuple,
+    view_of,
 )
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
@@ -17,28 +21,80 @@ from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 cdef int _FIRST_OWN = FIRST_OWN_TYPENUM
 
 
-def check_out(Descriptor array, Descriptor out):
-    """Raise ValueError if `array` cannot be copied to `out`.
+def check_out(Descriptor array, Descriptor out, str call):
+    """Raise ValueError if `array` cannot be copied to `out`. `call` is the prefix of messages.
 
     Raises
     ------
     ValueError
-        `out` differs in shape or element type, is read-only, is not host memory, or has elements that overlap.
+        `out` differs in shape or element type, is read-only, or has elements that overlap.
     """
-    if not host_readable(out):
-        raise ValueError(
-            f"to_host: out is on {out.device}; accepted: memory that the host can write. "
-            f"Call to_device(x, {str(out.device)!r})"
-        )
     if not same_shape(out, array) or not same_type(out, array):
-        raise ValueError(f"to_host: out is {out!r}; accepted: the shape and the element type of {array!r}")
+        raise ValueError(f"{call}: out is {out!r}; accepted: the shape and the element type of {array!r}")
+    check_writable(out, f"{call}: out")
+
+
+def check_writable(Descriptor out, str subject):
+    """Raise ValueError if `out` is read-only, or if its elements overlap each other. Messages begin with `subject`."""
     if not out.flags_ & WRITEABLE:
-        raise ValueError("to_host: out is read-only; accepted: a writable array")
+        raise ValueError(f"{subject} is read-only; accepted: a writable array")
     if not out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS) and overlaps_itself(out):
         raise ValueError(
-            f"to_host: out has byte strides {out.byte_strides} for shape {out.shape}, so its elements overlap; "
+            f"{subject} has byte strides {out.byte_strides} for shape {out.shape}, so its elements overlap; "
             "accepted: an array whose elements do not overlap"
         )
+
+
+def have_one_type(Descriptor a, Descriptor b):
+    """Return whether `a` and `b` have the same element type, so that a copy of the bytes keeps the values."""
+    return same_type(a, b)
+
+
+def broadcast(Descriptor array, tuple shape):
+    """Return a view of `array` with the shape `shape`, by NumPy's rules for assignment.
+
+    Missing dimensions and dimensions of length 1 are repeated with the stride 0. Leading dimensions of length 1 that
+    `shape` does not have are dropped.
+
+    Raises
+    ------
+    ValueError
+        The shape of `array` cannot be broadcast to `shape`.
+    """
+    cdef int nd = <int> len(shape), surplus = max(array.nd_ - nd, 0), missing = max(nd - array.nd_, 0), k, own
+    cdef Descriptor view
+    cdef Py_ssize_t length
+    if shape_tuple(array) == shape:
+        return array
+    for k in range(surplus):
+        if array.shape_[k] != 1:
+            raise shape_error(array, shape)
+    if array.flags_ & PACKED:
+        raise shape_error(array, shape)      # the bits of packed elements do not have strides
+    view = view_of(array, nd)
+    set_labels(view, None)
+    for k in range(nd):
+        own = surplus + k - missing
+        length = 1 if k < missing else array.shape_[own]
+        view.shape_[k] = shape[k]
+        view.byte_strides_[k] = 0 if length == 1 else array.byte_strides_[own]
+        if length != 1 and length != view.shape_[k]:
+            raise shape_error(array, shape)
+    seal(view)
+    return view
+
+
+cdef object shape_error(Descriptor array, tuple shape):
+    return ValueError(f"could not broadcast input array from shape {shape_tuple(array)} into shape {shape}")
+
+
+def share_bytes(Descriptor a, Descriptor b):
+    """Return whether the address ranges of `a` and `b` intersect."""
+    cdef Py_ssize_t low, high, other_low, other_high
+    extent(a, &low, &high)
+    extent(b, &other_low, &other_high)
+    return (low < high and other_low < other_high
+            and a.data_ + low < b.data_ + other_high and b.data_ + other_low < a.data_ + high)
 
 
 cdef bint same_type(Descriptor a, Descriptor b) except -1:

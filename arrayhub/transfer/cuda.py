@@ -46,6 +46,7 @@ from arrayhub.transfer.cuda_copies import (
     wait,
     wait_for_piece,
 )
+from arrayhub.transfer.host_copies import broadcast
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
@@ -102,22 +103,9 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     cupy = needed("cupy", "to copy to a CUDA device")
     need_device(ordinal)
-    array = host_view(array)
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
-        if array.nbytes == 0 or at_once(array, fresh, current, False):
-            return fresh
-        route = Route(array, fresh)
-        if _is_quicker_sorted_here(array, route):
-            _in_one_piece(array, fresh, ordinal, current)
-            return fresh
-        if _is_unsortable(route):
-            array = host.copy(array, "C")  # the order of `fresh`
-            route = Route(array, fresh)
-        if is_device_reachable(array):
-            _on_stream(route, False, ordinal, _number(current), False, progress)
-        else:
-            _through_pinned(route, False, ordinal, _number(current), progress)
+        _upload(host_view(array), fresh, _number(current), progress)
     return fresh
 
 
@@ -164,7 +152,7 @@ def copy(array, order, *, stream=None):
         elif array.nbytes:
             route = Route(fresh, array)
             if _is_unsortable(route):
-                write(fresh, array, stream)
+                _by_cupy(array, fresh, stream)
                 return fresh
             kernel = 0 if route.straight else cuda_kernel.handle(route.word)
             reading = reading_stream(array, _number(current))
@@ -173,22 +161,52 @@ def copy(array, order, *, stream=None):
         return fresh
 
 
-def write(fresh, source, stream=None):
-    """Copy `source`, on a CUDA device or the host, to the new array `fresh`. The host waits as in `copy`."""
+def assign(array, out, *, stream=None, progress=None, fresh=False):
+    """Copy memory of the host or of a CUDA device, broadcast to the shape of `out`, to the device memory `out`.
+
+    The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
+    A copy from host memory is complete on return. Only the bytes of the elements are written.
+    """
+    ordinal = out.device.id
+    need_device(ordinal)
+    writing = reading_stream(out, stream)
+    if array.device.type != "cuda":
+        array = host_view(array)
+        if array.size == out.size:
+            _upload(broadcast(array, out.shape), out, writing, progress)
+            return
+        array = from_host(array, ordinal, stream=writing)  # repeated on the device, so that it crosses the bus once
+    elif array.device.id != ordinal:
+        array = to_other(array, ordinal, stream=writing)
+    array = broadcast(array, out.shape)
+    route = Route(out, array)
+    if _is_unsortable(route):
+        _by_cupy(array, out, writing)
+        return
+    kernel, _ = (0, None) if route.straight else _sorting(route, ordinal, writing, 0)
+    reading_stream(array, writing)
+    queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
+    hold_producer(array, writing)
+    hold_producer(out, writing)
+
+
+def _by_cupy(array, out, stream):
+    """Copy `array`, on a CUDA device or the host, to `out` by a cupy assignment. The host waits as in `copy`."""
     cupy = needed("cupy", "to copy to a CUDA device")
-    axes = slowest_first(fresh)
-    with _on(cupy, _ordinal(cupy, fresh), stream) as current:
-        words = as_words(fresh, axes)
-        if source.device.type == "cuda":
-            given = as_words(source, axes, words.itemsize)
-            words = as_words(fresh, axes, given.itemsize)
+    axes = slowest_first(out)
+    with _on(cupy, _ordinal(cupy, out), stream) as current:
+        words = as_words(out, axes)
+        if array.device.type == "cuda":
+            given = as_words(array, axes, words.itemsize)
+            words = as_words(out, axes, given.itemsize)
         else:
-            items = raw(host.copy(source, "C"))
+            items = raw(host.copy(array, "C"))
             given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
-            given = given.transpose(*axes, len(axes)) if source.ndim else given
+            given = given.transpose(*axes, len(axes)) if array.ndim else given
         words[...] = given
-        if source.device == fresh.device:
-            hold_producer(source, _number(current))
+        if array.device == out.device:
+            hold_producer(array, _number(current))
+        hold_producer(out, _number(current))
 
 
 def _is_unsortable(route):
@@ -201,11 +219,35 @@ def _in_order(array, stream):
     cupy = needed("cupy", "to copy CUDA memory")
     with _on(cupy, array.device.id, stream):
         fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")
-    write(fresh, array, stream)
+    _by_cupy(array, fresh, stream)
     return fresh
 
 
 # ------------------------------------------------------------------------------------------------------- strategies
+
+
+def _upload(array, out, stream, progress):
+    """Copy host memory to a device on the stream with the number `stream`, which follows the work on `out`.
+
+    The copy is complete on return.
+    """
+    ordinal = out.device.id
+    if out.nbytes == 0 or at_once(array, out, stream, False):
+        return
+    route = Route(array, out)
+    if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
+        _in_one_piece(array, out, ordinal, stream)
+        return
+    if _is_unsortable(route):
+        if not out.flags.c_contiguous:
+            _by_cupy(array, out, stream)
+            return
+        array = host.copy(array, "C")
+        route = Route(array, out)
+    if is_device_reachable(array):
+        _on_stream(route, False, ordinal, stream, False, progress)
+    else:
+        _through_pinned(route, False, ordinal, stream, progress)
 
 
 def _is_quicker_sorted_here(array, route):
@@ -219,16 +261,16 @@ def _is_quicker_sorted_here(array, route):
     return slowest_first(array) == [*range(array.ndim)]
 
 
-def _in_one_piece(array, fresh, ordinal, stream):
-    """Copy a small host array to a device through a temporary host array in the order of `fresh`."""
+def _in_one_piece(array, out, ordinal, stream):
+    """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
     if array.nbytes > _PAGEABLE and not pinned.pool.is_mine():
-        wait(_number(stream), ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
+        wait(stream, ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
-                copy_by(block, array, fresh, stream)
+                copy_by(block, array, out, stream)
                 return
-    at_once(host.copy(array, "C"), fresh, stream, False)
+    at_once(host.copy(array, "C"), out, stream, False)
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):

@@ -5,6 +5,7 @@ import numpy
 from arrayhub._core.descriptor import empty_like, typed_like
 from arrayhub.libraries.numpy import ndarray, raw
 from arrayhub.transfer import host_copies
+from arrayhub.transfer.host_copies import broadcast
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
 _RUN = 1 << 30  # bytes, for contiguous memory instead of _PIECE: memcpy is faster for large sizes
@@ -50,10 +51,9 @@ def copy(array, order, *, stream=None):
     return to_host(array, order)
 
 
-def write(fresh, source):
-    """Copy host-readable `source` to the new array `fresh`. A 0-d `source` is broadcast."""
-    view = raw(fresh, writable=True)
-    move(view, numpy.broadcast_to(raw(source), view.shape))
+def assign(array, out, *, stream=None, progress=None, fresh=False):
+    """Copy host-readable `array`, broadcast to the shape of `out`, to the host array `out`."""
+    move(raw(out, writable=True), raw(broadcast(array, out.shape)), progress)
 
 
 def astype(array, dtype):

@@ -19,6 +19,7 @@ from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
+from arrayhub.transfer.host_copies import broadcast
 
 _DIRECT = 64 << 20  # bytes of one direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
@@ -59,11 +60,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     queue = _target_queue(ordinal, stream)
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), order)
-    if array.nbytes:
-        with _settled(queue):
-            _send(raw(array), fresh, Course(queue, [], progress))
-    return fresh
+    return _copied(array, _new(array, queue, order), Course(queue, [], progress))
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
@@ -72,60 +69,82 @@ def to_other(array, ordinal, *, stream=None, progress=None):
         array = array if is_host_readable(array) else to_host(array)
         return from_host(array, ordinal, stream=stream, progress=progress)
     queue = _target_queue(ordinal, stream)
-    fresh = on_memory(array, sycl.memory_of("device", array.nbytes, queue), "C")
-    return _relay(array, fresh, queue, progress)
+    return _copied(array, _new(array, queue, "C"), Course(queue, [], progress))
 
 
 def copy(array, order, *, stream=None):
     """Copy USM to USM of the same kind on the same queue, contiguous in `order`."""
-    queue = sycl.queue_of_array(array)
-    fresh = on_memory(array, sycl.memory_of(array.usm_type, array.nbytes, queue), order)
-    if is_host_readable(array):
-        return host.to_host(array, out=fresh)
-    return _relay(array, fresh, queue, None)
+    return _beside(array, array, order)
 
 
 def beside(model, array):
     """Copy host-readable `array` to C-contiguous USM of the same kind, and on the same queue, as `model`."""
+    return _beside(model, array, "C")
+
+
+def assign(array, out, *, stream=None, progress=None, fresh=False):
+    """Copy USM or host-readable memory, broadcast to the shape of `out`, to the device USM `out`.
+
+    The copy is ordered after the work on the queues of both arrays, and complete on return. If `out` is `fresh`, no
+    work is queued on it, and the bytes between its elements may be overwritten.
+    """
+    if fresh:
+        _copied(array, out, Course(sycl.queue_of_array(out), [], progress), fresh)
+        return
+    with _course(out, stream, progress) as course:
+        _copied(array, out, course, fresh)
+
+
+def _new(array, queue, order, usm_type="device"):
+    return on_memory(array, sycl.memory_of(usm_type, array.nbytes, queue), order)
+
+
+def _beside(model, array, order):
+    """Copy USM or host-readable memory to USM of the same kind, and on the same queue, as `model`."""
     queue = sycl.queue_of_array(model)
-    fresh = on_memory(array, sycl.memory_of(model.usm_type, array.nbytes, queue), "C")
+    fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
         return host.to_host(array, out=fresh)
-    write(fresh, array)
-    return fresh
+    return _copied(array, fresh, Course(queue, [], None))
 
 
-def write(fresh, source):
-    """Copy USM or host-readable memory to new device USM. The bytes between the elements may be overwritten."""
-    if fresh.size == 0:
-        return
-    queue = sycl.queue_of_array(fresh)
-    if not is_host_readable(source):
-        _relay(source, fresh, queue, None)
-        return
-    with _settled(queue):
-        _send(numpy.broadcast_to(raw(source), fresh.shape), fresh, Course(queue, [], None))
+def _copied(array, out, course, fresh=True):
+    """Copy USM or host-readable memory to device USM on the queue of `course`, and return `out`."""
+    if out.nbytes:
+        with _settled(course.queue):
+            if is_host_readable(array) and not _is_quicker_repeated_there(array, out):
+                _send(raw(broadcast(array, out.shape)), out, course, fresh)
+            else:
+                _relay(array, out, course, fresh)
+    return out
 
 
-def _relay(array, fresh, queue, progress):
-    """Copy USM to new device USM on `queue`: on the device if possible, else through the host."""
-    if array.nbytes == 0:
-        return fresh
-    with _course(array, None, progress) as course, _settled(queue):
-        source, nbytes = sycl.reach(array)
-        near = queue.sycl_context == course.queue.sycl_context
-        if near and (is_packed(array) or _has_strides(array, fresh.byte_strides)):
-            _direct(fresh.ptr, source, nbytes, course)
-            return fresh
-        if queue == course.queue and can_pack(array):
-            _pack(array, fresh, course).wait()
-            return fresh
-        stage = _stage(queue, fresh)
-        for key in _pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, stage.nbytes):
-            piece = fresh[key]
-            _fetch(array[key], _view_of_stage(stage, piece), course._replace(progress=None))
-            _direct(piece.ptr, stage.ctypes.data, sycl.reach(piece)[1], Course(queue, [], progress))
-    return fresh
+def _is_quicker_repeated_there(array, out):
+    """Return whether copying a small host array to the device, and repeating its elements there, is faster."""
+    return array.size < out.size and out.nbytes > _SMALL and can_pack(out)
+
+
+def _relay(array, out, course, fresh):
+    """Copy USM to device USM: on the device if possible, else through the host."""
+    if is_host_readable(array):
+        array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
+    array = broadcast(array, out.shape)
+    with _course(array, None, None) as origin:
+        if origin.queue.sycl_context == course.queue.sycl_context:
+            near = course._replace(after=[*course.after, *origin.after])
+            if is_packed(array) or _has_strides(array, out.byte_strides):
+                source, nbytes = sycl.reach(array)
+                _direct(sycl.reach(out)[0], source, nbytes, near)
+                return
+            if can_pack(array) and can_pack(out):
+                _pack(array, out, near).wait()
+                return
+        stage = _stage(course.queue, out)
+        for key in _pieces(out.shape, out.byte_strides, out.itemsize, stage.nbytes, gaps=fresh):
+            piece = out[key]
+            _fetch(array[key], _view_of_stage(stage, piece), origin)
+            target, nbytes = sycl.reach(piece)
+            _direct(target, stage.ctypes.data, nbytes, course)
 
 
 # ---------------------------------------------------------------------------------------------------- the order of work
@@ -213,20 +232,18 @@ def _wait(events):
 
 def _fetch_sparse(array, target, course):
     """Copy elements that are far apart in memory, after packing each piece in device memory."""
-    packed_steps = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
-    queue = sycl.queue_of_array(array)
-    for key in _pieces(array.shape, packed_steps, array.itemsize, settings.chunk()):
+    for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
         piece = array[key]
-        packed = on_memory(piece, sycl.memory_of("device", piece.nbytes, queue), "C")
+        packed = _new(piece, course.queue, "C")
         _fetch(packed, target[key], course._replace(after=[_pack(piece, packed, course)]))
 
 
-def _pack(array, fresh, course):
-    """Pack USM into contiguous USM on the same queue with dpnp's copy kernel, and return the event of the kernel."""
+def _pack(array, out, course):
+    """Copy USM of any layout on the queue of `course` with dpnp's kernel, and return the event of the kernel."""
     for event in course.after:
         event.wait()  # dpnp does not accept dependencies
-    pack(array, fresh)
-    return sycl.submit_barrier(sycl.queue_of_array(fresh))
+    pack(sycl.on_queue(array, course.queue), sycl.on_queue(out, course.queue))
+    return sycl.submit_barrier(course.queue)
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
@@ -239,7 +256,7 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
         events = _submit(course, stage.ctypes.data, source, nbytes)
         if waiting:
             _spread(waiting, course.progress)
-        waiting = (events, target[key], _view_of_stage(stage, piece, piece.ptr - source))
+        waiting = (events, target[key], _view_of_stage(stage, piece))
     _spread(waiting, course.progress)
 
 
@@ -252,19 +269,36 @@ def _spread(piece, progress):
 # ---------------------------------------------------------------------------------------------------------- to a device
 
 
-def _send(source: Any, fresh: Any, course: Course) -> None:
-    """Copy an ndarray of opaque items to new USM. The bytes between the elements may be overwritten."""
-    if _has_strides(fresh, source.strides):
-        _direct(fresh.ptr, _lowest(source), fresh.nbytes, course)
-        return
-    stages = [_stage(course.queue, fresh) for _ in range(2)]
+def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
+    """Copy an ndarray of opaque items to device USM."""
+    target, nbytes = sycl.reach(out)
+    if _has_strides(out, source.strides):
+        _direct(target, _lowest(source), nbytes, course)
+    elif not fresh and nbytes != out.nbytes and can_pack(out):
+        _send_packed(source, out, course)
+    else:
+        _send_staged(source, out, course, fresh)
+
+
+def _send_packed(source: Any, out: Any, course: Course) -> None:
+    """Copy elements to device USM with gaps, from where dpnp's kernel distributes them, one chunk at a time."""
+    for key in _pieces(out.shape, _packed_steps(out), out.itemsize, settings.chunk()):
+        piece = out[key]
+        packed = _new(piece, course.queue, "C")
+        _send(source[key], packed, course._replace(after=[]), fresh=True)
+        _pack(packed, piece, course).wait()
+
+
+def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
+    """Copy pieces of `out` without gaps, or with gaps if `out` is fresh, through two staging buffers."""
+    stages = [_stage(course.queue, out) for _ in range(2)]
     events: list[Any] = [[], []]
-    for turn, key in enumerate(_pieces(fresh.shape, fresh.byte_strides, fresh.itemsize, len(stages[0]))):
-        piece, stage = fresh[key], stages[turn % 2]
+    for turn, key in enumerate(_pieces(out.shape, out.byte_strides, out.itemsize, len(stages[0]), gaps=fresh)):
+        piece, stage = out[key], stages[turn % 2]
         _wait(events[turn % 2])
         host.move(_view_of_stage(stage, piece), source[key], course.progress)
-        nbytes = sycl.reach(piece)[1]
-        events[turn % 2] = _submit(course, piece.ptr, stage.ctypes.data, nbytes)
+        target, nbytes = sycl.reach(piece)
+        events[turn % 2] = _submit(course, target, stage.ctypes.data, nbytes)
     _wait(events[0] + events[1])
 
 
@@ -277,11 +311,17 @@ def _stage(queue, array):
     return numpy.empty(max(min(chunk, sycl.reach(array)[1]), array.itemsize), numpy.uint8)
 
 
-def _pieces(shape, strides, itemsize, limit):
+def _packed_steps(array):
+    """Return the byte strides of the array if it were C-contiguous."""
+    return [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
+
+
+def _pieces(shape, strides, itemsize, limit, gaps=True):
     """Yield keys that split an array into pieces with an extent of at most `limit` bytes, or into single elements.
 
     The array is split along the largest strides first, so that pieces of contiguous arrays are contiguous. Rows with
-    gaps of more than `_GAP` bytes are separate pieces, so that the gaps are not copied.
+    gaps of more than `_GAP` bytes are separate pieces, so that the gaps are not copied. Without `gaps`, no piece has
+    bytes between its elements.
     """
 
     def cut(starts, lengths):
@@ -290,10 +330,11 @@ def _pieces(shape, strides, itemsize, limit):
         largest = max(steps, default=0)
         axis = steps.index(largest) if largest else 0
         inner = reach - largest * (lengths[axis] - 1) if largest else reach
-        if largest == 0 or (reach <= limit and largest - inner <= _GAP):
+        apart = largest - inner > _GAP if gaps else reach != itemsize * math.prod(lengths)
+        if largest == 0 or (reach <= limit and not apart):
             yield tuple(slice(start, start + length) for start, length in zip(starts, lengths, strict=True))
             return
-        rows = 1 if inner >= limit or largest - inner > _GAP else 1 + (limit - inner) // largest
+        rows = 1 if inner >= limit or apart else 1 + (limit - inner) // largest
         for start in range(0, lengths[axis], rows):
             some = min(rows, lengths[axis] - start)
             yield from cut((*starts[:axis], start, *starts[axis + 1 :]), (*lengths[:axis], some, *lengths[axis + 1 :]))
@@ -301,8 +342,9 @@ def _pieces(shape, strides, itemsize, limit):
     yield from cut((0,) * len(shape), tuple(shape))
 
 
-def _view_of_stage(stage, piece, start=0):
+def _view_of_stage(stage, piece):
     """View a staging buffer as an ndarray of opaque items with the shape and strides of `piece`."""
+    start = piece.ptr - sycl.reach(piece)[0]
     return numpy.ndarray(piece.shape, f"V{piece.itemsize}", stage, start, piece.byte_strides)
 
 

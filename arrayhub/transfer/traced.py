@@ -15,12 +15,9 @@ class Traced:
         def traced(array, *arguments, **options):
             since = tracing.started()
             result = function(array, *arguments, **options)
-            if name == "write":  # the target is the first argument, and the result is None
-                source, target = arguments[0], array
-            else:
-                source, target = array, options.get("out")
-                target = result if target is None else target
-            tracing.copied(name, str(source.device), str(target.device), target.nbytes, since)
+            target = arguments[0] if name == "assign" else options.get("out")
+            target = result if target is None else target
+            tracing.copied(name, str(array.device), str(target.device), target.nbytes, since)
             return result
 
         return traced

@@ -81,7 +81,7 @@ COPIED = {
     "to_host": (lambda x: ah.to_host(x, copy=True), 40),
     "astype": (lambda x: x.astype("f4"), 20),
     "x[...] = value": (lambda x: x.__setitem__(slice(2), 7), 16),
-    "write": (lambda x: ah.full((3,), 2.0), 24),
+    "assign": (lambda x: ah.full((3,), 2.0), 24),
     "__array__": (lambda x: x.__array__(copy=True), 40),
 }
 

@@ -692,10 +692,10 @@ def test_invalid_out():
 def test_out_on_a_device_is_rejected(sycl):
     a = np.arange(6.0)
     out = arrayhub.USMArray((6,), "f8", buffer="device")
-    accepted = r"accepted: memory that the host can write\. Call to_device\(x, 'oneapi:0'\)"
+    accepted = r"accepted: memory that the host can write\. Call to_device\(x, 'oneapi:0', out=out\)"
     with pytest.raises(ValueError, match=f"out is on oneapi:0; {accepted}"):
         arrayhub.to_host(a, out=out)
-    assert same(arrayhub.to_device(a, "oneapi:0").to_host(), a)
+    assert same(arrayhub.to_device(a, "oneapi:0", out=out).to_host(), a)
 
 
 @given(st.data())

@@ -1,0 +1,301 @@
+"""``x[key] = value`` and ``to_device(out=)`` with device memory on either side, for SYCL devices."""
+
+import sys
+
+import arrayhub as ah
+
+# isort: split
+import numpy as np
+import pytest
+
+dpctl = pytest.importorskip("dpctl")
+dpm = pytest.importorskip("dpctl.memory")
+pytestmark = pytest.mark.usefixtures("sycl")
+
+LAYOUTS = {
+    "C": lambda x: x,
+    "F": lambda x: x.transpose(1, 0),
+    "rows": lambda x: x[2:7],
+    "columns": lambda x: x[:, 3:9],
+    "steps": lambda x: x[1::2, ::3],
+    "negative": lambda x: x[::-1, ::-2],
+    "one column": lambda x: x[:, 3],
+    "0-d": lambda x: x[1, 2, ...],
+    "empty": lambda x: x[:, :0],
+    "new axis": lambda x: x[:, None, ::2],
+}
+DTYPES = ["?", "u1", "f2", "f4", "f8", "c16", ">i4", "M8[ns]", "S5", "V7", np.dtype([("a", "i2"), ("b", "f8")]), "g"]
+MEMORIES = ["usm_device", "usm_shared", "usm_host", "cpu"]
+SHAPE = (8, 12)
+
+
+def sample(dtype="f8", seed=0, shape=SHAPE):
+    """Return distinct values of any dtype."""
+    dtype = np.dtype(dtype)
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    return rng.integers(0, 100, int(np.prod(shape)) * dtype.itemsize, "u1").view(dtype).reshape(shape)
+
+
+def there(values, memory="usm_device"):
+    return ah.from_array(values, memory=memory)
+
+
+def values_of(x):
+    return np.asarray(ah.to_host(x))
+
+
+def same(x, y):
+    x = values_of(x)
+    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
+
+
+@pytest.fixture(params=["dpnp", "dpctl alone"])
+def packing(request, monkeypatch):
+    """Copy with dpnp's kernel, and without it."""
+    if request.param == "dpnp":
+        pytest.importorskip("dpnp.tensor")
+    else:
+        monkeypatch.delitem(sys.modules, "dpnp.tensor", raising=False)
+
+
+# ------------------------------------------------------------------------------------------------------ to_device(out=)
+
+
+# Arrays of a given shape, whose elements are a view of a larger array.
+SOURCES = {
+    "C": lambda whole, shape: whole(shape),
+    "F": lambda whole, shape: whole(shape[::-1]).transpose(*reversed(range(len(shape)))),
+    "steps": lambda whole, shape: whole(tuple(2 * n for n in shape))[(slice(None, None, 2),) * len(shape)],
+    "columns": lambda whole, shape: whole((*shape[:-1], shape[-1] + 3))[..., 3:] if shape else whole(()),
+    "negative": lambda whole, shape: whole(shape)[(slice(None, None, -1),) * len(shape)],
+}
+
+
+@pytest.mark.parametrize("target", LAYOUTS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("memory", ["usm_device", "usm_shared", "cpu"])
+def test_any_layout_to_any_layout(source, target, memory, packing):
+    """Elements between those of `out` keep their values."""
+    expected = sample(seed=2)
+    whole = there(expected)
+    out = LAYOUTS[target](whole)
+    x = SOURCES[source](lambda shape: there(sample(seed=1, shape=shape), memory), out.shape)
+    LAYOUTS[target](expected)[...] = values_of(x)
+    assert ah.to_device(x, "oneapi:0", out=out) is out
+    assert same(whole, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("layout", ["C", "columns", "negative"])
+def test_any_element_type(dtype, layout, packing):
+    given, expected = sample(dtype, 1), sample(dtype, 2)
+    whole = ah.to_device(expected, "oneapi:0")
+    LAYOUTS[layout](expected)[...] = LAYOUTS[layout](given)
+    for source in (LAYOUTS[layout](given), LAYOUTS[layout](ah.to_device(given, "oneapi:0"))):
+        ah.to_device(source, "oneapi:0", out=LAYOUTS[layout](whole))
+        assert same(whole, expected)
+
+
+@pytest.mark.parametrize("target", MEMORIES)
+@pytest.mark.parametrize("source", MEMORIES)
+def test_every_kind_of_memory(source, target):
+    out = there(np.zeros(SHAPE), target)
+    assert ah.to_device(there(sample(), source), out.device, out=out) is out
+    assert same(out, sample())
+    assert there(sample(), source).to_device(out.device, out=out) is out
+
+
+def test_a_foreign_array_as_out():
+    dpnp = pytest.importorskip("dpnp")
+    out = dpnp.zeros(SHAPE)
+    assert ah.to_device(sample(), "oneapi:0", out=out) is out
+    assert (dpnp.asnumpy(out) == sample()).all()
+
+
+def test_elements_are_cast_on_the_host():
+    out = there(np.zeros(SHAPE, "f4"))
+    ah.to_device(np.arange(96).reshape(SHAPE), "oneapi:0", out=out)
+    assert same(out, np.arange(96, dtype="f4").reshape(SHAPE))
+    ah.to_device(there(np.arange(96, dtype="i2").reshape(SHAPE)), "oneapi:0", out=out[:, ::-1])
+    assert same(out[:, ::-1], np.arange(96, dtype="f4").reshape(SHAPE))
+    with pytest.raises(TypeError, match="to_device: out: values of .* are not of the same_kind"):
+        ah.to_device(np.zeros(SHAPE), "oneapi:0", out=there(np.zeros(SHAPE, "i4")))
+    with pytest.raises(OverflowError, match="300 is out of the range"):
+        ah.to_device(np.full(SHAPE, 300), "oneapi:0", out=there(np.zeros(SHAPE, "u1")))
+
+
+REFUSED = {
+    "another shape": (lambda: there(np.zeros(3)), ValueError, "the shape and the element type"),
+    "host memory": (lambda: np.zeros(SHAPE), ValueError, "out is on cpu, and device is .*oneapi:0"),
+    "read-only": (lambda: read_only(there(np.zeros(SHAPE))), ValueError, "out is read-only"),
+}
+
+
+def read_only(x):
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_an_unsuitable_out_is_refused(case):
+    make, error, match = REFUSED[case]
+    with pytest.raises(error, match=match):
+        ah.to_device(sample(), "oneapi:0", out=make())
+
+
+def test_copy_false_forbids_out():
+    with pytest.raises(BufferError, match="copy=False forbids"):
+        ah.to_device(sample(), "oneapi:0", out=there(sample()), copy=False)
+
+
+def test_windows_that_overlap_are_refused():
+    memory = dpm.MemoryUSMDevice(64)
+    out = ah.USMArray((3, 4), "f8", buffer=memory, strides=(1, 1))
+    with pytest.raises(ValueError, match="its elements overlap"):
+        ah.to_device(np.zeros((3, 4)), "oneapi:0", out=out)
+    with pytest.raises(ValueError, match="its elements overlap"):
+        out[...] = np.zeros((3, 4))
+
+
+def test_progress_is_reported_to_the_end():
+    seen = []
+    out = there(np.zeros(SHAPE))
+    ah.to_device(sample(), "oneapi:0", out=out, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (out.nbytes, out.nbytes)
+
+
+# ------------------------------------------------------------------------------------------------------------ stream
+
+
+QUEUES = {"default": (), "in order": ("in_order",)}
+
+
+@pytest.mark.parametrize("kind", QUEUES)
+def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
+    dpnp = pytest.importorskip("dpnp")
+    first = dpctl.SyclQueue(property=QUEUES[kind]) if QUEUES[kind] else dpctl.SyclQueue()
+    second = dpctl.SyclQueue()
+    out = ah.asarray(dpnp.zeros((1 << 20,), sycl_queue=second))
+    for value in range(1, 20):
+        source = dpnp.zeros((1 << 20,), sycl_queue=first)
+        for _ in range(3):
+            source += value  # queued, perhaps not finished
+        ah.to_device(source, first, out=out)
+        assert (values_of(out) == 3 * value).all()
+
+
+def test_a_stream_of_another_kind_is_refused():
+    out = there(np.zeros(SHAPE))
+    with pytest.raises(BufferError, match="stream is 1"):
+        ah.to_device(sample(), "oneapi:0", out=out, stream=1)
+    with pytest.raises(BufferError, match="device is another queue"):
+        ah.to_device(sample(), dpctl.SyclQueue(), out=out, stream=dpctl.SyclQueue(property="in_order"))
+
+
+# ----------------------------------------------------------------------------------------------------- x[key] = value
+
+
+KEYS = {
+    "row": 2,
+    "slice": slice(1, 5),
+    "column": (slice(None), 3),
+    "element": (1, 2),
+    "ellipsis": ...,
+    "steps": (slice(None, None, -2), slice(1, None, 3)),
+}
+VALUES = {
+    "number": 7,
+    "row of numbers": lambda shape: list(range(shape[-1])) if shape else 5,
+    "an array": lambda shape: np.arange(int(np.prod(shape)), dtype="f8").reshape(shape),
+    "another type": lambda shape: np.arange(int(np.prod(shape)), dtype="i2").reshape(shape),
+    "a row": lambda shape: np.arange(shape[-1], dtype="f8")[None] if shape else np.float64(2),
+    "repeated": lambda shape: np.float64(4.5),
+}
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("key", KEYS)
+def test_assignment_follows_numpy(key, value, memory, packing):
+    expected = sample()
+    x = there(expected, memory)
+    given = VALUES[value]
+    given = given(expected[KEYS[key]].shape) if callable(given) else given
+    expected[KEYS[key]] = given
+    x[KEYS[key]] = given
+    assert same(x, expected)
+    if isinstance(given, np.ndarray) and given.ndim:
+        x[KEYS[key]] = 0
+        x[KEYS[key]] = there(given)
+        assert same(x, expected)
+
+
+@pytest.mark.parametrize("rows", [1 << 8, 1 << 18])
+def test_a_value_is_repeated_on_the_device(rows, packing):
+    whole = np.zeros((rows, 4), "f4")
+    x = there(whole)
+    x[:, 1:3] = np.array([1, 2], "f4")
+    x[..., 3] = 9
+    whole[:, 1:3], whole[..., 3] = [1, 2], 9
+    assert same(x, whole)
+
+
+OVERLAPS = {
+    "up": (slice(1, None), slice(None, -1)),
+    "down": (slice(None, -1), slice(1, None)),
+    "reversed": (..., slice(None, None, -1)),
+    "columns": ((slice(None), slice(1, None)), (slice(None), slice(None, -1))),
+    "itself": (..., ...),
+}
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+@pytest.mark.parametrize("case", OVERLAPS)
+def test_overlapping_views(case, memory, packing):
+    to, of = OVERLAPS[case]
+    expected = sample()
+    x = there(expected, memory)
+    expected[to] = expected[of].copy()
+    x[to] = x[of]
+    assert same(x, expected)
+
+
+def test_half_of_an_exchange_is_refused_on_a_device():
+    x = there(sample())
+    with pytest.raises(TypeError, match=r"use x\[j\].copy\(\)"):
+        x[0], x[1] = x[1], x[0]
+    assert same(x, sample())
+    x[0] = x[1].copy()
+    assert (values_of(x)[0] == sample()[1]).all()
+
+
+ERRORS = {
+    "a float among integers": (1.5, TypeError, "x\\[\\.\\.\\.\\] = value"),
+    "out of range": (300, OverflowError, "300"),
+    "another shape": (np.zeros(5, "u1"), ValueError, r"value: could not broadcast .*\(5,\) into shape \(8, 12\)"),
+    "floats": (np.zeros(SHAPE), TypeError, "same_kind"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_values_that_do_not_fit_are_refused(case):
+    value, error, match = ERRORS[case]
+    x = there(np.ones(SHAPE, "u1"))
+    with pytest.raises(error, match=match):
+        x[...] = value
+    with pytest.raises(ValueError, match="read-only"):
+        read_only(x)[...] = 1
+    assert (values_of(x) == 1).all()
+
+
+def test_a_copy_to_the_host_is_one_transfer():
+    x, host = there(sample()), np.zeros((16, 12))
+    with ah.trace() as traced:
+        ah.asarray(host)[::2] = x
+        there_again = there(host)
+        there_again[::2] = x
+        there_again[1::2] = sample()
+    assert [event.by for event in traced.events if event.kind == "copy"] == ["to_host", "assign", "assign", "assign"]
+    assert (host[::2] == sample()).all()
