@@ -32,6 +32,10 @@ Nested data
     as_arrow, as_polars, as_pandas, as_awkward
                             export a NestedArray
 
+Sparse data
+    assparse(obj)           import a sparse array of SciPy or torch as a SparseArray
+    as_scipy                export a SparseArray; as_torch, as_jax and as_cupy accept sparse arrays too
+
 C, C++, and other processes
     get_include(), Request  headers of the C interface; its request for an array, in Python
     pickling, as_mpi        pickling of device memory; an array of any layout as one MPI message
@@ -93,6 +97,9 @@ if TYPE_CHECKING:
     from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
+    from arrayhub.sparse.array import SparseArray
+    from arrayhub.sparse.assparse import assparse
+    from arrayhub.sparse.export import as_scipy
     from arrayhub.storage import (
         Plan,
         empty,
@@ -137,6 +144,7 @@ _LAZY = {
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.inspection.tracing": ("trace",),
         "arrayhub.libraries.plugins": ("register_library",),
+        "arrayhub.sparse": ("SparseArray", "as_scipy", "assparse"),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
@@ -166,6 +174,7 @@ __all__ = [
     "Placement",
     "Plan",
     "Request",
+    "SparseArray",
     "Type",
     "USMArray",
     "adapt",
@@ -179,9 +188,11 @@ __all__ = [
     "as_numpy",
     "as_pandas",
     "as_polars",
+    "as_scipy",
     "as_torch",
     "asarray",
     "asnested",
+    "assparse",
     "check",
     "convert",
     "datashape",

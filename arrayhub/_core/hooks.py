@@ -35,6 +35,12 @@ UPWARD = {
     "inspect_nested": "arrayhub.nested.explain:inspect_nested",
     "debug_repr_of_nested": "arrayhub.nested.explain:debug_repr_of",
     "check_nested": "arrayhub.nested.explain:check_nested",
+    "assparse": "arrayhub.sparse.assparse:assparse",
+    "sparse_or_none": "arrayhub.sparse.assparse:sparse_or_none",
+    "give_sparse": "arrayhub.sparse.export:give_any",
+    "SPARSE_CONSUMERS": "arrayhub.sparse.export:SPARSE_CONSUMERS",
+    "sparse_to_host": "arrayhub.sparse.assparse:to_host_as",
+    "sparse_to_device": "arrayhub.sparse.assparse:to_device_as",
     # called by nested/array, for the modules in nested/ that import nested/array
     "nested_type": "arrayhub.nested.types:nested_type",
     "nested_picture_of": "arrayhub.nested.picture:picture_of",

@@ -104,6 +104,33 @@ def copied(way, source, target, nbytes, since):
         tell("copy", way, source, target, nbytes, since)
 
 
+def traced_import(function, obj):
+    """Return ``function(obj)``, which imports `obj` and all of its parts, and report one import."""
+    cdef Handover handover
+    handover = Handover()
+    handover.begin()
+    try:
+        result = function(obj)
+        if result is not None and result is not obj:
+            handover.event = ("in", result.protocol, type_name(obj), str(result.device), result.nbytes)
+    finally:
+        handover.end()
+    return result
+
+
+def traced_export(call, function, obj, nbytes, *arguments):
+    """Return ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export."""
+    cdef Handover handover
+    handover = Handover()
+    handover.begin()
+    try:
+        result = function(obj, *arguments)
+        handover.event = ("out", call, type_name(obj), type_name(result), nbytes)
+    finally:
+        handover.end()
+    return result
+
+
 cdef str type_name(object obj):
     cls = type(obj)
     root = root_of(cls)
@@ -165,7 +192,11 @@ cdef bint passes() noexcept:
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
     """Return the size of a library's array in bytes, or 0 if it does not have ``nbytes``."""
-    nbytes = getattr(array, "nbytes", 0)
+    nbytes = 0
+    try:
+        nbytes = getattr(array, "nbytes", 0)
+    except RuntimeError:      # sparse tensors of torch
+        pass
     return nbytes if isinstance(nbytes, int) else 0
 
 

@@ -101,6 +101,7 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 cdef enum:                 # importers besides those of libraries/known
     OWN_ARRAY = MAX_IMPORTERS - 1
     WRAPPER = MAX_IMPORTERS - 2
+    SPARSE = MAX_IMPORTERS - 3     # an array of sparse/, without an importer here
 
 importers[OWN_ARRAY] = itself
 importers[WRAPPER] = parse_wrapper
@@ -127,7 +128,7 @@ cdef unsigned int compute_record(type cls) except 0:
         plugins.load_libraries_of(cls)
     cdef bint bare = arrayhub_bare_instances(<PyTypeObject*> cls)
     cdef int importer = importer_number(cls)
-    cdef Library library = library_of_type(cls, importer) if importer < WRAPPER else None
+    cdef Library library = library_of_type(cls, importer) if importer < SPARSE else None
     cdef unsigned int record = importer << KNOWN_AT | labels_of_type(cls, importer, library, bare) << LABELS_AT | COMPUTED
     cdef int k
     for k, row in enumerate(PROTOCOLS):
@@ -163,7 +164,10 @@ cdef int importer_number(type cls) except -1:
     if <PyTypeObject*> cls == _NDARRAY:
         return importer_of_type(cls)
     from arrayhub.libraries import plugins, wrappers
+    from arrayhub.libraries.sparse_types import sparse_module
 
+    if sparse_module(cls) is not None:
+        return SPARSE
     row = wrappers.known(cls)
     cdef int importer = 0
     if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
@@ -295,6 +299,11 @@ cdef Descriptor try_protocols(object obj, object stream, unsigned int supported)
         if a is not None:
             return a
     return by_other_means(obj, stream, refusals)
+
+
+cdef inline bint is_sparse(object obj) except -1:
+    """Return whether the type of `obj` has sparse arrays only."""
+    return importer_of(record_of(obj)) == SPARSE
 
 
 cdef object fetch_refusal():

@@ -1,5 +1,5 @@
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Self, TypeAlias, TypeVar, overload
 
 # For type checkers only: a library that is not installed is Any.
 import awkward
@@ -72,6 +72,32 @@ def as_dpnp(obj: Any, /, *, copy: Copy = None, missing: Literal["mask"]) -> tupl
 @overload
 def as_dpnp(obj: Any, /, *, copy: Copy = None, missing: Any) -> dpnp.ndarray: ...
 def as_numba(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any: ...
+
+class SparseParts:
+    format: str
+    shape: tuple[int, ...]
+    data: Any
+    indices: Any
+    indptr: Any
+    coords_array: Any
+    blocksize: tuple[int, int] | None
+    batch_ndim: int
+    _coords: Any
+    _state: int
+    def __new__(
+        cls,
+        format: str,
+        shape: tuple[int, ...],
+        data: Any,
+        indices: Any = None,
+        indptr: Any = None,
+        coords: tuple[Any, ...] | None = None,
+        coords_array: Any = None,
+        blocksize: tuple[int, ...] | None = None,
+        batch_ndim: int = 0,
+        state: int = 0,
+    ) -> Self: ...
+
 def array_or_nested(obj: Any, /) -> Any: ...
 def nested_consumers() -> tuple[str, ...]: ...
 @overload

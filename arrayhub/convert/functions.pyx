@@ -1,6 +1,7 @@
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
 - dispatch: import of an object by its type
+- sparse_parts: struct of a sparse array
 """
 
 from functools import partial
@@ -22,6 +23,7 @@ from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
 
 include "dispatch.pxi"
+include "sparse_parts.pxi"
 
 # --------------------------------------------------------------------------------------------------- public functions
 
@@ -253,6 +255,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     MemoryError
         The host or the device does not have enough memory.
     """
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return hooks.sparse_to_host(obj, copy, out)
     a = import_allowed(obj, copy, "to_host", None)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
@@ -295,6 +299,8 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
     MemoryError
         The host or the device does not have enough memory.
     """
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return hooks.sparse_to_device(obj, device, copy)
     a = import_allowed(obj, copy, "to_device", None)
     if out is not None:
         from arrayhub.array.assignment import copy_into
@@ -365,8 +371,19 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
         return give_if_needed(obj, to, allow_readonly)
     if isinstance(obj, Tree):
         return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
-    cdef Descriptor a = import_allowed(obj, copy, to.call, None)
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return hooks.give_sparse(obj, to.name, copy, allow_readonly)
+    cdef Descriptor a
     cdef bint copied = copy is not None and copy
+    try:
+        a = import_allowed(obj, copy, to.call, None)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
+        a = None
+    if a is None:
+        return give_refused(obj, to, copy, allow_readonly, refusal)
     to.load()
     if copied:
         if to.require != NULL:
@@ -375,9 +392,27 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     return to.exporter(a, copied, allow_readonly)
 
 
+cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
+    """Return an object that `asarray` rejects with `refusal` as a sparse array of a library, or raise `refusal`."""
+    sparse = hooks.sparse_or_none(obj)
+    if sparse is None:
+        raise refusal
+    return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
+
+
 cdef object give_if_needed(object obj, Library to, bint allow_readonly):
     """Return a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
-    imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return hooks.give_sparse(obj, to.name, "if_needed", allow_readonly)
+    imported = None
+    try:
+        imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
+    if imported is None:
+        return give_refused(obj, to, "if_needed", allow_readonly, refusal)
     try:
         return give_untraced(imported, to, None, allow_readonly)
     except BufferError:

@@ -20,6 +20,7 @@ from arrayhub.libraries.numpy import VALUES
 # Names beside those of the libraries' rows.
 OWN = "arrayhub"
 NESTED = "arrayhub.NestedArray"
+SPARSE = "arrayhub.SparseArray"
 
 SPELLINGS = {
     "USMArray": OWN,
@@ -37,6 +38,7 @@ SPELLINGS = {
     "pl": "polars",
     "pyarrow": "arrow",
     "pytorch": "torch",
+    "scipy.sparse": "scipy",
     "xr": "xarray",
 }
 
@@ -59,8 +61,16 @@ def _as_nested(obj: Any, copy: Copy) -> Any:
     return hooks.asnested(obj, copy=copy)
 
 
+def _as_scipy(obj: Any, copy: Copy) -> Any:
+    return hooks.SPARSE_CONSUMERS["scipy"](obj, copy=copy)
+
+
+def _as_sparse(obj: Any, copy: Copy) -> Any:
+    return hooks.assparse(obj, copy=copy)
+
+
 # Exports of `convert` that belong to no row.
-NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested}
+NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested, "scipy": _as_scipy, SPARSE: _as_sparse}
 
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 

@@ -201,7 +201,7 @@ cdef int refuse_unsafe(object tensor) except -1:
         raise BufferError("torch: is_neg() is True, so memory holds the negated values; call x.resolve_neg() first")
     layout = tensor.layout
     if layout is not _torch.strided:
-        call = jagged_call(tensor) if layout is _torch.jagged else "x.to_dense()"
+        call = jagged_call(tensor) if layout is _torch.jagged else "arrayhub.assparse(x) instead, or x.to_dense()"
         raise BufferError(f"torch: layout is {layout}; accepted: torch.strided. Call {call} first")
     if tensor.is_meta:
         raise BufferError("torch: device is 'meta', without memory; accepted: tensors with data")

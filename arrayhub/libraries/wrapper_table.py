@@ -204,7 +204,8 @@ _READ_CALL = "x[...]"
 _READ = f"{_READ_CALL}, which reads a copy into memory"
 _READ_ALL = "x[:], which reads a copy into memory"
 _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
-_SPARSE = "x.toarray(), a dense copy"
+_SPARSE = "arrayhub.assparse(x), or x.toarray(), a dense copy"
+_TODENSE = "arrayhub.assparse(x), or x.todense(), a dense copy"
 _SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
 _SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
 _TAICHI = "x.to_numpy(), a copy"
@@ -395,7 +396,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "jax": dict(
         types={"JAXSparse": None, "Shard": "data"},
         advice={
-            "JAXSparse": "x.todense(), a dense copy",
+            "JAXSparse": _TODENSE,
             "PRNGKeyArray": "jax.random.key_data(x), its numbers",
             "Tracer": "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack"
             " memory",
@@ -580,7 +581,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         },
     ),
     "sortedcontainers": dict(advice={"SortedList": _LIST}),
-    "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": "x.todense(), a dense copy"}),
+    "sparse": dict(types={"SparseArray": None}, advice={"SparseArray": _TODENSE}),
     "sqlite3": dict(advice={"Blob": "x.read(), a copy"}),
     "stim": dict(
         advice={"Tableau": "x.to_numpy(), a tuple of arrays", "PauliString": "x.to_numpy(), a tuple of arrays"}

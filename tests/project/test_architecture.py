@@ -26,7 +26,7 @@ LAYERS = (
     ("array",),
     ("convert",),
     ("storage", "inspection", "transport", "capi"),
-    ("nested",),
+    ("nested", "sparse"),
     ("testing",),
     ("_clone", "cli", "examples", "__init__", "__main__"),
 )

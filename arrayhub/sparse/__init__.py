@@ -1,0 +1,7 @@
+"""Sparse arrays: coo, csr, csc and bsr over flat arrays. See docs/sparse.md."""
+
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.assparse import assparse
+from arrayhub.sparse.export import as_scipy
+
+__all__ = ["SparseArray", "as_scipy", "assparse"]

@@ -1,0 +1,200 @@
+"""The class `SparseArray`: coo, csr, csc and bsr over flat arrays."""
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from arrayhub._core.descriptor import Device
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import SparseParts
+from arrayhub.sparse.conversion import to_dense, to_format
+from arrayhub.sparse.formats import FORMATS, row_of
+from arrayhub.sparse.to_device import copied, to_device, to_host
+from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of
+
+
+class SparseArray(SparseParts):
+    """Sparse array in one of four formats, over flat arrays.
+
+    `arrayhub.assparse` creates sparse arrays. The arrays of values and indices are USMArrays on the producer's memory.
+    The shape consists of batch dimensions, sparse dimensions and dense dimensions, in this order. Most arrays have two
+    sparse dimensions only.
+
+    Attributes
+    ----------
+    format : {"coo", "csr", "csc", "bsr"}
+        Coordinates, compressed rows, compressed columns, or compressed rows of dense blocks.
+    shape : tuple of int
+        Lengths of all dimensions.
+    data : USMArray
+        Stored values, of shape ``(*batch, nnz, *blocksize, *dense)``.
+    indices : USMArray or None
+        csr and bsr: column of each stored value or block. csc: row of each stored value. None for coo.
+    indptr : USMArray or None
+        Row i of csr, and column i of csc, consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``.
+        None for coo.
+    blocksize : tuple of int or None
+        Shape of the blocks of bsr.
+    batch_ndim : int
+        Number of batch dimensions.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> x = assparse(scipy.sparse.csr_array([[0, 1.5], [2.5, 0]]))
+    >>> x.format, x.shape, x.nnz
+    ('csr', (2, 2), 2)
+    >>> x.indices.tolist(), x.indptr.tolist(), x.data.tolist()
+    ([1, 0], [0, 1, 2], [1.5, 2.5])
+    """
+
+    __slots__ = ()
+
+    @property
+    def coords(self) -> tuple[USMArray, ...] | None:
+        """tuple of USMArray : index of each stored value along each sparse dimension. None if the format is not coo."""
+        if self._coords is None and self.coords_array is not None:
+            self._coords = tuple(self.coords_array[k] for k in range(self.coords_array.shape[0]))
+        found: tuple[USMArray, ...] | None = self._coords
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """numpy.dtype : type of the stored values."""
+        found: np.dtype[Any] = self.data.dtype
+        return found
+
+    @property
+    def device(self) -> Device:
+        """Device : device that holds the memory."""
+        found: Device = self.data.device
+        return found
+
+    @property
+    def ndim(self) -> int:
+        """int : number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def dense_ndim(self) -> int:
+        """int : number of dense dimensions, which follow the sparse dimensions."""
+        return int(self.data.ndim) - self.batch_ndim - 1 - (2 if self.blocksize else 0)
+
+    @property
+    def nnz(self) -> int:
+        """int : number of stored values, explicit zeros and the values of blocks included, and duplicates counted."""
+        end = self.batch_ndim + 1 + (2 if self.blocksize else 0)
+        return math.prod(self.data.shape[:end])
+
+    @property
+    def nbytes(self) -> int:
+        """int : bytes of the arrays."""
+        return int(self.data.nbytes) + sum(int(array.nbytes) for array in structure_of(self))
+
+    @property
+    def canonical(self) -> bool:
+        """bool : whether the indices are sorted and distinct, which is computed on first access.
+
+        The indices are copied to the host if they are on a device.
+        """
+        return is_canonical(self if is_on_host(self) else self.to_host())
+
+    @property
+    def access(self) -> str:
+        """str : access of the values: ``"readwrite"``, ``"readonly"`` or ``"immutable"``."""
+        return str(self.data.access)
+
+    @property
+    def protocol(self) -> str:
+        """str : protocol by which the values were imported, as in ``asarray(via=)``."""
+        return str(self.data.protocol)
+
+    @property
+    def T(self) -> "SparseArray":
+        """SparseArray : transposed array on the same memory: csr becomes csc, and csc becomes csr."""
+        row = FORMATS[self.format]
+        if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
+            what = f"{self.format} of shape {self.shape}"
+            raise BufferError(
+                f"T: {what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
+                " x.to_format('csr').T"
+            )
+        shape = self.shape[::-1]
+        if self.format == "coo":
+            coords = self.coords
+            return type(self)("coo", shape, self.data, coords=coords[::-1])  # type: ignore[index]
+        return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
+
+    def to_host(self) -> "SparseArray":
+        """Return the array in memory that the host can read: the array itself, or a copy of each part."""
+        found: SparseArray = to_host(self)
+        return found
+
+    def to_device(self, device: Any, /) -> "SparseArray":
+        """Return the array on a device: the array itself if it is there already, else a copy of each part.
+
+        Parameters
+        ----------
+        device : Device, str, tuple or object
+            Target; see `Device`.
+        """
+        found: SparseArray = to_device(self, device)
+        return found
+
+    def to_dense(self) -> USMArray:
+        """Return a dense copy on the same device. Values with equal indices are added.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> assparse(scipy.sparse.coo_array(([1, 2], ([0, 0], [1, 1])), shape=(2, 2))).to_dense().tolist()
+        [[0, 3], [0, 0]]
+        """
+        found: USMArray = to_dense(self)
+        return found
+
+    def to_format(self, format: str, /, *, blocksize: tuple[int, int] | None = None) -> "SparseArray":
+        """Return a copy in another format, in canonical order: sorted, with equal indices added.
+
+        Parameters
+        ----------
+        format : {"coo", "csr", "csc", "bsr"}
+            Format of the result.
+        blocksize : tuple of int, optional
+            Shape of the blocks of bsr. The default is the blocksize of this array, or ``(1, 1)``.
+
+        Raises
+        ------
+        ValueError
+            `format` is another value, or the array does not have two sparse dimensions, which csr, csc and bsr require.
+        BufferError
+            The array has batch dimensions.
+        """
+        found: SparseArray = to_format(self, row_of(format), blocksize)
+        return found
+
+    def copy(self) -> "SparseArray":
+        """Return a copy of each part, in memory of the same kind."""
+        found: SparseArray = copied(self)
+        return found
+
+    def __repr__(self) -> str:
+        where = "" if str(self.device) == "cpu" else f", on {self.device}"
+        blocks = f" in blocks of {self.blocksize}" if self.blocksize else ""
+        values = f"{self.nnz} stored values of {self.dtype}{where}"
+        return f"<SparseArray: {self.format} of shape {self.shape}{blocks}, {values}>"
+
+    def __eq__(self, other: object) -> Any:
+        raise TypeError("SparseArray does not implement ==; compare arrays of a library, such as arrayhub.as_scipy(x)")
+
+    __ne__ = __eq__
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("SparseArray does not have a truth value; use x.nnz, or arrayhub.as_scipy(x)")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            "SparseArray is not dense; use arrayhub.as_numpy(x.to_dense()), or arrayhub.as_scipy(x) for a sparse array"
+        )

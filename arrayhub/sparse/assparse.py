@@ -1,0 +1,121 @@
+"""assparse: select the importer of a sparse object by its type, and import the object."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from arrayhub._core import tracing
+from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.errors import name_of_type, show
+from arrayhub.convert.functions import SparseParts
+from arrayhub.libraries.sparse_types import sparse_module
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.to_device import copied, to_device, to_host
+from arrayhub.sparse.validation import is_on_host
+
+
+def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
+    """Import a sparse array of any library, without a copy, as a SparseArray.
+
+    Parameters
+    ----------
+    obj : object
+        An array or a matrix of scipy.sparse (coo, csr, csc, bsr), a torch tensor of a sparse layout, or a SparseArray.
+    copy : {None, True, False, "if_needed"}, optional
+        True: copy each part. Other values: a view.
+
+    Returns
+    -------
+    SparseArray
+        `obj` itself if it is a SparseArray and no copy is requested.
+
+    Raises
+    ------
+    TypeError
+        `obj` is not sparse.
+    BufferError
+        The format is not supported. The message names the call to make instead.
+    InterfaceError
+        The shapes of the arrays contradict each other. Indices are validated on first use, or on export.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> matrix = scipy.sparse.csr_array([[0, 1.5], [2.5, 0]])
+    >>> x = assparse(matrix)
+    >>> x.data.ptr == matrix.data.ctypes.data
+    True
+    >>> as_torch(x).layout
+    torch.sparse_csr
+    """
+    parse = _known.get(type(obj)) or _find(type(obj))
+    x = None
+    if parse is not None:
+        x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
+    if x is None:
+        raise TypeError(
+            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: arrays of"
+            " scipy.sparse, and sparse tensors of torch. Use arrayhub.asarray(x) for dense arrays"
+        )
+    return x if copy is None or not wanted(copy, "assparse") else copied(x)
+
+
+def sparse_or_none(obj: Any) -> SparseArray | None:
+    """Import an object if it is sparse. Return None for other objects.
+
+    Raises
+    ------
+    BufferError, InterfaceError
+        As `assparse`.
+    """
+    parse = _known.get(type(obj)) or _find(type(obj))
+    return None if parse is None else parse(obj)
+
+
+_Parse = Callable[[Any], SparseArray | None]
+_known: dict[type, _Parse] = {}
+
+
+def _find(cls: type) -> _Parse | None:
+    """Return the importer of a type, and remember it; None for types without one."""
+    if issubclass(cls, SparseParts):
+        parse = _itself
+    else:
+        torch = sys.modules.get("torch")
+        name = "torch" if torch is not None and issubclass(cls, torch.Tensor) else sparse_module(cls)
+        if name is None:
+            return None
+        parse = import_module(f"arrayhub.sparse.{name}").parse
+    _known[cls] = parse
+    return parse
+
+
+def _itself(obj: Any) -> SparseArray:
+    found: SparseArray = obj
+    return found
+
+
+def to_host_as(obj: Any, copy: Copy, out: Any) -> SparseArray:
+    """Return a sparse object in host memory, for `arrayhub.to_host`."""
+    if out is not None:
+        raise TypeError(f"to_host: out is {show(out)}; accepted for sparse arrays: None")
+    x = assparse(obj)
+    if wanted(copy, "to_host") is False and not is_on_host(x):
+        raise BufferError(f"to_host: the memory is on {x.device}, and copy=False forbids a copy")
+    return _allowed(x, to_host(x), "to_host", copy)
+
+
+def to_device_as(obj: Any, device: Any, copy: Copy) -> SparseArray:
+    """Return a sparse object on a device, for `arrayhub.to_device`."""
+    x = assparse(obj)
+    if wanted(copy, "to_device") is False and x.device != device:
+        raise BufferError(f"to_device: the memory is on {x.device}, and copy=False forbids a copy")
+    return _allowed(x, to_device(x, device), "to_device", copy)
+
+
+def _allowed(x: SparseArray, found: SparseArray, call: str, copy: Copy) -> SparseArray:
+    """Apply ``copy=`` to a result, which is `x` itself if no copy was needed."""
+    if found is x:
+        return copied(x) if wanted(copy, call) else x
+    return found

@@ -1,0 +1,93 @@
+"""Export of sparse arrays: `as_scipy`, and what `convert` and the other ``as_*`` functions call."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from arrayhub._core import tracing
+from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.errors import name_of_type
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.assparse import assparse
+from arrayhub.sparse.rules import RULES, conform
+from arrayhub.sparse.to_device import copied_besides
+
+
+def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
+    """Return a sparse array of SciPy on the memory of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `assparse` accepts.
+    copy : {None, True, False, "if_needed"}, optional
+        None or False: a view, or BufferError if a part needs a copy. "if_needed": copy the parts that need it, from a
+        device too. True: copy each part.
+
+    Returns
+    -------
+    scipy.sparse.coo_array, csr_array, csc_array or bsr_array
+        In the format of `obj`. Read-only where the memory is read-only.
+
+    Examples
+    --------
+    >>> import torch
+    >>> as_scipy(torch.eye(3).to_sparse_csr()).diagonal()
+    array([1., 1., 1.], dtype=float32)
+    """
+    return give_any(obj, "scipy", copy)
+
+
+def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, **options: Any) -> Any:
+    """Return a sparse object of any library as a sparse array of `library`. `trace` reports one export.
+
+    Raises
+    ------
+    BufferError
+        The library does not have sparse arrays, or requires a copy. The message names the call to make instead.
+    """
+    if not tracing.is_active():
+        return _give(obj, library, copy, allow_readonly, options)
+    nbytes = assparse(obj).nbytes
+    return tracing.traced_export(f"as_{library}", _give, obj, nbytes, library, copy, allow_readonly, options)
+
+
+def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, options: dict[str, Any]) -> Any:
+    x = assparse(obj)
+    if library not in RULES:
+        raise BufferError(
+            f"{library}: {name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy"
+        )
+    if library in _WITHOUT_READONLY:
+        options = {**options, "allow_readonly": allow_readonly}
+    return _emit(x, library, options, copy)
+
+
+# Libraries that cannot represent read-only memory.
+_WITHOUT_READONLY = ("torch", "cupy")
+
+
+def _emit(x: SparseArray, library: str, options: dict[str, Any], copy: Copy) -> Any:
+    if copy is None:
+        return _emitter(library)(conform(x, library, None), None, **options)
+    needed = if_needed(copy)
+    copied = not needed and wanted(copy, f"as_{library}")
+    conformed = conform(x, library, needed or copied)
+    if copied:
+        conformed = copied_besides(conformed, x)
+    return _emitter(library)(conformed, "if_needed" if needed or copied else None, **options)
+
+
+def _emitter(library: str) -> Callable[..., Any]:
+    """Return the function that makes the arrays of a library."""
+    found = _emitters.get(library)
+    if found is None:
+        found = _emitters[library] = import_module(f"arrayhub.sparse.{library}").emit
+    return found
+
+
+_emitters: dict[str, Callable[..., Any]] = {}
+
+# Functions by `convert`'s name, for libraries that have only sparse arrays.
+SPARSE_CONSUMERS = {"scipy": as_scipy}

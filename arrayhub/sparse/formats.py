@@ -1,0 +1,131 @@
+"""Table of sparse formats: which parts each has, what their shapes are, and the format of the transposed array."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from arrayhub._core.errors import interface_error, show
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A sparse format.
+
+    Attributes
+    ----------
+    name : str
+        Name in ``SparseArray.format``.
+    compressed : int or None
+        Sparse dimension that `indptr` compresses: 0 for rows, 1 for columns. None if the format has coordinates.
+    blocks : bool
+        Whether each index stands for a dense block.
+    transposed : str or None
+        Format of the transposed array on the same memory. None if the format lacks such a counterpart.
+    """
+
+    name: str
+    compressed: int | None
+    blocks: bool
+    transposed: str | None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the arrays."""
+        return ("data", "coords") if self.compressed is None else ("data", "indices", "indptr")
+
+
+FORMATS = {
+    row.name: row
+    for row in (
+        Format("coo", None, False, "coo"),
+        Format("csr", 0, False, "csc"),
+        Format("csc", 1, False, "csr"),
+        Format("bsr", 0, True, None),
+    )
+}
+
+DIMENSIONS = ("rows", "columns")
+
+
+def check_parts(
+    source: str,
+    row: Format,
+    shape: tuple[int, ...],
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    batch: int,
+    blocksize: tuple[int, ...] | None,
+) -> None:
+    """Validate the shapes and the types of the arrays of a compressed format. The arrays are not read.
+
+    Raises
+    ------
+    InterfaceError
+        The shapes contradict each other, or indices are not integers. The message begins with `source`.
+    """
+    stored = indices.shape
+    of_data = data.shape
+    blocks = 2 if row.blocks else 0
+    lead = batch + 1
+    dense = len(of_data) - lead - blocks
+    if dense < 0 or len(stored) != lead or of_data[:lead] != stored:
+        raise interface_error(source, "shape of data", of_data, f"{stored}, that of indices, and further dimensions")
+    if len(shape) != batch + 2 + dense:
+        raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays have")
+    compressed = shape[batch + row.compressed]  # type: ignore[operator]
+    if row.blocks:
+        if of_data[lead : lead + 2] != blocksize or min(of_data[lead : lead + 2]) < 1:
+            raise interface_error(source, "shape of data", of_data, f"blocks of {blocksize}, of 1 or more elements")
+        check_blocks(source, shape, batch, blocksize)
+        compressed //= blocksize[0]  # type: ignore[index]
+    if indptr.shape != (*stored[:-1], compressed + 1):
+        accepted = f"{(*stored[:-1], compressed + 1)}, one more than the {DIMENSIONS[row.compressed or 0]}"
+        raise interface_error(source, "shape of indptr", indptr.shape, accepted)
+    if shape[:batch] != stored[:-1] or shape[batch + 2 :] != of_data[lead + blocks :]:
+        raise interface_error(source, "shape", shape, f"the lengths of the arrays, {stored[:-1]} and {of_data}")
+    if indices.typenum not in INTEGERS or indptr.typenum not in INTEGERS:
+        check_integers(source, indices=indices, indptr=indptr)
+
+
+def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
+    """Raise InterfaceError unless blocks of `blocksize` tile the matrix."""
+    if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
+        raise interface_error(source, "shape", shape, f"multiples of the blocks of {blocksize}")
+
+
+def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, joined: Any, batch: int) -> None:
+    """Validate the shapes and the types of the arrays of coordinates. The arrays are not read. See `check_parts`."""
+    each = [joined.shape[1:]] * joined.shape[0] if coords is None else [array.shape for array in coords]
+    of_data = data.shape
+    lead = batch + 1
+    dense = len(of_data) - lead
+    if dense < 0 or any(stored != of_data[:lead] for stored in each):
+        raise interface_error(source, "shapes of coordinates", each, f"{of_data[:lead]}, that of data")
+    if len(shape) != batch + len(each) + dense:
+        raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays have")
+    if shape[:batch] != of_data[:batch] or shape[batch + len(each) :] != of_data[lead:]:
+        raise interface_error(source, "shape", shape, f"the lengths of data, {of_data}")
+    if coords is None:
+        check_integers(source, coords=joined)
+    else:
+        check_integers(source, **{f"coords[{k}]": array for k, array in enumerate(coords)})
+
+
+# NumPy's numbers of the types of indices: 8 to 64 bits.
+
+INTEGERS = frozenset(range(1, 11))
+
+
+def check_integers(source: str, **arrays: Any) -> None:
+    """Raise InterfaceError unless the arrays have integer elements in native byte order."""
+    for name, array in arrays.items():
+        if array.dtype.kind not in "iu" or not array.dtype.isnative:
+            raise interface_error(source, f"dtype of {name}", array.dtype, "integers in native byte order")
+
+
+def row_of(name: Any) -> Format:
+    """Return the row of a format by name, or raise ValueError."""
+    row = FORMATS.get(name) if isinstance(name, str) else None
+    if row is None:
+        raise ValueError(f"to_format: format is {show(name)}; accepted: {', '.join(map(repr, FORMATS))}")
+    return row

@@ -1,0 +1,48 @@
+"""pydata/sparse: COO, and GCXS, CSR and CSC of two dimensions."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.errors import name_of_type, needed
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+
+_NAME = "sparse"
+
+
+def parse(obj: Any) -> SparseArray:
+    """Import an array of pydata/sparse."""
+    cls = name_of_type(type(obj))
+    if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
+        raise BufferError(
+            f"{cls}: fill_value is {obj.fill_value}; accepted: 0, which other libraries have where nothing is stored."
+            " Use x.todense(), a dense copy"
+        )
+    if hasattr(obj, "coords"):
+        data, joined = asarray(obj.data), asarray(obj.coords)
+        check_coords(_NAME, obj.shape, data, None, joined, 0)
+        return SparseArray("coo", obj.shape, data, coords_array=joined)
+    axes = tuple(getattr(obj, "compressed_axes", None) or ())
+    if obj.ndim != 2 or axes not in ((0,), (1,)):
+        raise BufferError(
+            f"{cls}: compressed_axes is {axes or None} for {obj.ndim} dimensions; accepted: COO, and 2 dimensions."
+            " Call x.asformat('coo') first, which copies"
+        )
+    name = "csr" if axes == (0,) else "csc"
+    data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(obj.indptr)
+    check_parts(_NAME, FORMATS[name], obj.shape, data, indices, indptr, 0, None)
+    return SparseArray(name, obj.shape, data, indices, indptr)
+
+
+def emit(x: SparseArray, copy: Copy) -> Any:
+    """Return a COO, or a GCXS array for csr and csc, on the memory of `x`."""
+    sparse = needed("sparse", "for its arrays")
+    data = as_numpy(x.data, copy=copy)
+    if x.format == "coo":
+        joined = as_numpy(x.coords_array, copy=copy)
+        return sparse.COO(joined, data, shape=x.shape, has_duplicates=False, sorted=True)
+    parts = (data, as_numpy(x.indices, copy=copy), as_numpy(x.indptr, copy=copy))
+    return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))

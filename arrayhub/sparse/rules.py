@@ -1,0 +1,195 @@
+"""Table of what each library accepts in a sparse array, and the change that makes an array acceptable.
+
+docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import unreadable
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.runtimes.host import is_host_readable
+from arrayhub.sparse.conversion import to_format
+from arrayhub.sparse.formats import FORMATS
+from arrayhub.sparse.to_device import to_host
+from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of, validate
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Facts about the sparse arrays that a library accepts.
+
+    Attributes
+    ----------
+    bit : int
+        Bit of `SparseParts._state` that notes that an array is acceptable.
+    formats : dict
+        Accepted index types by format, the preferred one first.
+    canonical : tuple of str
+        Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
+    joined : bool
+        Whether the coordinates are one array instead of one array for each dimension.
+    batches, dense : bool
+        Whether the library has batch dimensions and dense dimensions.
+    values : str
+        Accepted element types, as NumPy's characters; "" for all types that the library has.
+    host : bool
+        Whether the library reads host memory only.
+    max_ndim : int or None
+        Largest number of dimensions; None for any number.
+    """
+
+    bit: int
+    formats: dict[str, tuple[str, ...]]
+    canonical: tuple[str, ...] = ()
+    joined: bool = False
+    batches: bool = False
+    dense: bool = False
+    values: str = ""
+    host: bool = True
+    max_ndim: int | None = None
+
+
+_WIDE = ("int64",)
+_BOTH = ("int32", "int64")
+_NARROW = ("int32",)
+_ANY = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
+
+RULES = {
+    "scipy": Rules(8, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH)),
+    "torch": Rules(
+        16,
+        dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
+        canonical=("csr", "csc", "bsr"),
+        joined=True,
+        batches=True,
+        dense=True,
+        host=False,
+    ),
+    "jax": Rules(32, dict(coo=_ANY, csr=_ANY), joined=True, batches=True, dense=True, host=False),
+    "cupy": Rules(64, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW), values="?fdFD", host=False, max_ndim=2),
+    "pydata_sparse": Rules(128, dict(coo=_ANY, csr=_ANY, csc=_ANY), canonical=("coo", "csr", "csc"), joined=True),
+}
+
+# NumPy's numbers of each index type. On Linux, long and long long are both int64.
+_NUMBERS = {name: {np.dtype(char).num for char in "bBhHiIlLqQ" if np.dtype(char) == np.dtype(name)} for name in _ANY}
+
+
+def conform(x: Any, library: str, copy: bool | None) -> Any:
+    """Return `x` in a form that a library accepts: itself, or with the parts that need it converted if `copy` is true.
+
+    Raises
+    ------
+    BufferError
+        The library does not have the format, or a part needs a copy and `copy` is not true. The message names the call.
+    InterfaceError
+        An index is outside of the shape.
+    """
+    rules = RULES[library]
+    if x._state & rules.bit:
+        return x
+    _check_kind(x, rules, library)
+    given = x
+    if rules.host and not is_on_host(x):
+        if not copy:
+            raise BufferError(unreadable(library, x.device, library, "call x.to_host()"))
+        x = to_host(x)
+    validate(x)
+    if x.format in rules.canonical and is_on_host(x) and not is_canonical(x):
+        _need(copy, library, "the indices are not sorted or repeat, for which the library computes wrong results")
+        x = _canonical(x, library)
+    x = _with_indices(x, rules, library, copy)
+    if x is given:
+        x._state |= rules.bit
+    return x
+
+
+def _check_kind(x: Any, rules: Rules, library: str) -> None:
+    """Raise BufferError if the library does not have the format, the dimensions or the element type."""
+    if x.format not in rules.formats:
+        raise BufferError(
+            f"{library}: {x.format} is not supported; accepted: {', '.join(rules.formats)}. Use x.to_format('csr')"
+        )
+    if x.batch_ndim and not rules.batches:
+        raise BufferError(f"{library}: shape {x.shape} has batches, which are not supported. Use x.to_dense()")
+    if x.dense_ndim and not rules.dense:
+        raise BufferError(f"{library}: shape {x.shape} has dense dimensions, which are not supported. Use x.to_dense()")
+    if rules.max_ndim and len(x.shape) > rules.max_ndim:
+        raise BufferError(
+            f"{library}: shape {x.shape} has {len(x.shape)} dimensions; accepted: {rules.max_ndim}. Use x.to_dense()"
+        )
+    if rules.values and x.dtype.char not in rules.values:
+        names = ", ".join(np.dtype(char).name for char in rules.values)
+        raise BufferError(
+            f"{library}: values of {x.dtype} are not supported; accepted: {names}. Convert them in their own library"
+        )
+
+
+def _need(copy: bool | None, library: str, why: str) -> None:
+    if not copy:
+        raise BufferError(f"{library}: {why}; pass copy='if_needed'")
+
+
+def _canonical(x: Any, library: str) -> Any:
+    """Return a copy whose indices are sorted and distinct."""
+    if x.batch_ndim:
+        raise BufferError(f"{library}: the indices of the batches are not sorted or repeat. Use x.to_dense()")
+    return to_format(x, FORMATS[x.format])
+
+
+def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
+    """Convert the indices to a type that the library accepts, and join the coordinates if the library requires it."""
+    accepted = rules.formats[x.format]
+    arrays = structure_of(x)
+    separate = x.format == "coo" and x.coords_array is None
+    if not _is_one_of(arrays, accepted):
+        names = " and ".join(sorted({array.dtype.name for array in arrays}))
+        _need(copy, library, f"indices of {names} are not supported; accepted: {' or '.join(accepted)}")
+    elif not (separate and rules.joined):
+        return x
+    else:
+        _need(copy, library, "the coordinates are separate arrays, and the library has one array")
+    dtype = _first_that_holds(x, accepted, library)
+    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=x._state & SEEN)
+    if separate and rules.joined:
+        return type(x)("coo", x.shape, x.data, coords_array=_joined(x, dtype), **facts)
+    arrays = tuple(_cast(array, dtype) for array in arrays)
+    if separate:
+        return type(x)("coo", x.shape, x.data, coords=arrays, **facts)
+    if x.format == "coo":
+        return type(x)("coo", x.shape, x.data, coords_array=arrays[0], **facts)
+    return type(x)(x.format, x.shape, x.data, *arrays, **facts)
+
+
+def _is_one_of(arrays: tuple[Any, ...], accepted: tuple[str, ...]) -> bool:
+    """Return whether all arrays have the same element type, which is one of `accepted`."""
+    return any(all(array.typenum in _NUMBERS[name] for array in arrays) for name in accepted)
+
+
+def _first_that_holds(x: Any, accepted: tuple[str, ...], library: str) -> np.dtype[Any]:
+    """Return the first accepted type that can represent all indices and pointers."""
+    most = max((*x.shape, x.data.shape[x.batch_ndim]))
+    for name in accepted:
+        if most <= np.iinfo(name).max:
+            return np.dtype(name)
+    raise BufferError(f"{library}: shape {x.shape} needs indices of int64; accepted: {', '.join(accepted)}")
+
+
+def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the coordinates as one array of (dimension, element) on the device of `x`."""
+    joined = np.empty((len(x.coords), *x.data.shape[: x.batch_ndim + 1]), dtype)
+    for k, array in enumerate(x.coords):
+        joined[k] = as_numpy(array.to_host())
+    return _beside(asarray(joined), x.data)
+
+
+def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
+    """Return an array with another element type on the same device."""
+    return array if array.dtype == dtype else _beside(asarray(array.to_host(), dtype=dtype), array)
+
+
+def _beside(array: Any, model: Any) -> Any:
+    """Return an array in host memory, or a copy on the device of `model`."""
+    return array if is_host_readable(model) else array.to_device(model.device)

@@ -1,0 +1,56 @@
+"""Copy sparse arrays to another device. Each part is copied once."""
+
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub import transfer
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub.convert.functions import SparseParts
+from arrayhub.runtimes.sycl import named_queue
+from arrayhub.sparse.validation import SEEN, is_on_host, structure_of
+
+
+def moved(x: Any, move: Callable[[Any], Any]) -> Any:
+    """Apply `move` to each array of a sparse array, and return a sparse array of the results."""
+    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=x._state & SEEN)
+    if x.format != "coo":
+        return type(x)(x.format, x.shape, move(x.data), move(x.indices), move(x.indptr), **facts)
+    if x.coords_array is not None:
+        return type(x)(x.format, x.shape, move(x.data), coords_array=move(x.coords_array), **facts)
+    coords = []
+    for array in x.coords:
+        coords.append(move(array))
+    return type(x)(x.format, x.shape, move(x.data), coords=tuple(coords), **facts)
+
+
+def to_host(x: Any) -> Any:
+    """Return `x` in memory that the host can read, see `SparseArray.to_host`."""
+    return x if is_on_host(x) else moved(x, _to_host)
+
+
+def _to_host(array: Any) -> Any:
+    return array.to_host()
+
+
+def to_device(x: Any, device: Any) -> Any:
+    """Return `x` on a device, see `SparseArray.to_device`."""
+    target = device if isinstance(device, Device) else Device(device)
+    if target == x.device and named_queue(device) is None:
+        return x
+    return to_host(x) if target == CPU else moved(x, lambda array: array.to_device(device))
+
+
+def copied(x: SparseParts) -> Any:
+    """Return a copy of each part, see `SparseArray.copy`."""
+    return moved(x, transfer.copy)
+
+
+def copied_besides(x: Any, source: Any) -> Any:
+    """Return `x` with copies of the arrays that it shares with `source`. The other arrays are copies already."""
+    shared = {id(array) for array in parts_of(source)}
+    return moved(x, lambda array: transfer.copy(array) if id(array) in shared else array)
+
+
+def parts_of(x: Any) -> tuple[Any, ...]:
+    """Return all arrays of a sparse array."""
+    return (x.data, *structure_of(x))

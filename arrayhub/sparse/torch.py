@@ -1,0 +1,83 @@
+"""torch: sparse tensors in the layouts COO (coalesced or not), CSR, CSC and BSR."""
+
+from typing import Any
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.errors import PASSES_ON, first_line, needed
+from arrayhub.convert.functions import as_torch, asarray
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+
+_NAME = "torch"
+# Methods that return indices and pointers, by layout.
+_METHODS = {
+    "csr": ("col_indices", "crow_indices"),
+    "csc": ("row_indices", "ccol_indices"),
+    "bsr": ("col_indices", "crow_indices"),
+}
+
+
+def format_of(obj: Any) -> str | None:
+    """Return the format of a sparse tensor, ``"bsc"`` included; None for other tensors."""
+    try:
+        text = str(obj.layout)
+    except PASSES_ON:
+        raise
+    except Exception:  # raised by a subclass
+        return None
+    return text.removeprefix("torch.sparse_") if text.startswith("torch.sparse_") else None
+
+
+def parse(obj: Any) -> SparseArray | None:
+    """Import a sparse tensor. Return None for a tensor of another layout."""
+    name = format_of(obj)
+    if name is None:
+        return None
+    if obj.requires_grad:
+        raise BufferError("torch: requires_grad is True; accepted: tensors outside autograd. Call x.detach() first")
+    shape = tuple(obj.shape)
+    if name == "coo":
+        joined, data = map(asarray, _coo_parts(obj))
+        check_coords(_NAME, shape, data, None, joined, 0)
+        return SparseArray("coo", shape, data, coords_array=joined)
+    row = FORMATS.get(name)
+    if row is None:
+        raise BufferError(
+            f"torch: layout is {obj.layout}; accepted: sparse_coo, sparse_csr, sparse_csc, sparse_bsr. Call"
+            " x.to_sparse_csr() first, which copies"
+        )
+    indices, indptr = (asarray(getattr(obj, method)()) for method in _METHODS[name])
+    data = asarray(obj.values())
+    batch = indices.ndim - 1
+    blocksize = data.shape[batch + 1 : batch + 3] if row.blocks else None
+    check_parts(_NAME, row, shape, data, indices, indptr, batch, blocksize)
+    return SparseArray(name, shape, data, indices, indptr, blocksize=blocksize, batch_ndim=batch)
+
+
+def _coo_parts(obj: Any) -> tuple[Any, Any]:
+    """Return indices and values. The public methods refuse tensors that are not coalesced."""
+    if obj.is_coalesced():
+        return obj.indices(), obj.values()
+    try:
+        return obj._indices(), obj._values()
+    except AttributeError:
+        raise BufferError("torch: the tensor is not coalesced; call x.coalesce() first, which copies") from None
+
+
+def emit(x: SparseArray, copy: Copy, allow_readonly: bool = False) -> Any:
+    """Return a sparse tensor on the memory of `x`. A COO tensor is marked as coalesced if the order is canonical."""
+    torch = needed("torch", "for its tensors")
+    data = as_torch(x.data, copy=copy, allow_readonly=allow_readonly)
+    try:
+        if x.format == "coo":
+            joined = as_torch(x.coords_array, copy=copy, allow_readonly=allow_readonly)
+            coalesced = x.canonical if str(x.device) == "cpu" else False
+            return torch.sparse_coo_tensor(joined, data, x.shape, check_invariants=False, is_coalesced=coalesced)
+        indices = as_torch(x.indices, copy=copy, allow_readonly=allow_readonly)
+        indptr = as_torch(x.indptr, copy=copy, allow_readonly=allow_readonly)
+        make = getattr(torch, f"sparse_{x.format}_tensor")
+        return make(indptr, indices, data, x.shape, check_invariants=False)
+    except PASSES_ON:
+        raise
+    except RuntimeError as error:
+        raise BufferError(f"torch: {x!r} is not supported ({first_line(error)})") from error

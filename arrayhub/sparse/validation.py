@@ -1,0 +1,156 @@
+"""Validation of indices and pointers, once for each array, and the check for canonical order."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.errors import interface_error
+from arrayhub.convert.functions import SparseParts, as_numpy
+from arrayhub.runtimes.host import is_host_readable
+from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
+
+# Bits of `SparseParts._state`.
+CHECKED = 1  # the indices are within the shape
+CANONICAL = 2
+NOT_CANONICAL = 4
+SEEN = CHECKED | CANONICAL | NOT_CANONICAL
+
+
+def is_on_host(x: SparseParts) -> bool:
+    """Return whether the host can read every array."""
+    return all(map(is_host_readable, (x.data, *structure_of(x))))
+
+
+def structure_of(x: SparseParts) -> tuple[Any, ...]:
+    """Return the arrays of indices."""
+    if x.format != "coo":
+        return x.indices, x.indptr
+    return x._coords if x.coords_array is None else (x.coords_array,)
+
+
+def validate(x: SparseParts) -> None:
+    """Validate the indices of an array that the host can read. An array is validated once.
+
+    Raises
+    ------
+    InterfaceError
+        An index is outside of the shape, or a pointer decreases. The message names the element.
+    """
+    state = x._state
+    if state & CHECKED or not is_on_host(x):
+        return
+    check_indices(x)
+    x._state = state | CHECKED
+
+
+def check_indices(x: SparseParts) -> None:
+    """Validate the indices, which the host must be able to read. Raises like `validate`."""
+    if x.format == "coo":
+        _check_coords(x)
+    else:
+        _check_compressed(x)
+
+
+def _check_compressed(x: SparseParts) -> None:
+    row = FORMATS[x.format]
+    check_integers("assparse", indices=x.indices, indptr=x.indptr)
+    indptr, indices = as_numpy(x.indptr), as_numpy(x.indices)
+    stored = indices.shape[-1]
+    lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
+    compressed = row.compressed or 0
+    major, minor = DIMENSIONS[compressed], DIMENSIONS[1 - compressed]
+    _check_each(indptr[..., 0] == 0, indptr, "indptr", 0, "0")
+    falls = indptr[..., 1:] < indptr[..., :-1]  # not a difference, which may overflow
+    if falls.any():
+        place = np.unravel_index(int(falls.argmax()), falls.shape)
+        before = indptr[place]
+        place = (*place[:-1], place[-1] + 1)
+        raise interface_error(
+            "assparse",
+            f"indptr[{_text(place)}]",
+            int(indptr[place]),
+            f"{before} or more, since {major} follow each other",
+        )
+    _check_each(indptr[..., -1] == stored, indptr, "indptr", indptr.shape[-1] - 1, f"{stored}, the length of indices")
+    length = lengths[1 - compressed] // (x.blocksize[1] if x.blocksize else 1)
+    blocks = "blocks of " if x.blocksize else ""
+    _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
+
+
+def _check_each(good: Any, values: Any, name: str, last: int, accepted: str) -> None:
+    """Raise for the first batch whose element `last` is not accepted."""
+    if good.all():
+        return
+    place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
+    raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
+
+
+def _check_coords(x: SparseParts) -> None:
+    batch = x.batch_ndim
+    joined = x.coords_array
+    if joined is not None:
+        check_integers("assparse", coords=joined)
+        joined = as_numpy(joined)
+    coords = x._coords if joined is None else joined
+    for k, array in enumerate(coords):
+        if joined is None:
+            check_integers("assparse", **{f"coords[{k}]": array})
+        _check_below(
+            f"coords[{k}]", as_numpy(array), x.shape[batch + k], f"the lengths of shape {x.shape}", x.data.protocol
+        )
+
+
+def _check_below(name: str, values: Any, length: int, what: str, protocol: str = "") -> None:
+    """Raise for the first index that is not within `length`."""
+    if values.size == 0:
+        return
+    # As unsigned integers, negative values are large, so one pass finds both faults.
+    unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
+    if int(unsigned.max()) < length:
+        return
+    bad = (values < 0) | (values >= length)
+    if not bad.any():  # a length beyond the type of the indices
+        return
+    place = np.unravel_index(int(bad.argmax()), bad.shape)
+    accepted = f"0 to {length - 1}, {what}" if length else f"no index, because {what} include 0"
+    raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
+
+
+def _text(place: tuple[Any, ...]) -> str:
+    return ", ".join(str(int(k)) for k in place)
+
+
+def is_canonical(x: SparseParts) -> bool:
+    """Return whether the indices are sorted and distinct, which is computed once. The indices are on the host."""
+    state = x._state
+    if not state & (CANONICAL | NOT_CANONICAL):
+        validate(x)
+        found = _sorted_coords(x) if x.format == "coo" else _sorted_indices(x)
+        state = x._state | (CANONICAL if found else NOT_CANONICAL)
+        x._state = state
+    return bool(state & CANONICAL)
+
+
+def _sorted_indices(x: SparseParts) -> bool:
+    indices, indptr = as_numpy(x.indices), as_numpy(x.indptr)
+    stored = indices.shape[-1]
+    if stored < 2:
+        return True
+    rises = (indices[..., 1:] > indices[..., :-1]).reshape(-1, stored - 1)
+    for flags, starts in zip(rises, indptr.reshape(-1, indptr.shape[-1]), strict=True):
+        first = starts[(starts > 0) & (starts < stored)]
+        flags[first - 1] = True  # the first index of a row may be less than the last one of the row before
+    return bool(rises.all())
+
+
+def _sorted_coords(x: SparseParts) -> bool:
+    coords = [as_numpy(array) for array in (x._coords if x.coords_array is None else x.coords_array)]
+    if x.data.shape[x.batch_ndim] < 2:
+        return True
+    if not coords:
+        return False
+    rises = coords[-1][..., 1:] > coords[-1][..., :-1]
+    for array in coords[-2::-1]:
+        after, before = array[..., 1:], array[..., :-1]
+        rises = (after > before) | ((after == before) & rises)
+    return bool(rises.all())

@@ -1,0 +1,204 @@
+"""assparse: sparse arrays of SciPy and torch as SparseArrays on the same memory, and their way back."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sparse_arrays import FORMATS, addresses, matrix
+
+import arrayhub as ah
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_scipy_arrays_are_imported_on_their_memory(format):
+    given = matrix(format)
+    x = ah.assparse(given)
+    parts = (given.data, *given.coords) if format == "coo" else (given.data, given.indices, given.indptr)
+    assert addresses(x) == [part.ctypes.data for part in parts]
+    assert (x.format, x.shape, x.dtype, str(x.device), x.nnz) == (format, (6, 8), np.float64, "cpu", given.nnz)
+    assert (x.ndim, x.batch_ndim, x.dense_ndim) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_matrices_of_scipy_are_imported_like_arrays(format):
+    given = getattr(scipy.sparse, f"{format}_matrix")(matrix().toarray())
+    assert ah.assparse(given).to_dense().tolist() == given.toarray().tolist()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_round_trip_through_scipy_shares_the_memory(format):
+    given = matrix(format)
+    back = ah.as_scipy(ah.assparse(given))
+    assert type(back) is type(given)
+    assert addresses(ah.assparse(back)) == addresses(ah.assparse(given))
+    assert (back != given).nnz == 0
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "bsr"])
+def test_torch_gets_the_memory_of_scipy(format):
+    given = matrix(format)
+    tensor = ah.as_torch(ah.assparse(given))
+    assert tensor.layout is getattr(torch, f"sparse_{format}")
+    assert addresses(ah.assparse(tensor)) == addresses(ah.assparse(given))
+    assert tensor.to_dense().tolist() == given.toarray().tolist()
+    given.data[0] = 1000
+    assert tensor.values().reshape(-1)[0] == 1000
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_scipy_gets_the_memory_of_torch(format):
+    dense = torch.from_numpy(matrix().toarray())
+    tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format == "bsr"))
+    back = ah.as_scipy(tensor)
+    assert back.format == format
+    assert addresses(ah.assparse(back)) == addresses(ah.assparse(tensor))
+    assert back.toarray().tolist() == dense.tolist()
+
+
+def test_tensors_that_are_not_coalesced_keep_their_duplicates():
+    tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    x = ah.assparse(tensor)
+    assert x.nnz == 2 and not x.canonical
+    assert x.to_dense().tolist() == [[0, 3], [0, 0]]
+    assert ah.as_scipy(x).toarray().tolist() == [[0, 3], [0, 0]]
+    assert not ah.as_torch(x).is_coalesced()
+
+
+def test_a_canonical_tensor_comes_back_coalesced():
+    tensor = torch.eye(3).to_sparse_coo()
+    back = ah.as_torch(ah.assparse(tensor))
+    assert back.is_coalesced()
+    assert back.indices().data_ptr() == tensor.indices().data_ptr()
+
+
+def test_coordinates_for_torch_need_a_copy():
+    given = matrix("coo")
+    with pytest.raises(BufferError, match=r"int32.*accepted: int64; pass copy='if_needed'"):
+        ah.as_torch(ah.assparse(given))
+    tensor = ah.as_torch(ah.assparse(given), copy="if_needed")
+    assert tensor.to_dense().tolist() == given.toarray().tolist()
+    assert tensor._values().data_ptr() == given.data.ctypes.data
+
+
+@pytest.mark.parametrize("call", [ah.as_torch, lambda x: ah.convert(x, "torch"), lambda x: ah.as_torch(x, copy=None)])
+def test_functions_of_libraries_accept_sparse_arrays_themselves(call):
+    given = matrix()
+    tensor = call(given)
+    assert tensor.values().data_ptr() == given.data.ctypes.data
+
+
+def test_sparse_tensors_are_accepted_by_as_torch_and_convert():
+    tensor = torch.eye(3).to_sparse_csr()
+    assert ah.as_torch(tensor).values().data_ptr() == tensor.values().data_ptr()
+    assert ah.as_torch(tensor, copy=True).values().data_ptr() != tensor.values().data_ptr()
+    assert ah.convert(tensor, "scipy").format == "csr"
+    assert ah.convert(tensor, scipy.sparse).format == "csr"
+
+
+@pytest.mark.parametrize("library", ["numpy", "numba", "dpnp"])
+def test_libraries_without_sparse_arrays_name_the_dense_copy(library):
+    given = matrix()
+    with pytest.raises(BufferError, match=r"Use arrayhub.assparse\(x\).to_dense\(\)"):
+        ah.convert(given, library)
+    assert ah.as_numpy(ah.assparse(given).to_dense()).tolist() == given.toarray().tolist()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_asarray_names_assparse(format):
+    with pytest.raises(TypeError, match=r"arrayhub\.assparse\(x\)"):
+        ah.asarray(matrix(format))
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+def test_asarray_of_a_sparse_tensor_names_assparse(layout):
+    dense = torch.eye(4)
+    with pytest.raises(BufferError, match=r"arrayhub\.assparse\(x\)"):
+        ah.asarray(getattr(dense, f"to_sparse_{layout}")(*[(2, 2)] * (layout == "bsr")))
+
+
+def test_copy_true_copies_each_part():
+    given = matrix()
+    x = ah.assparse(given, copy=True)
+    assert set(addresses(x)).isdisjoint(addresses(ah.assparse(given)))
+    assert x.to_dense().tolist() == given.toarray().tolist()
+    back = ah.as_scipy(given, copy=True)
+    assert not np.shares_memory(back.data, given.data) and not np.shares_memory(back.indices, given.indices)
+    assert ah.assparse(x) is x
+
+
+@pytest.mark.parametrize("obj", [np.ones(3), [1, 2], "x", None, torch.ones(3)])
+def test_other_objects_are_rejected(obj):
+    with pytest.raises(TypeError, match=r"which is not sparse; accepted:.*arrayhub\.asarray\(x\)"):
+        ah.assparse(obj)
+
+
+@pytest.mark.parametrize("format", ["dia", "lil", "dok"])
+def test_other_formats_name_a_call(format):
+    given = matrix(format)
+    with pytest.raises(BufferError, match=r"Call x\.tocoo\(\) first"):
+        ah.assparse(given)
+    assert ah.assparse(given.tocoo()).to_dense().tolist() == given.toarray().tolist()
+
+
+def test_leaves_of_autograd_name_detach():
+    tensor = torch.eye(3).to_sparse_csr().requires_grad_()
+    with pytest.raises(BufferError, match=r"x\.detach\(\)"):
+        ah.assparse(tensor)
+    assert ah.assparse(tensor.detach()).nnz == 3
+
+
+def test_read_only_memory_stays_read_only():
+    given = matrix()
+    for part in (given.data, given.indices, given.indptr):
+        part.flags.writeable = False
+    x = ah.assparse(given)
+    assert x.access == "readonly" and not x.indices.flags.writeable
+    back = ah.as_scipy(x)
+    assert not back.data.flags.writeable and not back.indices.flags.writeable
+    with pytest.raises(BufferError, match="read-only"):
+        ah.as_torch(x)
+    assert ah.as_torch(x, allow_readonly=True).values().data_ptr() == given.data.ctypes.data
+    assert ah.as_torch(x, copy=True).values().data_ptr() != given.data.ctypes.data
+
+
+def test_the_memory_lives_as_long_as_the_result():
+    given = matrix()
+    dense, gone = given.toarray(), weakref.ref(given)
+    x = ah.assparse(given)
+    del given
+    gc.collect()
+    assert gone() is None
+    assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
+
+
+def test_batches_of_torch():
+    dense = torch.eye(3).repeat(2, 1, 1)
+    x = ah.assparse(dense.to_sparse_csr())
+    assert (x.batch_ndim, x.nnz, x.shape) == (1, 6, (2, 3, 3))
+    assert x.to_dense().tolist() == dense.tolist()
+    assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
+    with pytest.raises(BufferError, match=r"batches.*x\.to_dense\(\)"):
+        ah.as_scipy(x)
+
+
+def test_dense_dimensions_of_torch():
+    dense = torch.arange(24.0).reshape(2, 3, 4)
+    x = ah.assparse(dense.to_sparse(2))
+    assert (x.dense_ndim, x.shape, len(x.coords)) == (1, (2, 3, 4), 2)
+    assert x.to_dense().tolist() == dense.tolist()
+    assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
+    with pytest.raises(BufferError, match="dense dimensions"):
+        ah.as_scipy(x)
+
+
+def test_coordinates_of_any_number_of_dimensions():
+    dense = np.zeros((2, 3, 4))
+    dense[1, 2, 3] = 5
+    given = scipy.sparse.coo_array(dense)
+    x = ah.assparse(given)
+    assert len(x.coords) == 3
+    assert x.to_dense().tolist() == dense.tolist()
+    assert ah.as_scipy(x).toarray().tolist() == dense.tolist()

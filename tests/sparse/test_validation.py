@@ -1,0 +1,139 @@
+"""Validation of indices: invalid indices and pointers raise an InterfaceError that names the place, before any use."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sparse_arrays import matrix
+
+import arrayhub as ah
+
+
+def damaged(format, part, index, value):
+    """Return a SciPy array with one invalid index or pointer."""
+    given = matrix(format)
+    getattr(given, part)[index] = value
+    return given
+
+
+USES = {
+    "to_dense": lambda x: x.to_dense(),
+    "to_format": lambda x: x.to_format("coo"),
+    "as_torch": lambda x: ah.as_torch(x, copy="if_needed"),
+    "as_scipy": ah.as_scipy,
+    "canonical": lambda x: x.canonical,
+}
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize(
+    ("format", "part", "index", "value", "text"),
+    [
+        ("csr", "indices", 3, 8, r"indices\[3\] is 8; accepted: 0 to 7, the columns of shape \(6, 8\)"),
+        ("csr", "indices", 0, -1, r"indices\[0\] is -1; accepted: 0 to 7"),
+        ("csc", "indices", 2, 2**31 - 1, r"indices\[2\] is 2147483647; accepted: 0 to 5, the rows"),
+        ("bsr", "indices", 1, 100, r"indices\[1\] is 100; accepted: 0 to 7, the blocks of columns"),
+        ("csr", "indptr", 0, 1, r"indptr\[0\] is 1; accepted: 0"),
+        ("csr", "indptr", 2, -5, r"indptr\[2\] is -5; accepted: \d+ or more, since rows follow each other"),
+        ("csr", "indptr", 2, 10**9, r"indptr\[3\] is \d+; accepted: 1000000000 or more"),
+        ("csr", "indptr", -1, 10**9, r"indptr\[6\] is 1000000000; accepted: \d+, the length of indices"),
+        ("csr", "indptr", 2, -(2**31), r"indptr\[2\] is -2147483648"),
+        ("coo", "row", 4, 6, r"coords\[0\]\[4\] is 6; accepted: 0 to 5"),
+        ("coo", "col", 4, -2, r"coords\[1\]\[4\] is -2; accepted: 0 to 7"),
+    ],
+)
+def test_an_invalid_index_is_named(use, format, part, index, value, text):
+    x = ah.assparse(damaged(format, part, index, value))
+    for _ in range(2):  # the second use too
+        with pytest.raises(ah.InterfaceError, match=f"assparse: {text}"):
+            USES[use](x)
+
+
+def test_invalid_indices_of_torch():
+    columns = torch.tensor([0, 9])
+    tensor = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), columns, torch.ones(2), (2, 3), check_invariants=False)
+    with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 9; accepted: 0 to 2"):
+        ah.as_scipy(tensor)
+
+
+def test_invalid_indices_of_a_batch_are_named():
+    columns = torch.tensor([[0, 1], [0, 7]])
+    pointers = torch.tensor([[0, 1, 2], [0, 1, 2]])
+    tensor = torch.sparse_csr_tensor(pointers, columns, torch.ones(2, 2), (2, 2, 3), check_invariants=False)
+    with pytest.raises(ah.InterfaceError, match=r"indices\[1, 1\] is 7"):
+        ah.assparse(tensor).to_dense()
+    pointers[1, 1] = 9
+    with pytest.raises(ah.InterfaceError, match=r"indptr\[1, 2\] is 2; accepted: 9 or more"):
+        ah.assparse(tensor).to_dense()
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "text"),
+    [
+        ("indptr", np.zeros(3, np.int32), r"shape of indptr is \(3,\); accepted: \(7,\), one more than the rows"),
+        ("indptr", np.zeros((7, 1), np.int32), "shape of indptr"),
+        ("indices", np.zeros(2, np.int32), "shape of data"),
+        ("data", np.zeros(2), "shape of data"),
+        ("data", np.zeros(()), "shape of data"),
+        ("indices", np.zeros((13, 1), np.int32), "shape of data"),
+    ],
+)
+def test_contradicting_shapes_are_refused_at_once(part, value, text):
+    given = matrix()
+    setattr(given, part, value)
+    with pytest.raises(ah.InterfaceError, match=f"scipy.sparse: {text}"):
+        ah.assparse(given)
+
+
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+@pytest.mark.parametrize("dtype", ["float64", "bool", ">i4"])
+def test_indices_of_other_types_are_refused(part, dtype):
+    given = matrix()
+    setattr(given, part, getattr(given, part).astype(dtype))
+    with pytest.raises(ah.InterfaceError, match=f"dtype of {part} is"):
+        ah.as_scipy(given)
+
+
+def test_longer_arrays_of_scipy_are_cut_to_what_is_stored():
+    given = matrix()
+    dense = given.toarray()
+    given.data = np.append(given.data, [7.0, 8.0])
+    given.indices = np.append(given.indices, np.array([99, -1], np.int32))
+    x = ah.assparse(given)
+    assert x.nnz == given.nnz == len(x.indices)
+    assert x.to_dense().tolist() == dense.tolist()
+    assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (3, 4)])
+@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
+def test_empty_matrices(format, shape):
+    given = getattr(scipy.sparse, f"{format}_array")(shape)
+    x = ah.assparse(given)
+    assert (x.nnz, x.canonical) == (0, True)
+    assert x.to_dense().shape == shape
+    assert ah.as_scipy(x).shape == shape
+    assert tuple(ah.as_torch(x, copy="if_needed").shape) == shape
+
+
+def test_an_index_of_an_empty_dimension_is_refused():
+    given = scipy.sparse.coo_array((2, 0))
+    given.data, given.coords = np.ones(1), (np.zeros(1, np.int32), np.zeros(1, np.int32))
+    with pytest.raises(ah.InterfaceError, match=r"coords\[1\]\[0\] is 0; accepted: no index"):
+        ah.assparse(given).to_dense()
+
+
+@pytest.mark.parametrize("format", ["coo", "csr", "csc"])
+def test_canonical_order_is_found(format):
+    dense = matrix().toarray()
+    assert ah.assparse(matrix(format)).canonical
+    unsorted = scipy.sparse.csr_array(([1.0, 2.0], [5, 1], [0, 2, 2, 2, 2, 2, 2]), shape=dense.shape).asformat("csr")
+    assert not ah.assparse(unsorted).canonical
+    repeated = scipy.sparse.csr_array(([1.0, 2.0], [1, 1], [0, 2, 2, 2, 2, 2, 2]), shape=dense.shape)
+    assert not ah.assparse(repeated).canonical
+    assert ah.assparse(repeated).to_format(format).canonical
+
+
+def test_rows_of_canonical_order_may_begin_anywhere():
+    given = scipy.sparse.csr_array(([1.0, 2.0, 3.0], [7, 0, 3], [0, 1, 1, 3]), shape=(3, 8))
+    assert ah.assparse(given).canonical
