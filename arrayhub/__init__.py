@@ -39,6 +39,7 @@ Sparse data
 C, C++, and other processes
     get_include(), Request  headers of the C interface; its request for an array, in Python
     pickling, as_mpi        pickling of device memory; an array of any layout as one MPI message
+    ipc_handle(x)           open the memory of an array in another process of the machine, without a copy
     register_library        add a library that arrayhub does not know
     register_dask           send arrays in dask without pickling their elements
     transfer, sycl_runtime  settings and memory of copies; detection of the SYCL CPU device
@@ -116,6 +117,8 @@ if TYPE_CHECKING:
         zeros_like,
     )
     from arrayhub.transport.dask import register_dask
+    from arrayhub.transport.ipc import IpcHandle, ipc_handle
+    from arrayhub.transport.ipc import _ipc_handle as _ipc_handle
     from arrayhub.transport.mpi import as_mpi
     from arrayhub.transport.pickling import _unpickle as _unpickle
     from arrayhub.transport.policy import pickling
@@ -131,6 +134,7 @@ _LAZY = {
         "arrayhub.convert.like": ("like",),
         "arrayhub.convert.placement": ("Placement", "placement"),
         "arrayhub.transport.dask": ("register_dask",),
+        "arrayhub.transport.ipc": ("IpcHandle", "ipc_handle", "_ipc_handle"),
         "arrayhub.transport.mpi": ("as_mpi",),
         "arrayhub.nested.pickling": ("_unpickle_nested",),
         "arrayhub.transport.pickling": ("_unpickle",),
@@ -170,6 +174,7 @@ _ELSEWHERE = {
 __all__ = [
     "Device",
     "InterfaceError",
+    "IpcHandle",
     "NestedArray",
     "Placement",
     "Plan",
@@ -208,6 +213,7 @@ __all__ = [
     "get_include",
     "get_origin",
     "inspect",
+    "ipc_handle",
     "layout_for",
     "layouts",
     "like",

@@ -46,6 +46,7 @@ SLOW = (
     "testing/test_report.py::test_each_rule_of",
     "transfer/test_host.py::test_an_interrupt",
     "transport/test_dask.py",
+    "transport/test_ipc.py",
     "transport/test_mpi.py",
     "transport/test_shared_memory.py",
 )

@@ -4,7 +4,9 @@ from typing import Literal, SupportsIndex, TypeAlias, final
 from arrayhub._core.descriptor import _DeviceLike
 from arrayhub.array.usm_array import USMArray, _DTypeLike
 
-_Memory: TypeAlias = Literal["cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"]
+_Memory: TypeAlias = Literal[
+    "cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"
+]
 _Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
 
 @final

@@ -5,11 +5,13 @@ The layout that follows from the arguments is cached, so that a repeated call on
 
 cimport cython
 cimport numpy as cnp
+from libc.stdint cimport INT64_MAX
 from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport (
     BOUNDARY,
     CONSTRUCTED,
+    EXTERNAL,
     PAGE,
     USM_DEVICE,
     USM_HOST,
@@ -25,6 +27,7 @@ from arrayhub._core.descriptor cimport (
     kDLCUDAManaged,
     labels_of,
     new_array,
+    new_block,
     seal,
     set_dtype,
     set_labels,
@@ -59,7 +62,7 @@ cdef struct MemoryKind:
     bint zeroes     # whether `take` can allocate zeros
 
 cdef enum:
-    KINDS = 7
+    KINDS = 8
 
 # One row per name that `memory=` takes.
 cdef MemoryKind _KINDS[KINDS]
@@ -70,6 +73,7 @@ _KINDS[3] = MemoryKind(take_sycl, b"usm_device", USM_DEVICE, False)
 _KINDS[4] = MemoryKind(take_cuda, b"cuda", kDLCUDA, False)
 _KINDS[5] = MemoryKind(take_cuda, b"cuda_host", kDLCUDAHost, False)
 _KINDS[6] = MemoryKind(take_cuda, b"cuda_managed", kDLCUDAManaged, False)
+_KINDS[7] = MemoryKind(take_shared, b"shared_memory", kDLCPU, True)
 
 cdef int _number
 # Prefixes of the names of memory kinds, by device type.
@@ -85,16 +89,38 @@ cdef const MemoryKind* kind_of(object memory) except NULL:
 
 
 cdef int take_host(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    wanted = None if device is None else Device(device)
-    if wanted is not None and wanted != "cpu":
-        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(wanted.type, "cuda"))]
-        raise ValueError(
-            f"device: {show(device)} does not have memory 'cpu' (the default); accepted: 'cpu'. "
-            f"For this device pass memory={' or '.join(map(repr, kinds))}"
-        )
+    check_host(kind, device)
     a.block_ = allocate(recipe.nbytes, recipe.boundary, recipe.behind, zeroed)
     a.base_ = a.block_
     a.device_ = DLDevice(kDLCPU, 0)
+    return 0
+
+
+cdef int check_host(const MemoryKind* kind, object device) except -1:
+    wanted = None if device is None else Device(device)
+    if wanted is not None and wanted != "cpu":
+        kinds = [name for name in _ROWS if name.startswith(_PREFIXES.get(wanted.type, "cuda"))]
+        default = " (the default)" if kind.take == take_host else ""
+        raise ValueError(
+            f"device: {show(device)} does not have memory {kind.name.decode()!r}{default}; accepted: 'cpu'. "
+            f"For this device pass memory={' or '.join(map(repr, kinds))}"
+        )
+    return 0
+
+
+cdef int take_shared(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
+    """Allocate host memory that `arrayhub.ipc_handle` passes to other processes. Its bytes are zero."""
+    from arrayhub.runtimes.shared_segment import new_segment
+
+    check_host(kind, device)
+    if recipe.nbytes > INT64_MAX - recipe.boundary:
+        raise MemoryError(f"cannot allocate {recipe.nbytes} bytes of shared memory")
+    segment = new_segment(recipe.nbytes + recipe.boundary)
+    cdef size_t start = segment.address
+    start += to_boundary(start, recipe.boundary, recipe.behind)
+    a.device_ = DLDevice(kDLCPU, 0)
+    a.block_ = new_block(EXTERNAL, segment, <char*> start, recipe.nbytes, a.device_)
+    a.base_ = segment
     return 0
 
 
@@ -347,8 +373,9 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
         Alignment in bytes. Rows are padded to a multiple of it. By default only the preset pads rows.
     origin : sequence of int, optional
         Index of the first element of a stencil's domain.
-    memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed"}, optional
-        Kind of memory. "cuda_host" is pinned host memory.
+    memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"}, optional
+        Kind of memory. "cuda_host" is pinned host memory. "shared_memory" is host memory that `arrayhub.ipc_handle`
+        passes to other processes.
     device : Device, str, tuple or object, optional
         Device of the allocation; see `Device`. For USM also a ``dpctl.SyclQueue``. The default is the default device of
         dpctl or cupy.

@@ -41,7 +41,6 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
-    DLDevice,
     MemoryBlock,
     allocate,
     block_of,
@@ -179,13 +178,19 @@ cdef object by_name(Descriptor a, Footprint* span):
 
     See transport/shared_memory.py.
     """
+    measure_in_place(a, span)
+    return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
+
+
+cdef int measure_in_place(Descriptor a, Footprint* span) noexcept:
+    """Measure the bytes from the lowest to the highest element, gaps included."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
-    name = shared_memory.name_of(<size_t> (a.data_ + low), high - low, a.base_)
     span.low = low
     span.nbytes = high - low
-    memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
-    return name
+    if not a.flags_ & PACKED:       # packed elements have C order, and no strides in bytes
+        memcpy(span.strides, a.byte_strides_, a.nd_ * sizeof(Py_ssize_t))
+    return 0
 
 
 def _compact(Descriptor pieces):
@@ -311,6 +316,46 @@ _unpickle.__module__ = "arrayhub"     # the name in every pickle, independent of
 
 
 cdef object unpickled(object state, object data):
+    check_state(state)
+    _, _, _, offset, _, access, labels, place = <tuple> state
+    cdef Descriptor memory = memory_of(data)
+    cdef Descriptor a = inside(state, memory)
+    # Memory with a name is shared, so it is not copied for alignment.
+    if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
+        memory = aligned_copy(memory)
+        set_memory(a, memory, offset)
+    set_access(a, access, memory)
+    if labels is not None:
+        set_labels_of(a, labels)
+    return a if place is None else device_placement.restored(a, place)
+
+
+def state_in_place(Descriptor a):
+    """Return the state of an array with its gaps, and the lowest address and the size in bytes of its elements."""
+    cdef Footprint span
+    measure_in_place(a, &span)
+    return state_of(a, &span, None, access_of(a)), <size_t> (a.data_ + span.low), span.nbytes
+
+
+def in_place(state, Descriptor memory):
+    """Return the array that a state describes in these bytes, on any device. The bytes are never copied.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The parts of the state are inconsistent, or reach beyond the bytes.
+    """
+    check_state(state)
+    cdef Descriptor a = inside(state, memory)
+    set_access(a, (<tuple> state)[5], memory)
+    a.stream_ = memory.stream_
+    a.producer_ = memory.producer_
+    if (<tuple> state)[6] is not None:
+        set_labels_of(a, (<tuple> state)[6])
+    return a
+
+
+cdef int check_state(object state) except -1:
     if type(state) is not tuple or len(<tuple> state) == 0:
         raise broken_error("state", state, "a tuple that starts with the version number")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
@@ -320,22 +365,19 @@ cdef object unpickled(object state, object data):
         )
     if len(<tuple> state) != STATE_LENGTH:
         raise broken_error("state", state, f"a tuple of {STATE_LENGTH}")
-    _, shape, strides, offset, element, access, labels, place = <tuple> state
-    cdef Descriptor memory = memory_of(data)
+    return 0
+
+
+cdef Descriptor inside(tuple state, Descriptor memory):
+    """Return an array of the validated layout in `memory`, still without access."""
+    _, shape, strides, offset, element, access, _, _ = state
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
     if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
         raise broken_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
     set_memory(a, memory, start)
-    # Memory with a name is shared, so it is not copied for alignment.
-    if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
-        memory = aligned_copy(memory)
-        set_memory(a, memory, start)
-    set_access(a, access, memory)
-    if labels is not None:
-        set_labels_of(a, labels)
-    return a if place is None else device_placement.restored(a, place)
+    return a
 
 
 cdef object broken_error(str what, object value, str accepted):
@@ -459,7 +501,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
 
 cdef int set_memory(Descriptor a, Descriptor memory, Py_ssize_t start) except -1:
     """Set the memory of an array to validated memory, starting at byte `start`."""
-    a.device_ = DLDevice(kDLCPU, 0)
+    a.device_ = memory.device_
     a.block_ = block_of(memory)
     a.base_ = memory.base_
     a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start

@@ -140,3 +140,30 @@ def where_mapped_by_mmap(x):
             break
         owner = owner.obj if isinstance(owner, memoryview) else getattr(owner, "base", None)
     return isinstance(owner, mmap.mmap), x.access
+
+
+def add_one(handle):
+    """Add one to the elements of the memory of a handle; return their sum before, the access and the process id."""
+    with handle.open() as y:
+        before = float(np.asarray(y).sum())
+        if y.access == "readwrite":
+            np.asarray(y)[...] += 1
+        return before, y.access, os.getpid()
+
+
+def borrow_until(handle, connection):
+    """Open a handle, send the process id, and keep the borrow until a message arrives."""
+    with handle.open() as y:
+        connection.send((os.getpid(), float(np.asarray(y).sum())))
+        connection.recv()
+    connection.send("ended")
+    connection.recv()
+
+
+def own_until(connection):
+    """Own shared memory, send its handle, and keep it until a message arrives."""
+    x = arrayhub.full((4, 5), 3.0, memory="shared_memory")
+    handle = arrayhub.ipc_handle(x)
+    connection.send(handle)
+    connection.recv()
+    handle.close()

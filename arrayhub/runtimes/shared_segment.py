@@ -1,0 +1,123 @@
+"""Host memory that other processes can map: anonymous files in memory (Linux: memfd_create(2)).
+
+An anonymous file does not have a name in the file system. The kernel frees the file once no process maps it or holds a
+descriptor of it, also after `kill -9`. `arrayhub.ipc_handle` passes the descriptor to other processes.
+
+The file is sealed against changes of its size (`F_SEAL_SHRINK`), because an access to a mapped page behind the end of a
+file ends the process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_live: weakref.WeakSet[SharedSegment] = weakref.WeakSet()
+
+
+class SharedSegment:
+    """Mapping of an anonymous file. Its memory and its descriptor are released with the object.
+
+    Attributes
+    ----------
+    descriptor : int
+        File descriptor. A read-only mapping has a read-only descriptor.
+    bytes : numpy.ndarray
+        The mapped bytes.
+    address : int
+        Address of the first byte.
+    writable : bool
+    """
+
+    __slots__ = ("__weakref__", "address", "bytes", "descriptor", "writable")
+
+    descriptor: int
+    bytes: npt.NDArray[np.uint8]
+    address: int
+    writable: bool
+
+    def __init__(self, descriptor: int, writable: bool) -> None:
+        """Map the complete file of `descriptor`, and own the descriptor from now on."""
+        self.descriptor, self.writable = descriptor, writable
+        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
+        self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises a BufferError as long as this exists
+        self.address = self.bytes.__array_interface__["data"][0]
+        _live.add(self)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.bytes.__array_interface__
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+    def __repr__(self) -> str:
+        access = "writable" if self.writable else "read-only"
+        return f"<shared memory of {self.bytes.size} bytes at {self.address:#x}, {access}>"
+
+
+def new_segment(nbytes: int) -> SharedSegment:
+    """Return new shared memory, filled with zeros.
+
+    Raises
+    ------
+    ValueError
+        The operating system does not support anonymous files in memory.
+    MemoryError
+        The memory is exhausted.
+    """
+    if not hasattr(os, "memfd_create"):
+        raise ValueError("memory: 'shared_memory' requires Linux (memfd_create); accepted here: 'cpu'")
+    try:
+        descriptor = os.memfd_create("arrayhub", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            os.ftruncate(descriptor, max(nbytes, 1))
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return SharedSegment(descriptor, True)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"cannot allocate {nbytes} bytes of shared memory: {error}") from error
+
+
+def received_segment(descriptors: list[int], writable: bool) -> SharedSegment:
+    """Map the shared memory that another process has sent. The descriptors are owned or closed.
+
+    Raises
+    ------
+    ValueError
+        The descriptors are not one descriptor of a file whose size cannot change.
+    OSError
+        The file cannot be mapped with this access.
+    """
+    try:
+        if len(descriptors) != 1:
+            raise ValueError(f"{len(descriptors)} descriptors; accepted: 1")
+        if fcntl.fcntl(descriptors[0], fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK == 0:
+            raise ValueError("the size of its file can change")
+        return SharedSegment(descriptors.pop(), writable)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def segment_at(address: int, nbytes: int) -> SharedSegment | None:
+    """Return the shared memory that contains a range of addresses, or None."""
+    for segment in list(_live):
+        if segment.address <= address and address + nbytes <= segment.address + segment.bytes.size:
+            return segment
+    return None
+
+
+def readonly_descriptor(segment: SharedSegment) -> int:
+    """Return a new read-only descriptor of the file, which cannot be mapped for writing."""
+    return os.open(f"/proc/self/fd/{segment.descriptor}", os.O_RDONLY | os.O_CLOEXEC)

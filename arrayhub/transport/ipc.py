@@ -1,0 +1,352 @@
+"""IPC handles: the memory of an array in another process of the same machine, without a copy."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
+
+from arrayhub._core.errors import show
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray
+from arrayhub.inspection.datashape.types import datashape
+from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
+from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, digest_of, server
+from arrayhub.transport.pickling import in_place, state_in_place
+
+_VERSION = 1
+_SIGNATURE = 32  # bytes
+_ACCESS = ("immutable", "readonly", "readwrite")  # by the number in a state
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_MACHINE = "/etc/machine-id"
+
+
+class Description(NamedTuple):
+    """Content of a handle. The owner signs its text."""
+
+    version: int
+    boot: str  # identifier of the start of the operating system
+    machine: str
+    process: int
+    server: str
+    identifier: bytes
+    device: str
+    allocation: str
+    offset: int  # bytes from the start of the allocation to element zero
+    type: str  # datashape
+    state: tuple[Any, ...]  # see transport/pickling.pyx; its offset counts from the start of the allocation
+
+
+def _place() -> tuple[str, str]:
+    """Return the identifiers of the start of this operating system and of this machine."""
+    return _first_line(_BOOT), _first_line(_MACHINE) or os.uname().nodename
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.readline().strip()
+    except (OSError, ValueError):
+        return ""
+
+
+class IpcHandle:
+    """Handle of an array's memory, for other processes of the same machine. `ipc_handle` creates it.
+
+    A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner, the process
+    that called `ipc_handle`, keeps the object and counts the processes that have opened a copy of it.
+
+    Attributes
+    ----------
+    process : int
+        Process id of the owner.
+    device : str
+        Device of the memory, such as ``"cpu"`` or ``"cuda:0"``.
+    allocation : str
+        Identifier of the allocation that contains the elements. Two handles of views of one allocation share it.
+    offset : int
+        Bytes from the start of the allocation to element zero.
+    type : str
+        Shape and element type, as in `datashape`.
+    shape : tuple of int
+        Lengths of the dimensions, in elements.
+    byte_strides : tuple of int or None
+        Strides in bytes. None is C order.
+    access : str
+        ``"readwrite"``, ``"readonly"`` or ``"immutable"``.
+    borrowers : int
+        Number of borrows that are open now. Only the owner may ask.
+    """
+
+    __slots__ = ("__weakref__", "_description", "_entry", "_signature")
+
+    _description: Description
+    _entry: Entry | None
+    _signature: bytes
+
+    def __init__(self) -> None:
+        raise TypeError("IpcHandle: cannot be instantiated directly; use arrayhub.ipc_handle(x)")
+
+    @property
+    def process(self) -> int:
+        """Process id of the owner."""
+        return self._description.process
+
+    @property
+    def device(self) -> str:
+        """Device of the memory."""
+        return self._description.device
+
+    @property
+    def allocation(self) -> str:
+        """Identifier of the allocation."""
+        return self._description.allocation
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the start of the allocation to element zero."""
+        return self._description.offset
+
+    @property
+    def type(self) -> str:
+        """Shape and element type, as in `datashape`."""
+        return self._description.type
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the dimensions, in elements."""
+        return self._description.state[1]  # type: ignore[no-any-return]
+
+    @property
+    def byte_strides(self) -> tuple[int, ...] | None:
+        """Strides in bytes. None is C order."""
+        return self._description.state[2]  # type: ignore[no-any-return]
+
+    @property
+    def access(self) -> str:
+        """Access of the borrowers: readwrite, readonly or immutable."""
+        return _ACCESS[self._description.state[5]]
+
+    @property
+    def borrowers(self) -> int:
+        """Number of borrows that are open now. A borrower that was killed is not counted."""
+        return len(self._own("borrowers").processes())
+
+    @contextmanager
+    def open(self) -> Iterator[USMArray]:
+        """Return a context manager for the array of the owner's memory.
+
+        The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
+        the block, because the owner may write other data to the memory. An access does not end the process.
+
+        Returns
+        -------
+        context manager of USMArray
+
+        Raises
+        ------
+        ConnectionRefusedError
+            The owner has ended or has closed the handle; the handle was altered, or is from another machine or from
+            before a restart of this machine.
+
+        Examples
+        --------
+        >>> import arrayhub
+        >>> x = arrayhub.zeros(3, memory="shared_memory")
+        >>> handle = arrayhub.ipc_handle(x)
+        >>> with handle.open() as y:  # usually in another process
+        ...     y[0] = 7
+        >>> handle.close()
+        >>> x.tolist()
+        [7.0, 0.0, 0.0]
+        """
+        borrow = self._borrow()
+        try:
+            yield self._opened(borrow)
+        finally:
+            borrow.end()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Refuse new borrowers, and wait until the present borrowers have ended.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Limit in seconds. By default the wait is unlimited.
+
+        Raises
+        ------
+        TimeoutError
+            Borrows are still open. The message names their process ids. The memory stays valid for these processes, and
+            the method can be called again.
+        """
+        remaining = self._own("close").close(timeout)
+        if remaining:
+            raise TimeoutError(
+                f"IpcHandle: {len(remaining)} borrows are open after {timeout} s, in process"
+                f" {', '.join(map(str, remaining))}; their with block has to end. Call close(timeout) again"
+            )
+
+    def _own(self, name: str) -> Entry:
+        if self._entry is None or not self._entry.is_owned:
+            raise ValueError(f"IpcHandle: only the owner, process {self.process}, may use {name}; call open() here")
+        return self._entry
+
+    def _borrow(self) -> Borrow:
+        description = self._description
+        boot, machine = _place()
+        if description.boot != boot:
+            where = "before a restart of this machine" if description.machine == machine else "on another machine"
+            self._refuse(f"it was made {where}")
+        digest = digest_of(repr(tuple(description)))
+        try:
+            return Borrow(description.server, description.identifier + digest + self._signature)
+        except ConnectionRefusedError as error:
+            self._refuse(f"process {description.process}: {error}")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ConnectionRefusedError(
+            f"IpcHandle: {reason}. Let a running process of this machine call arrayhub.ipc_handle(x), or send"
+            " arrayhub.to_host(x)"
+        )
+
+    def _opened(self, borrow: Borrow) -> USMArray:
+        try:
+            segment = received_segment(borrow.descriptors, self.access == "readwrite")
+        except (OSError, ValueError) as error:
+            self._refuse(f"process {self.process}: it did not send shared memory ({error})")
+        array: USMArray = in_place(self._description.state, asarray(segment))
+        return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _ipc_handle, (tuple(self._description), self._signature)
+
+    def __del__(self) -> None:
+        entry = getattr(self, "_entry", None)
+        if entry is not None:
+            entry.memory = None
+
+    def __repr__(self) -> str:
+        return f"<IpcHandle of process {self.process}: {self.type}, {self.access}, on {self.device}>"
+
+
+IpcHandle.__module__ = "arrayhub"
+
+
+def _made(description: Description, signature: bytes, entry: Entry | None) -> IpcHandle:
+    handle = IpcHandle.__new__(IpcHandle)
+    handle._description, handle._signature, handle._entry = description, signature, entry
+    return handle
+
+
+def _ipc_handle(description: object, signature: object) -> IpcHandle:
+    """Restore the handle of a pickle. The owner validates it when it is opened.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The values are not those of a handle.
+    """
+    forms = (int, str, str, int, str, bytes, str, str, int, str, tuple)
+    if (
+        type(description) is not tuple
+        or tuple(map(type, description)) != forms
+        or type(signature) is not bytes
+        or (len(description[5]), len(signature)) != (IDENTIFIER, _SIGNATURE)
+    ):
+        raise pickle.UnpicklingError(
+            f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: a handle"
+        )
+    if description[0] != _VERSION:
+        raise pickle.UnpicklingError(
+            f"arrayhub: the IPC handle has version {show(description[0])}; this release reads version {_VERSION}."
+            " Use one release of arrayhub on both sides"
+        )
+    made = Description(*description)
+    if len(made.state) != 8 or made.state[5] not in (0, 1, 2):
+        raise pickle.UnpicklingError(f"arrayhub: the IPC handle in the pickle has state {show(made.state)}")
+    return _made(made, signature, None)
+
+
+_ipc_handle.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+
+
+def _grant_writable(segment: SharedSegment) -> tuple[bytes, list[int]]:
+    return b"", [os.dup(segment.descriptor)]
+
+
+def _grant_readonly(segment: SharedSegment) -> tuple[bytes, list[int]]:
+    return b"", [readonly_descriptor(segment)]
+
+
+def ipc_handle(x: Any, /) -> IpcHandle:
+    """Return a handle by which other processes of this machine open the memory of an array, without a copy.
+
+    Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
+    `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
+    until the memory is freed, or until `IpcHandle.close`, which waits for the other processes.
+
+    Parameters
+    ----------
+    x : object
+        Array in ``arrayhub.empty(..., memory="shared_memory")``, of any layout, or another library's array on this
+        memory.
+
+    Returns
+    -------
+    IpcHandle
+
+    Raises
+    ------
+    BufferError
+        The memory cannot be opened by other processes. The message names a call that works.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import arrayhub
+    >>> x = arrayhub.zeros((2, 3), memory="shared_memory")
+    >>> handle = arrayhub.ipc_handle(x)
+    >>> received = pickle.loads(pickle.dumps(handle))  # in another process
+    >>> with received.open() as y:
+    ...     y[0, 0] = 1
+    ...     handle.borrowers
+    1
+    >>> handle.close()
+    >>> x[0, 0].item()
+    1.0
+    """
+    array = asarray(x)
+    if array.device != "cpu":
+        raise BufferError(
+            f"ipc_handle: the array is on {array.device}; accepted: shared host memory. Use"
+            " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
+        )
+    state, address, nbytes = state_in_place(array)
+    segment = segment_at(address, nbytes)
+    if segment is None:
+        raise BufferError(
+            "ipc_handle: the array is in private host memory; accepted: memory of arrayhub.empty(...,"
+            " memory='shared_memory'). Use arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which"
+            " copies"
+        )
+    own = server()
+    entry = Entry(own, segment, _grant_writable if array.access == "readwrite" else _grant_readonly)
+    boot, machine = _place()
+    start = state[3] + address - segment.address
+    description = Description(
+        _VERSION,
+        boot,
+        machine,
+        own.process,
+        own.name,
+        entry.identifier,
+        str(array.device),
+        f"memfd {os.fstat(segment.descriptor).st_ino}",
+        start,
+        str(datashape(array)),
+        (*state[:3], start, *state[4:]),
+    )
+    return _made(description, entry.publish(repr(tuple(description))), entry)

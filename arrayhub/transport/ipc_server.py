@@ -1,0 +1,322 @@
+"""Connections between the owner of an IPC handle and the processes that open it.
+
+The first handle starts a thread that listens on an abstract Unix socket, which does not have a file. Each open borrow
+is one connection. The kernel closes a connection when its process ends, so each side notices when the other side is
+killed.
+
+A request contains three values of fixed length: the identifier of the handle, the digest of its description, and the
+signature. The signature is an HMAC of the identifier and the digest, by a random key that never leaves the owner's
+process. An altered description, a guessed handle and a handle of another process have wrong signatures. A handle that
+was closed has a valid signature and an unknown identifier.
+
+The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. Descriptors of files are attached
+to the reply (unix(7): SCM_RIGHTS).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import os
+import selectors
+import socket
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+IDENTIFIER = 16  # bytes
+_DIGEST = 32
+_PAUSE = 0.05  # seconds, after the limit of open files was reached
+_BACKLOG = 128
+WAIT = 60  # seconds until an owner that does not answer counts as ended
+_CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
+
+_CLOSED = "the owner has closed it, or has freed the memory. Keep the object that ipc_handle returned"
+
+# Returns the data of the memory for one borrower, and new descriptors to send.
+Grant = Callable[[Any], tuple[bytes, list[int]]]
+
+
+class Entry:
+    """Memory that the owner passes to other processes, and its open connections.
+
+    The handle and each connection keep the memory. If the handle is dropped, the entry stays until the memory is freed,
+    so that a handle may be a temporary argument of a call.
+    """
+
+    def __init__(self, server: Server, memory: Any, grant: Grant) -> None:
+        self.server, self.identifier, self.grant = server, os.urandom(IDENTIFIER), grant
+        self.memory = memory  # None after the handle is dropped
+        self.find_memory = weakref.ref(memory, self._forget)
+        self.digest = b""
+        self.is_closed = False  # for new borrowers
+        self.borrowers: dict[socket.socket, int] = {}  # the process id of each connection; guarded by server.changed
+
+    @property
+    def is_owned(self) -> bool:
+        """True in the process that created the handle, and false in a process forked from it."""
+        return self.server.process == os.getpid()
+
+    def publish(self, description: str) -> bytes:
+        """Accept requests for a handle with this description. Return the signature of the handle."""
+        self.digest = digest_of(description)
+        self.server.entries[self.identifier] = self
+        return self.server.sign(self.identifier, self.digest)
+
+    def _forget(self, _: object) -> None:
+        self.server.entries.pop(self.identifier, None)
+
+    def processes(self) -> list[int]:
+        """Return the process id of each open borrower."""
+        with self.server.changed:
+            return self._present()
+
+    def _present(self) -> list[int]:
+        return [process for connection, process in self.borrowers.items() if not has_ended(connection)]
+
+    def close(self, timeout: float | None) -> list[int]:
+        """Refuse new borrowers, and wait for the present ones. Return the process ids of those that remain."""
+        self.is_closed = True
+        with self.server.changed:
+            self.server.changed.wait_for(lambda: not self._present(), timeout)
+            remaining = self._present()
+        if not remaining:
+            self.memory = None
+            self._forget(None)
+        return remaining
+
+
+class Server:
+    """Thread that answers the requests of borrowers. One per process."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.name = f"arrayhub-{os.urandom(16).hex()}"
+        self.entries: dict[bytes, Entry] = {}
+        self.changed = threading.Condition()
+        self._key = os.urandom(32)
+        # The entry and the memory of each connection. None before the request.
+        self._borrowed: dict[socket.socket, tuple[Entry, Any] | None] = {}
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(f"\0{self.name}")
+        self._listener.listen(_BACKLOG)
+        self._listener.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        threading.Thread(target=self._serve, name="arrayhub IPC", daemon=True).start()
+
+    def sign(self, identifier: bytes, digest: bytes) -> bytes:
+        """Return the signature of a handle."""
+        return hmac.digest(self._key, identifier + digest, "sha256")
+
+    def forget(self) -> None:
+        """Close the descriptors that a forked child inherits, which would keep connections of its parent open."""
+        for connection in (self._listener, *self._borrowed):
+            connection.close()
+        self._selector.close()
+
+    def _serve(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                connection: Any = key.fileobj
+                if connection is self._listener:
+                    self._accept()
+                elif self._borrowed[connection] is not None or not self._admit(connection):
+                    self._drop(connection)
+
+    def _accept(self) -> None:
+        try:
+            connection = self._listener.accept()[0]
+        except BlockingIOError:
+            return
+        except OSError:  # the limit of open files
+            time.sleep(_PAUSE)
+            return
+        connection.setblocking(False)
+        self._borrowed[connection] = None
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def _drop(self, connection: socket.socket) -> None:
+        self._selector.unregister(connection)
+        borrowed = self._borrowed.pop(connection)
+        with self.changed:
+            if borrowed is not None:
+                borrowed[0].borrowers.pop(connection, None)
+            self.changed.notify_all()
+        connection.close()
+
+    def _admit(self, connection: socket.socket) -> bool:
+        """Answer a request. Return whether the connection is a borrower now."""
+        try:
+            request = connection.recv(IDENTIFIER + 2 * _DIGEST + 1)
+            process, user = peer_of(connection)
+            answer = self._refusal(request, user)
+            if answer is None:
+                answer = self._borrow(connection, self.entries.get(request[:IDENTIFIER]), process)
+            if answer is None:
+                return True
+            _send(connection, b"-" + answer.encode())
+        except OSError:  # the borrower has ended
+            pass
+        return False
+
+    def _refusal(self, request: bytes, user: int) -> str | None:
+        """Return the reason why a request is refused, or None."""
+        identifier, digest = request[:IDENTIFIER], request[IDENTIFIER:-_DIGEST]
+        if user != os.geteuid():
+            return f"the borrower runs as user {user}; accepted: user {os.geteuid()}, as the owner"
+        if not hmac.compare_digest(request[-_DIGEST:], self.sign(identifier, digest)):
+            return "the signature is wrong: the handle was altered, or the owner did not make it"
+        entry = self.entries.get(identifier)
+        if entry is None or entry.is_closed or entry.digest != digest:
+            return _CLOSED
+        return None
+
+    def _borrow(self, connection: socket.socket, entry: Entry | None, process: int) -> str | None:
+        """Count a borrower and send it the memory. Return the reason of a refusal, or None."""
+        with self.changed:
+            memory = None if entry is None or entry.is_closed else entry.find_memory()
+            if entry is None or memory is None:
+                return _CLOSED
+            entry.borrowers[connection] = process
+            self._borrowed[connection] = entry, memory
+        try:
+            payload, descriptors = entry.grant(memory)
+            try:
+                _send(connection, b"+" + payload, descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+        except Exception as error:  # of a driver, or of the connection
+            self._borrowed[connection] = None
+            with self.changed:
+                entry.borrowers.pop(connection, None)
+                self.changed.notify_all()
+            return f"the owner cannot export the memory: {error}"
+        return None
+
+
+def _send(connection: socket.socket, message: bytes, descriptors: list[int] | tuple[int, ...] = ()) -> None:
+    socket.send_fds(connection, [message], descriptors, socket.MSG_NOSIGNAL)
+
+
+def peer_of(connection: socket.socket) -> tuple[int, int]:
+    """Return the process id and the user id of the other side, as the kernel recorded them."""
+    size = _CREDENTIALS.size
+    process, user, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return process, user
+
+
+def has_ended(connection: socket.socket) -> bool:
+    """Return whether the other side has closed its end, without reading from the connection."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def digest_of(description: str) -> bytes:
+    """Return the digest of a handle's description."""
+    return hashlib.sha256(description.encode()).digest()
+
+
+# ------------------------------------------------------------------------------------------------- the borrower's side
+
+_borrows: weakref.WeakSet[Borrow] = weakref.WeakSet()
+
+
+class Borrow:
+    """Connection to the owner, whose lifetime is that of a borrow."""
+
+    def __init__(self, name: str, request: bytes) -> None:
+        """Connect to a server and send a request.
+
+        Raises
+        ------
+        ConnectionRefusedError
+            The owner does not exist, or refuses. The text is the reason.
+        """
+        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        _borrows.add(self)
+        try:
+            self.payload, self.descriptors = self._reply(name, request)
+        except BaseException:
+            self.end()
+            raise
+
+    def _reply(self, name: str, request: bytes) -> tuple[bytes, list[int]]:
+        self._connection.settimeout(WAIT)
+        try:
+            self._connection.connect(f"\0{name}")
+        except OSError as error:
+            raise ConnectionRefusedError(
+                "it has ended, or runs in another network namespace such as another container"
+                f" ({error.strerror or error})"
+            ) from error
+        self.process, user = peer_of(self._connection)
+        if user != os.geteuid():
+            raise ConnectionRefusedError(f"it runs as user {user}; accepted: user {os.geteuid()}, as this process")
+        try:
+            self._connection.send(request, socket.MSG_NOSIGNAL)
+            message, descriptors, _, _ = socket.recv_fds(self._connection, 4096, 4, socket.MSG_CMSG_CLOEXEC)
+        except TimeoutError as error:
+            raise ConnectionRefusedError(f"it has not answered for {WAIT} seconds") from error
+        except OSError as error:
+            raise ConnectionRefusedError(f"it has ended ({error.strerror or error})") from error
+        if message[:1] != b"+":
+            for descriptor in descriptors:
+                os.close(descriptor)
+            raise ConnectionRefusedError(message[1:].decode() or "it has ended")
+        return message[1:], list(descriptors)
+
+    @property
+    def is_local(self) -> bool:
+        """True if the owner is this process."""
+        return self.process == os.getpid()
+
+    def end(self) -> None:
+        """Tell the owner that the borrow has ended, also if a forked child has inherited the connection."""
+        with contextlib.suppress(OSError):  # the owner has ended
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def forget(self) -> None:
+        """Close the descriptor that a forked child inherits. The borrow of its parent goes on."""
+        self._connection.close()
+
+
+# ------------------------------------------------------------------------------------------------- state of the process
+
+_server: Server | None = None
+_lock = threading.Lock()
+_inherited: list[Server] = []  # of the parent: never freed, because it holds the parent's memory
+
+
+def server() -> Server:
+    """Return the server of this process, and start it on the first call."""
+    global _server
+    with _lock:
+        if _server is None:
+            _server = Server()
+        return _server
+
+
+def _after_fork() -> None:
+    global _server, _lock
+    _lock = threading.Lock()
+    for borrow in list(_borrows):
+        borrow.forget()
+    if _server is not None:
+        with contextlib.suppress(OSError):
+            _server.forget()
+        _inherited.append(_server)
+        _server = None
+
+
+os.register_at_fork(after_in_child=_after_fork)

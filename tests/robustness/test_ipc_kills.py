@@ -1,0 +1,14 @@
+"""Owners and borrowers of IPC handles that are killed at random moments leave nothing behind."""
+
+import sys
+
+import pytest
+from children import ROOT, run
+
+
+@pytest.mark.timeout(300)
+def test_a_thousand_kills_leave_nothing_behind():
+    printed = run(sys.executable, "-m", "tests.support.ipc_kills", 1000, cwd=ROOT)
+    assert "1000 rounds" in printed and "left behind: nothing" in printed
+    _, borrowers, owners = (int(word) for word in printed.replace(";", " ").split() if word.isdigit())
+    assert borrowers > 10 and owners > 10

@@ -1,0 +1,464 @@
+"""IPC handles of host memory: the same memory in two processes, the count of borrowers, and refused handles."""
+
+import concurrent.futures
+import contextlib
+import mmap
+import multiprocessing
+import os
+import pickle
+import socket
+import threading
+import weakref
+
+import engine_tasks as tasks
+import numpy as np
+import pytest
+from children import python
+from pickled_arrays import facts, packed_int4
+
+import arrayhub
+from arrayhub.transport import ipc
+
+WAIT = 60  # seconds until a process counts as hanging
+VIEWS = {
+    "C": lambda x: x,
+    "F": lambda x: x.T,
+    "strided": lambda x: x[::2, ::-1],
+    "column": lambda x: x[:, 2],
+    "reversed": lambda x: x[::-1],
+    "0-d": lambda x: x[1, 2],
+    "empty": lambda x: x[:0],
+    "unaligned": lambda x: arrayhub.asarray(np.asarray(x).view("u1").reshape(-1)[3:19].view("f8")),
+    "readonly": lambda x: readonly(x),
+}
+
+
+def readonly(x):
+    y = x[:]
+    y.flags.writeable = False
+    return y
+
+
+def shared(value=0.0, shape=(4, 6), **options):
+    return arrayhub.full(shape, value, memory="shared_memory", **options)
+
+
+def sent(handle):
+    """The handle as another process receives it."""
+    return pickle.loads(pickle.dumps(handle))
+
+
+@contextlib.contextmanager
+def child_with(target, *arguments):
+    """Run `target` in a process, which is always ended. Yield the process and the connection to it."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=target, args=(*arguments, theirs), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        yield child, ours
+    finally:
+        child.kill()
+        child.join(WAIT)
+
+
+def eventually(condition):
+    """Return whether a condition becomes true; the server's thread acts a moment later."""
+    for _ in range(WAIT * 100):
+        if condition():
+            return True
+        threading.Event().wait(0.01)
+    return False
+
+
+def received(connection):
+    assert connection.poll(WAIT), "the other process does not answer"
+    return connection.recv()
+
+
+# ------------------------------------------------------------------------------------------------------ the same memory
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_handle_opens_the_same_elements(view):
+    x = shared()
+    np.asarray(x)[...] = np.arange(24.0).reshape(4, 6)
+    v = VIEWS[view](x)
+    handle = arrayhub.ipc_handle(v)
+    with sent(handle).open() as y:
+        assert y.ptr != v.ptr
+        assert facts(y) == facts(v) and y.device == "cpu"
+        if y.access == "readwrite" and y.size:
+            np.asarray(y)[...] = -1
+            assert (np.asarray(v) == -1).all()
+    handle.close()
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_another_process_writes_into_the_memory(method):
+    x = shared(2.0)
+    handle = arrayhub.ipc_handle(x)
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        before, access, process = pool.submit(tasks.add_one, handle).result(timeout=WAIT)
+        assert (before, access, process != os.getpid()) == (48.0, "readwrite", True)
+        assert x.tolist() == [[3.0] * 6] * 4
+        handle.close(WAIT)
+
+
+def test_labels_and_types_arrive():
+    x = shared(3, (4, 5, 6), dtype="<i2", dims="IJK", halo=((1, 1), (0, 0), (2, 2)), layout="F")
+    with sent(arrayhub.ipc_handle(x)).open() as y:
+        assert pickle.dumps(y) == pickle.dumps(x)
+    record = arrayhub.zeros(3, np.dtype([("a", "i2"), ("b", ">f8")], align=True), memory="shared_memory")
+    with sent(arrayhub.ipc_handle(record)).open() as y:
+        assert y.dtype == record.dtype
+
+
+def test_another_librarys_array_on_shared_memory_has_a_handle(torch):
+    x = shared()
+    for other in (np.asarray(x)[1:, ::2], arrayhub.as_torch(x)[1:, ::2]):
+        handle = arrayhub.ipc_handle(other)
+        assert (handle.offset, handle.shape, handle.byte_strides) == (48, (3, 3), (48, 16))
+        with sent(handle).open() as y:
+            np.asarray(y)[0, 0] += 5
+    assert x[1, 0].item() == 10
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def test_a_handle_is_small_and_describes_the_memory():
+    x = arrayhub.zeros((1000, 1000), "f4", memory="shared_memory")
+    handle, inner = arrayhub.ipc_handle(x), arrayhub.ipc_handle(x[1:, 2:])
+    assert len(pickle.dumps(handle)) < 500
+    assert handle.allocation == inner.allocation and inner.offset == 4008
+    there = sent(inner)
+    assert (there.process, there.device, there.type) == (os.getpid(), "cpu", "999 * 998 * float32")
+    assert (there.shape, there.byte_strides, there.access) == ((999, 998), (4000, 4), "readwrite")
+    assert "999 * 998 * float32" in repr(there)
+
+
+def test_a_borrower_passes_the_memory_on():
+    x = shared()
+    handle = arrayhub.ipc_handle(x)
+    with sent(handle).open() as y:
+        second = arrayhub.ipc_handle(y[1:])
+    with sent(second).open() as z:
+        np.asarray(z)[...] = 4
+    assert x[1, 0].item() == 4 and x[0, 0].item() == 0
+
+
+# --------------------------------------------------------------------------------------------------------------- access
+
+
+def test_readonly_memory_is_mapped_readonly():
+    x = readonly(shared())
+    handle = arrayhub.ipc_handle(x)
+    with sent(handle).open() as y:
+        assert y.access == "readonly" and not np.asarray(y).flags.writeable
+        start = y.memory.owner.address
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            (line,) = [line for line in maps if line.startswith(f"{start:x}-")]
+        assert line.split()[1].startswith("r--s")
+        with pytest.raises(PermissionError):  # the descriptor cannot be mapped for writing either
+            mmap.mmap(y.memory.owner.descriptor, x.nbytes)
+
+
+def test_the_size_of_shared_memory_cannot_change():
+    """An access to a page behind the end of a file ends the process."""
+    x = shared()
+    for size in (0, 1 << 20):
+        with pytest.raises(PermissionError):
+            os.ftruncate(x.memory.owner.descriptor, size)
+
+
+# ----------------------------------------------------------------------------------------------- the count of borrowers
+
+
+def test_close_names_the_processes_of_open_borrows():
+    x = shared(1.0)
+    handle = arrayhub.ipc_handle(x)
+    with child_with(tasks.borrow_until, handle) as (child, connection):
+        assert received(connection) == (child.pid, 24.0)
+        assert handle.borrowers == 1
+        with pytest.raises(TimeoutError, match=f"process {child.pid}"):
+            handle.close(timeout=0)
+        with pytest.raises(ConnectionRefusedError, match="closed"), handle.open():
+            pass
+        connection.send("end")
+        assert received(connection) == "ended"
+        assert handle.borrowers == 0
+        handle.close(timeout=0)
+
+
+def test_close_waits_for_the_end_of_a_borrow():
+    handle = arrayhub.ipc_handle(shared())
+    with child_with(tasks.borrow_until, handle) as (_, connection):
+        received(connection)
+        threading.Timer(0.2, connection.send, ["end"]).start()
+        handle.close(timeout=WAIT)
+        assert handle.borrowers == 0
+
+
+def test_two_borrows_of_one_process_are_counted():
+    handle = arrayhub.ipc_handle(shared())
+    with sent(handle).open() as y:
+        with sent(handle).open() as z:
+            assert handle.borrowers == 2
+            z[0, 0] = 5
+        assert handle.borrowers == 1 and y[0, 0].item() == 5
+    assert handle.borrowers == 0
+
+
+def test_a_killed_borrower_is_noticed():
+    handle = arrayhub.ipc_handle(shared())
+    with child_with(tasks.borrow_until, handle) as (child, connection):
+        received(connection)
+        child.kill()
+        handle.close(timeout=WAIT)
+        assert handle.borrowers == 0
+
+
+def test_memory_outlives_a_killed_owner():
+    with child_with(tasks.own_until) as (child, connection):
+        handle = received(connection)
+        with handle.open() as y:
+            child.kill()
+            child.join(WAIT)
+            assert np.asarray(y).tolist() == [[3.0] * 5] * 4
+            np.asarray(y)[...] = 4
+        with pytest.raises(ConnectionRefusedError, match=f"process {child.pid}: it has ended"), handle.open():
+            pass
+
+
+def test_arrays_that_outlive_their_block_stay_mapped():
+    handle = arrayhub.ipc_handle(shared(2.0))
+    with sent(handle).open() as y:
+        kept = np.asarray(y)[1:]
+    handle.close(timeout=0)
+    del y, handle
+    assert kept.tolist() == [[2.0] * 6] * 3
+
+
+def test_memory_is_released_after_the_last_borrow():
+    """Neither the handle nor the server keeps the memory after that."""
+    arrayhub.ipc_handle(shared())  # starts the server
+    before = len(os.listdir("/proc/self/fd"))
+    for close in (True, False):
+        x = shared()
+        segment = weakref.ref(x.memory.owner)
+        handle = arrayhub.ipc_handle(x)
+        with sent(handle).open():
+            pass
+        if close:
+            handle.close()
+            assert handle._entry.memory is None
+        del x, handle
+        assert eventually(lambda segment=segment: segment() is None), "the memory is still mapped"
+    assert eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def test_a_fork_of_a_borrower_does_not_prolong_the_borrow():
+    handle = arrayhub.ipc_handle(shared())
+    reader, writer = os.pipe()
+    with sent(handle).open():
+        child = os.fork()
+        if child == 0:
+            os.close(writer)
+            os.read(reader, 1)
+            os._exit(0)
+    try:
+        assert handle.borrowers == 0
+    finally:
+        os.close(writer)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+
+# ------------------------------------------------------------------------------------------------------ refused handles
+
+
+def altered(handle, **changes):
+    description, signature = handle.__reduce__()[1]
+    return arrayhub._ipc_handle(tuple(ipc.Description(*description)._replace(**changes)), signature)
+
+
+def refused(handle, match):
+    with pytest.raises(ConnectionRefusedError, match=match), handle.open():
+        pytest.fail("it was opened")
+
+
+def test_an_altered_handle_is_refused():
+    x = readonly(shared())
+    handle = arrayhub.ipc_handle(x)
+    state = handle._description.state
+    writable = (*state[:5], 2, *state[6:])
+    longer = (state[0], (10**6,), *state[2:])
+    for change in ({"state": writable}, {"state": longer}, {"offset": 8}, {"device": "cuda:0"}):
+        refused(altered(handle, **change), "signature is wrong")
+    refused(arrayhub._ipc_handle(tuple(handle._description), bytes(32)), "signature is wrong")
+    refused(altered(handle, identifier=bytes(16)), "signature is wrong")
+    other = arrayhub.ipc_handle(x)
+    refused(arrayhub._ipc_handle(tuple(other._description), handle._signature), "signature is wrong")
+    with handle.open():
+        pass
+
+
+def test_a_closed_handle_is_refused():
+    handle = arrayhub.ipc_handle(shared())
+    copy = sent(handle)
+    handle.close()
+    refused(copy, "closed")
+    refused(handle, "closed")
+
+
+def test_a_dropped_handle_opens_as_long_as_its_memory_exists():
+    x = shared(2.0)
+    copy = sent(arrayhub.ipc_handle(x[1:]))
+    with copy.open() as y:
+        assert y.tolist() == [[2.0] * 6] * 3
+        del x
+        with copy.open():  # the borrow keeps the memory
+            pass
+    assert eventually(lambda: not ipc.server().entries.get(copy._description.identifier))
+    refused(copy, "has freed the memory")
+
+
+def test_handles_of_another_machine_or_boot_are_refused():
+    handle = arrayhub.ipc_handle(shared())
+    refused(altered(handle, boot="0" * 36), "before a restart of this machine")
+    refused(altered(handle, boot="0" * 36, machine="f" * 32), "on another machine")
+
+
+def test_a_handle_of_an_ended_process_is_refused():
+    handle = arrayhub.ipc_handle(shared())
+    refused(altered(handle, server=f"arrayhub-{'0' * 32}"), "it has ended")
+
+
+def test_a_server_that_is_not_the_owner_is_refused():
+    """Whatever answers under the owner's name, the reply is not trusted."""
+    handle = arrayhub.ipc_handle(shared())
+    for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:
+            fake.bind("\0arrayhub-test-fake")
+            fake.listen()
+
+            def answer(fake=fake, reply=reply):
+                connection = fake.accept()[0]
+                connection.recv(1000)
+                if reply:
+                    connection.send(reply)
+                connection.close()
+
+            thread = threading.Thread(target=answer)
+            thread.start()
+            refused(altered(handle, server="arrayhub-test-fake"), match)
+            thread.join(WAIT)
+
+
+def test_requests_of_any_bytes_leave_the_server_running():
+    handle = arrayhub.ipc_handle(shared())
+    name = "\0" + handle._description.server
+    for message in (b"", b"x", bytes(80), bytes(81), os.urandom(80), bytes(10_000)):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+            other.connect(name)
+            if message:
+                other.settimeout(WAIT)
+                other.send(message)
+                assert other.recv(1000).startswith(b"-the signature is wrong")
+    with sent(handle).open():
+        assert handle.borrowers == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, s: (d[:-1], s),
+        lambda d, s: (list(d), s),
+        lambda d, s: (d, s[1:]),
+        lambda d, s: ((2, *d[1:]), s),
+        lambda d, s: ((*d[:-1], ()), s),
+        lambda d, s: ((*d[:-1], (*d[-1][:5], 7, *d[-1][6:])), s),
+        lambda d, s: (d, bytearray(s)),
+        lambda d, s: (None, s),
+    ],
+)
+def test_forged_pickles_are_refused(change):
+    _, arguments = arrayhub.ipc_handle(shared()).__reduce__()
+    with pytest.raises(pickle.UnpicklingError, match="handle"):
+        arrayhub._ipc_handle(*change(*arguments))
+
+
+# ------------------------------------------------------------------------------------------------------- refused memory
+
+
+@pytest.mark.parametrize("source", [lambda: np.zeros(3), lambda: b"abc", packed_int4], ids=["numpy", "bytes", "packed"])
+def test_private_host_memory_is_refused_with_the_call_that_works(source):
+    with pytest.raises(BufferError, match=r"from_array\(x, memory='shared_memory'\)"):
+        arrayhub.ipc_handle(source())
+
+
+def test_the_named_call_works():
+    x = arrayhub.from_array(np.arange(3.0), memory="shared_memory")
+    with sent(arrayhub.ipc_handle(x)).open() as y:
+        assert y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["usm_host", "usm_shared", "usm_device"])
+def test_sycl_memory_is_refused_with_the_call_that_works(sycl, kind):
+    x = arrayhub.full(3, 2.0, memory=kind)
+    with pytest.raises(BufferError, match=r"oneapi:\d+.*from_array\(x, memory='shared_memory'\)"):
+        arrayhub.ipc_handle(x)
+    handle = arrayhub.ipc_handle(arrayhub.from_array(x, memory="shared_memory"))
+    with sent(handle).open() as y:
+        assert y.tolist() == [2, 2, 2]
+
+
+def test_only_the_owner_counts_and_closes():
+    there = sent(arrayhub.ipc_handle(shared()))
+    with pytest.raises(ValueError, match=f"process {os.getpid()}"):
+        there.close()
+    with pytest.raises(ValueError, match="only the owner"):
+        _ = there.borrowers
+    with pytest.raises(TypeError, match="ipc_handle"):
+        arrayhub.IpcHandle()
+
+
+def test_a_forked_owner_is_a_borrower():
+    handle = arrayhub.ipc_handle(shared(2.0))
+    context = multiprocessing.get_context("fork")
+    with (
+        concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
+        pytest.raises(ValueError, match="only the owner"),
+    ):
+        pool.submit(handle.close).result(timeout=WAIT)
+
+
+# ------------------------------------------------------------------------------------------ allocation of shared memory
+
+
+def test_new_shared_memory_takes_every_layout():
+    x = arrayhub.zeros((5, 6), "f4", memory="shared_memory", alignment=64, aligned_index=(1, 2), layout="F")
+    plan = arrayhub.plan((5, 6), "f4", alignment=64, aligned_index=(1, 2), layout="F")
+    assert x.strides == plan.strides and (x.ptr + x.byte_strides[0]) % 64 == 0
+    assert x.tolist() == [[0] * 6] * 5 and x.memory.kind == "external"
+    with pytest.raises(ValueError, match="memory 'shared_memory'; accepted: 'cpu'"):
+        arrayhub.empty(3, memory="shared_memory", device="cuda:0")
+    with pytest.raises(MemoryError, match="shared memory"):
+        arrayhub.empty(2**62, "u1", memory="shared_memory")
+
+
+def test_shared_memory_is_freed_with_its_array():
+    before = os.listdir("/proc/self/fd")
+    arrays = [shared() for _ in range(5)]
+    assert len(os.listdir("/proc/self/fd")) >= len(before) + 5
+    del arrays
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_import_does_not_start_a_thread():
+    printed = python("import arrayhub, threading; arrayhub.IpcHandle; print(threading.active_count())")
+    assert printed.split() == ["1"]
