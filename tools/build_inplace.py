@@ -42,7 +42,8 @@ def commands(name, meson):
     cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(DECLARATIONS)]
     cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
-    compiler += ["-O2", "-fPIC", "-shared", "-std=c11", "-pthread"]
+    level = 2 if name in read_list(meson, r"hot = \[") else 1
+    compiler += [f"-O{level}", "-fPIC", "-shared", "-std=c11", "-pthread"]
     compiler += read_list(meson, r"c_args = cc\.get_supported_arguments\(", r"\n\)")
     compiler += shlex.split(os.environ.get("CFLAGS", ""))
     for folder in (sysconfig.get_path("include"), numpy.get_include(), str((PACKAGE / "_core").relative_to(ROOT))):
