@@ -63,7 +63,7 @@ def ways_out(x: USMArray, out: npt.NDArray[np.float64]) -> None:
     assert_type(arrayhub.convert(x, "pytorch"), torch.Tensor)
     assert_type(arrayhub.as_jax(x), jax.Array)
     assert_type(arrayhub.asnested(x, copy=True), arrayhub.NestedArray)
-    assert_type(arrayhub.asnested(x), arrayhub.NestedArray | list[arrayhub.NestedArray])
+    assert_type(arrayhub.asnested(x), arrayhub.NestedArray)
     assert_type(np.asarray(x), npt.NDArray[Any])
     memoryview(x)
     bytes(x)

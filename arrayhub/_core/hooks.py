@@ -55,6 +55,8 @@ UPWARD = {
     "is_null": "arrayhub.nested.missing:is_null",
     "fill_null": "arrayhub.nested.missing:fill_null",
     "conform": "arrayhub.nested.conform:conform",
+    "concatenate": "arrayhub.nested.concatenate:concatenate",
+    "chunks_to_arrow": "arrayhub.nested.export:chunks_to_arrow",
 }
 
 

@@ -22,6 +22,9 @@ cdef const char* _ENCODED = \
     b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
 cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
 
+cdef const char* _CHUNKS = \
+    b"has several chunks; pass copy=True, which concatenates them, or use arrayhub.asnested(x).chunks"
+
 NODE_KINDS[:] = [
     #        name             properties                 buffers  children  refusal
     NodeKind(b"flat",         NUMBERS,                   2,       0,        NULL),
@@ -36,6 +39,7 @@ NODE_KINDS[:] = [
     NodeKind(b"record",       FIELDS,                    1,       ANY,      _COLUMNS),
     NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
     NodeKind(b"union",        TYPES | NO_BITMAP,         2,       ANY,      _MIXED),
+    NodeKind(b"chunked",      CHUNKS,                    0,       0,        _CHUNKS),      # never an ArrowArray
 ]
 
 
@@ -63,7 +67,8 @@ cdef object _row(int number):
         ends=properties & ENDS != 0,
         sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES) != 0,      # the content, or a child, may be a node
+        chunks=properties & CHUNKS != 0,
+        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS) != 0,      # a part other than a buffer
     )
 
 

@@ -18,6 +18,7 @@ cdef enum Kind:
     RECORD
     CATEGORICAL
     UNION
+    CHUNKED
     KINDS
 
 cdef enum Property:
@@ -34,6 +35,7 @@ cdef enum Property:
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
     NO_BITMAP = 1 << 12     # elements do not have a bitmap of their own
+    CHUNKS = 1 << 13        # the elements are those of `parts`, which are Trees, in order; only in the outermost node
 
 cdef enum:
     ANY = -1
@@ -65,15 +67,19 @@ cdef class Tree:
     cdef Descriptor sizes          # SIZES
     cdef Descriptor indices        # INDICES; TYPES: int8, the type code of each element
     cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
-    cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes
+    cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, TYPES: str
     cdef str meaning               # Arrow's format if the parts do not determine it (time zone, days, codes); or None
+    cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
     cdef object __weakref__
 
 ctypedef int (*Visit)(Descriptor a, void* argument) except -1
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
+cdef Tree new_chunked(tuple chunks)
+cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept
+cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept
 cdef Py_ssize_t length_of(object node) except -1
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop)
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop)

@@ -22,6 +22,7 @@ class _KindRow:
     ends: bool
     sizes: bool
     width: bool
+    chunks: bool
     over_nodes: bool
 
 def kind_of(node: Any) -> _KindRow: ...

@@ -7,8 +7,10 @@ NestedArray, whose module `hooks` imports for the first node.
 """
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.object cimport PyTypeObject
 
+from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
 from arrayhub._core.runtime cimport host_ready, device_name
 
@@ -120,6 +122,44 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
     return t
 
 
+cdef Tree new_chunked(tuple chunks):
+    """Create a node whose elements are those of one or more Trees, in order. The Trees must have one type in Arrow.
+
+    Raises
+    ------
+    OverflowError
+        The lengths add up to 2**63 or more, as records without fields may.
+    """
+    cdef Py_ssize_t k, total = 0
+    cdef bytes starts = PyBytes_FromStringAndSize(NULL, 8 * len(chunks))
+    cdef int64_t* start = <int64_t*> PyBytes_AS_STRING(starts)
+    for k in range(len(chunks)):
+        start[k] = total
+        if layout.checked_add(total, (<Tree> chunks[k]).length, &total):
+            raise OverflowError("asnested: the chunks have 2**63 elements or more in total; use them one by one")
+    cdef Tree t = new_tree(CHUNKED, total)
+    t.parts = chunks
+    t.starts = starts
+    t.nulls = UNCOUNTED
+    return t
+
+
+cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept:
+    return (<int64_t*> PyBytes_AS_STRING(t.starts))[k]
+
+
+cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
+    """Return the number of the chunk that contains element `i`, by bisection. `i` must be in bounds."""
+    cdef Py_ssize_t low = 0, high = len(t.parts), middle
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if start_of_chunk(t, middle) <= i:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 cdef Py_ssize_t length_of(object node) except -1:
     """Return the number of elements of a Tree, or the length of the first dimension of a Descriptor."""
     if isinstance(node, Tree):
@@ -141,7 +181,7 @@ cdef Descriptor first_array(object node):
         found = first_array(t.content)
         if found is not None:
             return found
-    if has(t, FIELDS | TYPES):
+    if has(t, FIELDS | TYPES | CHUNKS):
         for part in t.parts:
             found = first_array(part)
             if found is not None:
@@ -199,6 +239,8 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
     t = <Tree> node
     if start == 0 and stop == t.length:
         return t
+    if has(t, CHUNKS):
+        return chunks_between(t, start, stop)
     part = new_tree(t.kind, stop - start)
     part.checked = t.checked
     part.width = t.width
@@ -227,6 +269,17 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 cdef bint is_sliced_with(Tree t) noexcept:
     """Return whether `parts` have an element for each element of the node, as in records and sparse unions."""
     return has(t, FIELDS) or (has(t, TYPES) and t.offsets is None)
+
+
+cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
+    """Return elements `start` to `stop` of a chunked node, with at least one chunk, from which the type is known."""
+    cdef Py_ssize_t k, first = chunk_of(t, start), last = chunk_of(t, max(start, stop - 1)), begin
+    cdef list chunks = []
+    for k in range(first, last + 1):
+        begin = start_of_chunk(t, k)
+        length = (<Tree> t.parts[k]).length
+        chunks.append(part_of(t.parts[k], min(max(start - begin, 0), length), min(max(stop - begin, 0), length)))
+    return new_chunked(tuple(chunks))
 
 
 cdef Tree settled(Tree t):
@@ -263,6 +316,13 @@ cdef int wait_for(Descriptor a, str what) except -1:
 
 cdef Py_ssize_t count_nulls(Tree t) except -1:
     """Return the number of missing elements, which is counted once."""
+    cdef Py_ssize_t total = 0
+    if has(t, CHUNKS):
+        if t.nulls == UNCOUNTED:
+            for chunk in t.parts:
+                total += count_nulls(<Tree> chunk)
+            t.nulls = total
+        return t.nulls
     if t.validity is None:
         return 0
     if t.nulls == UNCOUNTED:
@@ -281,6 +341,10 @@ cdef int check_tree(Tree t) except -1:
     BufferError
         The host cannot read them.
     """
+    if has(t, CHUNKS):       # `checked` is about the types of the chunks, see `adapters/arrow/schema`
+        for chunk in t.parts:
+            check_again(<Tree> chunk)
+        return 0
     if t.checked:
         return 0
     if has(t, ENDS):
@@ -312,10 +376,10 @@ cdef int check_below(object node) except -1:
     if not isinstance(node, Tree):
         return 0
     cdef Tree t = <Tree> node
-    if is_followed_on_host(t):
+    if not has(t, CHUNKS) and is_followed_on_host(t):
         check_again(t)
     check_below(t.content)
-    if has(t, FIELDS | TYPES):
+    if has(t, FIELDS | TYPES | CHUNKS):
         for part in t.parts:
             check_below(part)
     return 0

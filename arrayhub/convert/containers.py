@@ -12,7 +12,7 @@ from typing import Any
 from arrayhub._core.copying import Copy
 from arrayhub._core.errors import root_of
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree
+from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert
 
@@ -121,7 +121,7 @@ def _xarray_dataset(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _fields(array: Any) -> dict[str, Any]:
-    if isinstance(array, Tree) and array.kind == "record":
+    if isinstance(array, Tree) and kind_of(array.chunks[0]).fields:
         return dict(array.fields)
     if isinstance(array, USMArray) and array.dtype.names is not None:
         values = as_numpy(array)
@@ -153,8 +153,9 @@ def _polars_frame(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _arrow_chunked(model: Any, array: Any, copy: Copy) -> Any:
+    pyarrow = sys.modules["pyarrow"]
     made = _by_library("arrow", array, copy)
-    return sys.modules["pyarrow"].chunked_array([made], type=made.type)
+    return made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made], type=made.type)
 
 
 def _arrow_tensor(model: Any, array: Any, copy: Copy) -> Any:
@@ -168,14 +169,29 @@ def _arrow_tensor(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _arrow_table(model: Any, array: Any, copy: Copy) -> Any:
+    return _arrow_columns(sys.modules["pyarrow"].Table, model, array, copy)
+
+
+def _arrow_batch(model: Any, array: Any, copy: Copy) -> Any:
+    return _arrow_columns(sys.modules["pyarrow"].RecordBatch, model, array, copy)
+
+
+def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy) -> Any:
     pyarrow = sys.modules["pyarrow"]
-    cls = type(model) if model is not None else pyarrow.Table
     if not (_is_plain(array) and array.ndim == 2):
         made = _by_library("arrow", array, copy)
         if not pyarrow.types.is_struct(made.type):
             return made
-        batch = pyarrow.RecordBatch.from_struct_array(made)
-        return batch if cls is pyarrow.RecordBatch else pyarrow.Table.from_batches([batch])
+        chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
+        batches = [pyarrow.RecordBatch.from_struct_array(chunk) for chunk in chunks]
+        if cls is not pyarrow.RecordBatch:
+            return pyarrow.Table.from_batches(batches)
+        if len(batches) > 1:
+            raise BufferError(
+                f"pyarrow: a RecordBatch has one chunk, and the array has {len(batches)}; pass copy=True, which"
+                " concatenates them, or pyarrow.Table as the model"
+            )
+        return batches[0]
     same = model is not None and array.shape == (model.num_rows, model.num_columns)
     names = model.schema.names if same else [str(k) for k in range(array.shape[1])]
     return cls.from_arrays(_columns("arrow", array, copy), names=names)
@@ -194,7 +210,7 @@ _TABLE: dict[tuple[str, str], Make] = {
     ("polars", "DataFrame"): _polars_frame,
     ("polars", "Series"): _polars,
     ("pyarrow", "ChunkedArray"): _arrow_chunked,
-    ("pyarrow", "RecordBatch"): _arrow_table,
+    ("pyarrow", "RecordBatch"): _arrow_batch,
     ("pyarrow", "Table"): _arrow_table,
     ("pyarrow", "Tensor"): _arrow_tensor,
     ("xarray", "DataArray"): _xarray,

@@ -327,7 +327,7 @@ def array_or_nested(obj, /):
     Raises
     ------
     TypeError, ValueError, BufferError
-        The error of `asarray`, if neither imports `obj`, or if `obj` has several chunks.
+        The error of `asarray`, if neither imports `obj`.
     """
     if isinstance(obj, Tree):
         return obj
@@ -337,14 +337,10 @@ def array_or_nested(obj, /):
         raise
     except (BufferError, TypeError) as error:
         refusal = error
-    taken = None
     try:
-        taken = hooks.asnested(obj)
+        return hooks.asnested(obj)
     except (BufferError, TypeError, ValueError):
-        pass
-    if taken is None or isinstance(taken, list):
-        raise refusal
-    return taken
+        raise refusal from None
 
 
 def nested_consumers():

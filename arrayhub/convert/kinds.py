@@ -260,12 +260,16 @@ def array_of(model: Any) -> USMArray | None:
 
 
 def _imported(obj: Any, copy: Copy, library: str) -> Any:
-    """Return `obj` as a USMArray, or as a NestedArray if it is not dense."""
+    """Return `obj` as a USMArray, or as a NestedArray if it is not dense.
+
+    For a library of columns, a table stays records, of which a copy by `asarray` would be a matrix.
+    """
     if issubclass(type(obj), Tree):
         return obj
     refusal = None
+    copies = copy is True or if_needed(copy)
     try:
-        array = asarray(obj, copy="if_needed" if copy is True else copy)
+        array = asarray(obj, copy=(None if library in hooks.NESTED_CONSUMERS else "if_needed") if copies else copy)
         if array.dtype.kind not in "SU" or library not in hooks.NESTED_CONSUMERS:
             return array
     except InterfaceError:
@@ -273,14 +277,11 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        found = hooks.asnested(obj, copy="if_needed" if copy is True else copy)
+        return hooks.asnested(obj, copy="if_needed" if copy is True else copy)
     except (BufferError, TypeError, ValueError):
         if refusal is None:
             raise
         raise refusal from None
-    if isinstance(found, list):
-        raise refusal or BufferError(f"asnested: {len(found)} chunks; accepted: one")
-    return found
 
 
 def _is_new(array: USMArray, obj: Any) -> bool:

@@ -8,12 +8,15 @@
 - strings: NumPy's StringDType, and conversion between offsets and views
 """
 
+from functools import partial
+from itertools import chain
+
 cimport cython
 
 from cpython.object cimport Py_EQ, Py_NE
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
-from arrayhub._core.tree cimport FIELDS, INDICES, TYPES, VIEWS, Tree, count_nulls, first_array, has
+from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compared
 
@@ -42,7 +45,8 @@ cdef class NestedArray(Tree):
     kind : str
         ``"flat"`` (numbers, possibly with missing ones), ``"bits"`` (eight truth values per byte), ``"list"``,
         ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
-        ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types).
+        ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
+        arrays of one type, see `chunks`).
     """
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
@@ -101,9 +105,10 @@ cdef class NestedArray(Tree):
     def validity(self):
         """USMArray or None : validity bitmap, least significant bit first; 0 marks a missing element.
 
-        Bit `validity_offset` belongs to the first element. None if no element is missing.
+        Bit `validity_offset` belongs to the first element. None if no element is missing. Each of the `chunks` of a chunked
+        array has its own bitmap.
         """
-        return (<Tree> self).validity
+        return self.part_named("validity", None) if has(self, CHUNKS) else (<Tree> self).validity
 
     @property
     def validity_offset(self):
@@ -118,22 +123,38 @@ cdef class NestedArray(Tree):
     @property
     def fields(self):
         """dict : arrays of a record by field name. Raises AttributeError if two fields have the same name."""
-        cdef Tree t = self
-        if not has(t, FIELDS):
-            return self.part_named("fields", None)
-        check_names(t, "fields", "x.field_names and x.children", AttributeError)
-        return dict(zip(t.names, t.parts))
+        cdef Tree first = self.first_chunk()
+        names = self.part_named("fields", first.names if has(first, FIELDS) else None)
+        check_names(first, "fields", "x.field_names and x.children", AttributeError)
+        return dict(zip(names, self.children))
 
     @property
     def field_names(self):
         """tuple of str : names of the fields of a record or the children of a union. Arrow allows equal names."""
-        return self.part_named("field_names", (<Tree> self).names)
+        return self.part_named("field_names", self.first_chunk().names)
 
     @property
     def children(self):
         """tuple of USMArray or NestedArray : arrays of the fields of a record or union, in the order of `field_names`."""
         cdef Tree t = self
+        cdef Tree first = self.first_chunk()
+        if has(t, CHUNKS) and has(first, FIELDS):
+            return tuple([chunked([(<Tree> chunk).parts[k] for chunk in t.parts]) for k in range(len(first.parts))])
         return self.part_named("children", t.parts if has(t, FIELDS | TYPES) else None)
+
+    @property
+    def chunks(self):
+        """tuple of NestedArray : chunks of an array of kind ``"chunked"``, in order; ``(x,)`` for other kinds.
+
+        A column or a table that is imported in several chunks is one array. ``copy=True`` concatenates the chunks.
+
+        Examples
+        --------
+        >>> column = pyarrow.chunked_array([[1, None], [3]])
+        >>> [len(chunk) for chunk in arrayhub.asnested(column).chunks]
+        [2, 1]
+        """
+        return (<Tree> self).parts if has(self, CHUNKS) else (self,)
 
     @property
     def width(self):
@@ -143,7 +164,7 @@ cdef class NestedArray(Tree):
     @property
     def meaning(self):
         """str or None : Arrow's format string of a logical type: a date, a time of day, a time zone. None for plain numbers."""
-        return (<Tree> self).meaning
+        return self.first_chunk().meaning
 
     @property
     def device(self):
@@ -168,6 +189,10 @@ cdef class NestedArray(Tree):
     cdef Descriptor offsets_(self):
         return (<Tree> self).offsets
 
+    cdef Tree first_chunk(self):
+        """Return the first chunk, which determines the kind of the elements, or the array itself."""
+        return <Tree> (<Tree> self).parts[0] if has(self, CHUNKS) else self
+
     cdef object part_named(self, str name, object part):
         if part is None:
             kind = KIND_NAMES[(<Tree> self).kind]     # self.kind is the struct's number here
@@ -176,10 +201,11 @@ cdef class NestedArray(Tree):
 
     cdef list parts_(self):
         cdef Tree t = self
+        cdef Tree first = self.first_chunk()
         present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices if has(t, INDICES) else None,
                    "type_codes": t.indices if has(t, TYPES) else None, "content": t.content,
-                   "buffers": t.parts if has(t, VIEWS) else None, "fields": t.names if has(t, FIELDS) else None,
-                   "children": t.names if has(t, TYPES) else None}
+                   "buffers": t.parts if has(t, VIEWS) else None, "fields": first.names if has(first, FIELDS) else None,
+                   "children": t.names if has(t, TYPES) else None, "chunks": t.parts if has(t, CHUNKS) else None}
         return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):
@@ -224,7 +250,7 @@ cdef class NestedArray(Tree):
         return self.length
 
     def __iter__(self):
-        return map(self.__getitem__, range(self.length))
+        return chain.from_iterable((<Tree> self).parts) if has(self, CHUNKS) else map(self.__getitem__, range(self.length))
 
     def __contains__(self, value):
         raise TypeError("in: NestedArray does not compare elements. Use x.to_list()")
@@ -336,7 +362,8 @@ cdef class NestedArray(Tree):
         Returns
         -------
         USMArray or NestedArray
-            A USMArray if the result is dense. If elements on a device are missing, the result is in host memory.
+            A USMArray if the result is dense. If elements on a device are missing, the result is in host memory. A copy of a
+            chunked array is one array.
 
         Raises
         ------
@@ -375,6 +402,13 @@ cdef class NestedArray(Tree):
         return arrow.emit_attribute(self, arrow.SCHEMA)
 
     # A requested schema may select longer offsets, or strings as views.
+
+    @property
+    def __arrow_array__(self):
+        """Method for ``pyarrow.array(x)`` of a chunked array, which returns a ``pyarrow.ChunkedArray``."""
+        if not has(self, CHUNKS):
+            raise AttributeError("__arrow_array__: only chunked arrays have this method; use __arrow_c_array__")
+        return partial(hooks.chunks_to_arrow, self)
 
     @property
     def __arrow_c_device_array__(self):

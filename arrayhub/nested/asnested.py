@@ -1,7 +1,7 @@
 """asnested: select the importer of a nested object, and import the object."""
 
 import sys
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, 
 from arrayhub._core.tree import kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, from_arrow, nested_of
+from arrayhub.nested.array import NestedArray, from_arrow, nested_of, one_chunk
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
@@ -19,11 +19,7 @@ from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_frame, is_frame
 
 
-@overload
-def asnested(obj: Any, /, *, copy: Literal[True, "if_needed"]) -> NestedArray: ...
-@overload
-def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArray]: ...
-def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArray]:
+def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     """Import nested data (lists, strings, missing values, records) without copying the values.
 
     Parameters
@@ -35,12 +31,12 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArra
         strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only if the object does not have memory to view. "if_needed": also copy to concatenate several chunks.
+        only if the object does not have memory to view. "if_needed": also copy memory that cannot be shared.
 
     Returns
     -------
     NestedArray
-        A list of NestedArrays if the object has several chunks, unless `copy` is True or "if_needed".
+        An array of kind ``"chunked"`` if the object has several chunks, unless `copy` is True.
 
     Raises
     ------
@@ -56,12 +52,12 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray | list[NestedArra
     needed = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")
-    chunks = None if _arrow_loses_structure(obj) else _by_arrow(obj)
-    if chunks is None:
-        chunks = _by_series(obj) or [view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)]
-    if copy or (needed and len(chunks) > 1):
-        return concatenate(chunks)
-    return chunks[0] if len(chunks) == 1 else chunks
+    imported = None if _arrow_loses_structure(obj) else _by_arrow(obj)
+    if imported is None:
+        imported = _by_series(obj)
+    if imported is None:
+        imported = view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)
+    return concatenate([imported]) if copy else imported
 
 
 def is_column(obj: Any) -> bool:
@@ -85,14 +81,12 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         return None
     try:
         column = asnested(obj)
-        copied = isinstance(column, list)
-        joined = concatenate(column) if isinstance(column, list) else column
-        if not kind_of(joined).fields:
-            return joined.to_dense(copy="if_needed"), copied
+        if not kind_of(column.chunks[0]).fields:
+            return column.to_dense(copy="if_needed"), one_chunk(column) is None
     except (BufferError, TypeError, ValueError):
         return None
     try:
-        return joined.to_dense(copy=True), True
+        return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
         why = str(error).replace("Use x[", "Use arrayhub.asnested(x)[").removeprefix("to_dense: ")
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
@@ -114,8 +108,8 @@ def _arrow_loses_structure(obj: Any) -> bool:
     return xarray is not None and issubclass(type(obj), getattr(xarray, "DataArray", ()))
 
 
-def _by_arrow(obj: Any) -> list[NestedArray] | None:
-    """Import the chunks of an Arrow producer. If pyarrow fails in the producer, import the object with `asarray`."""
+def _by_arrow(obj: Any) -> NestedArray | None:
+    """Import an Arrow producer. If pyarrow fails in the producer, import the object with `asarray`."""
     try:
         return from_arrow(obj)
     except PASSES_ON:
@@ -125,7 +119,7 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
             raise
         column = _dense_column(obj)
         if column is not None:
-            return [column]
+            return column
         raise BufferError(
             f"asnested: pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() if its"
@@ -133,8 +127,8 @@ def _by_arrow(obj: Any) -> list[NestedArray] | None:
         ) from error
 
 
-def _by_series(obj: Any) -> list[NestedArray] | None:
-    """Import a pandas Index or ExtensionArray as the chunks of a Series over it.
+def _by_series(obj: Any) -> NestedArray | None:
+    """Import a pandas Index or ExtensionArray as a Series over it.
 
     Return None for other objects, for arrays that pyarrow itself converts, and for numbers.
     """
@@ -174,12 +168,12 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and issubclass(cls, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory; an array is made of the value")
-        return _only(_array_of(pyarrow, obj))
+        return asnested(_array_of(pyarrow, obj))
     if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
         pandas = sys.modules.get("pandas")
         if pandas is None or not issubclass(cls, pandas.arrays.ArrowExtensionArray):
             forbidden(copy, "asnested", f"pyarrow copies the missing values of {name_of_type(type(obj))}")
-        return _only(pyarrow.array(obj))
+        return asnested(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
 
@@ -190,13 +184,6 @@ def _array_of(pyarrow: Any, scalar: Any) -> Any:
     stored = None if scalar.value is None else scalar.value.as_py()
     storage = pyarrow.array([stored], scalar.type.storage_type)
     return pyarrow.ExtensionArray.from_storage(scalar.type, storage)
-
-
-def _only(obj: Any) -> NestedArray:
-    """Import an object as one array. Copy if the object has several chunks."""
-    imported = asnested(obj)
-    array: NestedArray = asnested(obj, copy=True) if isinstance(imported, list) else imported
-    return array
 
 
 def _with_a_dimension(array: Any) -> Any:

@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.tree cimport BIT_PACKED, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
+from arrayhub._core.tree cimport BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
 
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
@@ -15,6 +15,8 @@ cpdef object valid_mask(Tree t):
     """Return a new NumPy array of bools that is False for missing elements."""
     if t is None:
         raise TypeError("valid_mask: None is not a NestedArray")
+    if has(t, CHUNKS):
+        return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
         return np.ones(t.length, bool)
     return mask_in(t.validity, t.bit, t.length)

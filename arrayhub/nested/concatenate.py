@@ -22,14 +22,14 @@ from arrayhub.nested.to_device import offsets_on_host, to_host, type_codes
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
-    """Concatenate arrays of one type in host memory. Only the elements that the arrays reach are copied.
+    """Concatenate arrays of one type, and their chunks, in host memory. Only elements that the arrays reach are copied.
 
     Raises
     ------
     TypeError
         The chunks have several types.
     """
-    return nested_of(_joined([to_host(chunk) for chunk in chunks]))
+    return nested_of(_joined([to_host(chunk) for array in chunks for chunk in array.chunks]))
 
 
 def _joined(nodes: list[Any]) -> Any:

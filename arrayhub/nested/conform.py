@@ -25,10 +25,12 @@ from arrayhub.nested.to_device import offsets_on_host
 
 
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
-    """Return a copy of a node with `change` applied to its content, or to each of its fields.
+    """Return a copy of a node with `change` applied to its content, or to each of its fields or chunks.
 
     `others` replaces further parts, such as ``offsets``. All remaining parts are shared.
     """
+    if kind_of(node).chunks:
+        return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
     facts: dict[str, Any] = {
         "validity": node.validity,
         "bit": node.validity_offset,
@@ -75,6 +77,8 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
+    if kind.chunks:
+        return rebuild(node, lambda chunk: conform(chunk, described))
     if text in ("+L", "U", "Z") and kind.ends:
         node = rebuild(node, identity, offsets=_wide(node.offsets))
     elif text in ("vu", "vz") and kind.characters:
@@ -118,7 +122,7 @@ def for_polars(node: Any) -> Any:
             f"polars: it does not have unions, such as {str(node.type).partition(' * ')[2]}. Use arrayhub.as_arrow(x),"
             " or each child, as in arrayhub.as_polars(x.children[0])"
         )
-    return rebuild(node, for_polars) if kind.width or kind.fields else node
+    return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
 def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:

@@ -25,32 +25,24 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:
-    """Import `obj` as a NestedArray without a copy, or return None. If there are several chunks, return the first."""
-    chunks = _chunks_of(obj)
-    return chunks[0] if chunks else None
-
-
-def _chunks_of(obj: Any) -> list[NestedArray]:
-    """Import an object with `asnested` without a copy. Return its chunks, or an empty list if the import fails."""
-    imported: Any = attempt(asnested, obj, copy=False)[0]
-    return imported if isinstance(imported, list) else [] if imported is None else [imported]
+    """Import `obj` as a NestedArray without a copy, or return None."""
+    view: NestedArray | None = attempt(asnested, obj, copy=False)[0]
+    return view
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
     """Explain an object that `asarray` rejects and `asnested` imports. Return None if both reject the object."""
-    chunks = _chunks_of(obj)
+    x = view_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
-    if not chunks:
+    if x is None:
         return _explain_copied(obj, name, offers, consumers)
-    x = chunks[0]
     why = f"asnested imports it by {x.protocol}; asarray returns dense arrays only"
     summary = f"{x.type}, {x.access}, on {x.device}"
-    if len(chunks) > 1:
-        rows = sum(map(len, chunks))
-        summary = f"{rows} * {str(x.type).partition(' * ')[2]}, {x.access}, on {x.device}, in {len(chunks)} chunks"
+    if kind_of(x).chunks:
+        summary += f", in {len(x.chunks)} chunks"
     used = Offer(x.protocol, True, summary)  # the offer in `offers` explains why asarray rejects the object
     others = not unwraps(type(obj))  # the protocols of wrapper types are not tried
-    verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(chunks), consumers))
+    verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
     return Explanation(name, summary, (), _with(used, offers, others), x.protocol, why, verdicts)
 
 
@@ -67,7 +59,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
     verdicts = []
     for consumer in consumers:
         verdict = _verdict(x, consumer)
-        if consumer not in NESTED_CONSUMERS and has_missing(x) and attempt(_values_of, [x], consumer)[1] == "":
+        if consumer not in NESTED_CONSUMERS and has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
             verdict = _missing_verdict(consumer)
         elif consumer not in NESTED_CONSUMERS:
             verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
@@ -93,23 +85,17 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
     return x if isinstance(x, NestedArray) else None
 
 
-_KEEP_CHUNKS = ("arrow", "polars", "pandas")  # consumers whose columns may have several chunks
-
-
-def _verdict_of_imported(obj: Any, chunks: list[NestedArray], consumer: str) -> Verdict:
-    """Return how `consumer` receives an object that `asnested` imports as `chunks`, usually a single chunk."""
-    verdict = _verdict(chunks[0], consumer)
-    if consumer in NESTED_CONSUMERS:
-        many = len(chunks) > 1 and verdict.verdict == ZERO_COPY and consumer not in _KEEP_CHUNKS
-        return Verdict(consumer, COPY, "a copy concatenates its chunks") if many else verdict
-    if issubclass(type(obj), NestedArray):
+def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
+    """Return how `consumer` receives an object that `asnested` imports as `x`."""
+    verdict = _verdict(x, consumer)
+    if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
         return verdict
-    if attempt(_dense_copies, chunks, consumer)[1] == "" and is_column(obj):
-        return Verdict(consumer, COPY, f"a copy {'concatenates its chunks' if len(chunks) > 1 else 'unpacks its bits'}")
-    if any(map(has_missing, chunks)) and attempt(_values_of, chunks, consumer)[1] == "":
+    if attempt(_dense_copies, x, consumer)[1] == "" and is_column(obj):
+        change = "concatenates its chunks" if kind_of(x).chunks else "unpacks its bits"
+        return Verdict(consumer, COPY, f"a copy {change}")
+    if has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
         return _missing_verdict(consumer)
-    call = "arrayhub.asnested(x, copy=True)" if len(chunks) > 1 else "arrayhub.asnested(x)"
-    return _after_asnested(verdict, call)
+    return _after_asnested(verdict, "arrayhub.asnested(x)")
 
 
 def _missing_verdict(consumer: str) -> Verdict:
@@ -117,16 +103,16 @@ def _missing_verdict(consumer: str) -> Verdict:
     return Verdict(consumer, CANNOT, f"elements are missing; call {call}, or pass missing='nan' or a value")
 
 
-def _values_of(chunks: list[NestedArray], consumer: str) -> None:
+def _values_of(x: NestedArray, consumer: str) -> None:
     """Convert copies of the first values of each chunk, including missing values."""
-    for chunk in chunks:
+    for chunk in x.chunks:
         values, _ = values_and_mask(part(chunk, 0, min(len(chunk), LOOKED_AT)), "if_needed")
         convert(values, consumer, copy=True)
 
 
-def _dense_copies(chunks: list[NestedArray], consumer: str) -> None:
+def _dense_copies(x: NestedArray, consumer: str) -> None:
     """Convert copies of the first elements of each chunk like ``convert(x, consumer, copy=True)``."""
-    for chunk in chunks:
+    for chunk in x.chunks:
         convert(part(chunk, 0, min(len(chunk), LOOKED_AT)).to_dense(copy="if_needed"), consumer, copy=True)
 
 
@@ -164,8 +150,16 @@ def _verdict(x: NestedArray, consumer: str) -> Verdict:
     refusal = attempt(convert, x, consumer)[1]
     if not refusal:
         return Verdict(consumer, ZERO_COPY, "; ".join(_made_for_polars(x)) if consumer == "polars" else "")
-    obstacle = attempt(convert, part(x, 0, min(len(x), LOOKED_AT)), consumer, copy=True)[1]
+    obstacle = attempt(_copies_of_first, x, consumer)[1]
+    if not obstacle and kind_of(x).chunks:
+        return Verdict(consumer, COPY, "a copy concatenates its chunks")
     return Verdict(consumer, CANNOT if obstacle else COPY, (obstacle or refusal).removeprefix(f"{consumer}: "))
+
+
+def _copies_of_first(x: NestedArray, consumer: str) -> None:
+    """Convert copies of the first elements of each chunk."""
+    for chunk in x.chunks:
+        convert(part(chunk, 0, min(len(chunk), LOOKED_AT)), consumer, copy=True)
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
@@ -219,6 +213,10 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the name and the array of each part of a node. Fields without unique names are called ``children[k]``."""
+    if kind_of(x).chunks:
+        for k, chunk in enumerate(x.chunks):
+            yield f"chunks[{k}]", chunk
+        return
     if kind_of(x).named:
         names = x.field_names
         if kind_of(x).types or len({*names, "validity"}) != len(names) + 1:
@@ -275,28 +273,25 @@ def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))
-    chunks = _chunks_of(obj)
-    if not chunks and is_awkward(obj):
+    x = view_of(obj)
+    if x is None and is_awkward(obj):
         try:
-            imported = asnested(obj)
-            chunks = imported if isinstance(imported, list) else [imported]
+            x = asnested(obj)
         except PASSES_ON:
             raise
         except ValueError as error:  # awkward detects an index out of range when it reorders the elements
             return [*texts, f"x: {first_line(error)}"]
         except Exception:
             return None
-    if not chunks:
-        return None
-    names = ["x"] if len(chunks) == 1 else [f"x[{k}]" for k in range(len(chunks))]
-    return texts + [fault for x, name in zip(chunks, names, strict=True) for fault in _faults(x, name)]
+    return None if x is None else [*texts, *_faults(x, "x")]
 
 
 def _faults(x: Any, path: str) -> Iterator[str]:
     if not isinstance(x, NestedArray):
         return
     try:
-        check(x)
+        if not kind_of(x).chunks:
+            check(x)
         if kind_of(x).utf8:
             x.to_list()
     except InterfaceError as error:

@@ -18,13 +18,14 @@ from arrayhub.nested.array import (
     check_names,
     is_on_host,
     nested_of,
+    one_chunk,
     to_string_dtype,
     unpacked,
     unwrapped,
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.asnested import asnested, is_column
+from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
@@ -37,6 +38,23 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
         return asnested(obj, copy=True)
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
     return concatenate([array]) if copy else array
+
+
+def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
+    """Return a chunked array as one array, which requires a copy unless at most one chunk has elements.
+
+    Return other arrays unchanged. If the chunks come from the stream `obj`, the error also says that it has been read.
+    """
+    one = one_chunk(x)
+    if one is not None:
+        return one
+    if not copy:
+        read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""
+        raise BufferError(
+            f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
+            f" them{read}"
+        )
+    return concatenate([x])
 
 
 def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
@@ -56,27 +74,16 @@ def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
 
 
 def dense_or_nested(obj: Any, copy: Copy) -> Any:
-    """Import an object of one chunk as a NestedArray, or as a USMArray if the object is dense."""
-    imported = asnested(obj, copy=copy)
-    if isinstance(imported, list):
-        read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""
-        raise BufferError(
-            f"asnested: the object has {len(imported)} chunks; accepted: one. Pass copy=True, which concatenates"
-            f" them{read}"
-        )
-    return unwrapped(imported)
+    """Import an object as a NestedArray, or as a USMArray if the object is dense."""
+    return unwrapped(asnested(obj, copy=copy))
 
 
-def _chunks_or_one(obj: Any, copy: Copy, call: str) -> tuple[list[NestedArray] | None, Any]:
-    """Import `obj` once. Return its chunks if it has several and is not copied, and the object to export otherwise."""
-    if wanted(copy, call) or issubclass(type(obj), NestedArray) or not is_column(obj):
-        return None, obj
-    imported = asnested(obj, copy=None if if_needed(copy) else copy)
-    return (imported, obj) if isinstance(imported, list) else (None, unwrapped(imported))
+def _is_chunked(array: Any) -> bool:
+    return isinstance(array, NestedArray) and kind_of(array).chunks
 
 
 def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` for several chunks.
+    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` on the same chunks.
 
     Parameters
     ----------
@@ -100,15 +107,11 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         pyarrow is not installed.
     """
     pyarrow = needed("pyarrow", "for its arrays")
-    chunks, obj = _chunks_or_one(obj, copy, "as_arrow")
-    if chunks is not None:
-        try:
-            return pyarrow.chunked_array(_exports(as_arrow, chunks, copy))
-        except (pyarrow.ArrowException, TypeError) as error:
-            raise _chunks_error("pyarrow", chunks, error) from error
     if if_needed(copy):
         return _view_or_copy(as_arrow, obj)
     array = _imported_for_arrow(obj, copy, "as_arrow")
+    if _is_chunked(array):
+        return chunks_to_arrow(array)
     if is_on_host(array):
         _need_arrow(array)
         import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
@@ -119,11 +122,16 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         raise _device_error(array, "pyarrow") from error
 
 
-def _exports(export: Callable[..., Any], chunks: list[NestedArray], copy: Copy) -> list[Any]:
-    exported = []  # a loop, because a cell for `copy` that cannot be allocated keeps a reference to each argument
-    for chunk in chunks:
-        exported.append(export(chunk, copy=copy))
-    return exported
+def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
+    """Return a chunked array as a ``pyarrow.ChunkedArray`` on the same chunks, for ``NestedArray.__arrow_array__``."""
+    pyarrow = needed("pyarrow", "for its arrays")
+    if not is_on_host(x):
+        raise _device_error(x, "pyarrow")
+    try:
+        column = pyarrow.chunked_array(x)
+    except pyarrow.ArrowException as error:
+        raise BufferError(f"pyarrow: {first_line(error)}") from error
+    return column if type is None else column.cast(type)
 
 
 def _need_arrow(array: Any) -> None:
@@ -153,27 +161,12 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     view, as in polars' layout. polars' own conversion would also copy the characters.
     """
     polars = needed("polars", "for its arrays")
-    chunks, obj = _chunks_or_one(obj, copy, "as_polars")
-    if chunks is not None:
-        try:
-            return _frame_or_series(polars, polars.concat(_exports(_series, chunks, copy)))
-        except polars.exceptions.PolarsError as error:
-            raise _chunks_error("polars", chunks, error) from error
-    return _frame_or_series(polars, _series(obj, copy=copy))
-
-
-def _frame_or_series(polars: Any, series: Any) -> Any:
+    series = _series(obj, copy=copy)
     return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
 
 
-def _chunks_error(library: str, chunks: list[NestedArray], error: Exception) -> BufferError:
-    return BufferError(
-        f"{library}: it rejects the {len(chunks)} chunks ({first_line(error)}). Pass copy=True, which concatenates them"
-    )
-
-
 def _series(obj: Any, copy: Copy = None) -> Any:
-    """Return a ``polars.Series`` of one chunk."""
+    """Return a ``polars.Series`` with the chunks of `obj`."""
     if if_needed(copy):
         return _view_or_copy(_series, obj)
     polars = needed("polars", "for its arrays")
@@ -202,6 +195,7 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
     """Yield path, unit and zone of each part that contains times with a time zone. `path` is the path of `node`."""
     if not isinstance(node, NestedArray):
         return
+    node = node.chunks[0]
     if kind_of(node).fields:
         for name, field in zip(node.field_names, node.children, strict=True):
             yield from _zones(field, f"{path}[{name!r}]")
@@ -246,7 +240,10 @@ def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     if if_needed(copy):
         return _view_or_copy(as_awkward, obj)
     awkward = needed("awkward", "for its arrays")
-    return awkward.Array(_layout(awkward, _on_host(_imported(obj, copy, "as_awkward"), "awkward")))
+    array = _on_host(_imported(obj, copy, "as_awkward"), "awkward")
+    if _is_chunked(array):
+        array = single_chunk(array, copy, "awkward", obj)
+    return awkward.Array(_layout(awkward, array))
 
 
 def _numbers(awkward: Any, x: Any) -> Any:
@@ -374,12 +371,13 @@ _LAYOUTS = per_kind(
     record=_record,
     categorical=_categorical,
     union=_union,
+    chunked=lambda awkward, node: _layout(awkward, single_chunk(node, False, "awkward")),
 )
 
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
     """Return an ndarray of numbers, records or StringDType, for `arrayhub.as_numpy`."""
-    return _ndarray(x, copy, "x")
+    return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
 
 
 def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
@@ -417,6 +415,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
     ValueError, BufferError
         As `NestedArray.to_dense`.
     """
+    x = single_chunk(x, copy, library)
     try:
         return x.to_dense(copy=True if copy else None)
     except (BufferError, ValueError) as error:
@@ -458,6 +457,7 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
     """Return a jagged tensor, or a plain tensor for a node of numbers."""
+    x = single_chunk(x, copy, "torch")
     if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
 

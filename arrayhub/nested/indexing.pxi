@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 
 from arrayhub._core.descriptor cimport Descriptor, integer
 from arrayhub._core.tree cimport (
+    CHUNKS,
     ENDS,
     FIELDS,
     INLINE_VIEW,
@@ -17,6 +18,7 @@ from arrayhub._core.tree cimport (
     Tree,
     bit_at,
     check_tree,
+    chunk_of,
     codes_of,
     count_nulls,
     false_field_error,
@@ -27,6 +29,7 @@ from arrayhub._core.tree cimport (
     length_of,
     part_inside,
     part_of,
+    start_of_chunk,
     wait_for,
 )
 
@@ -36,6 +39,8 @@ from arrayhub._core.tree import KIND_NAMES
 
 cdef object indexed(Tree t, object key):
     cdef Py_ssize_t i, start, stop, step
+    if isinstance(key, str) and has(t, CHUNKS):
+        return chunked([indexed(<Tree> chunk, key) for chunk in t.parts])
     if isinstance(key, str):
         if not has(t, FIELDS):
             instead = "; use x.children" if has(t, TYPES) else ""
@@ -94,9 +99,16 @@ cdef object masked_field(Tree t, object field):
 
 
 cdef object element(Tree t, Py_ssize_t i):
+    if has(t, CHUNKS):
+        return element_in_chunk(t, i)
     if not has(t, NUMBERS) or t.validity is not None:
         check_tree(t)
     return None if is_missing(t, i) else _ELEMENTS[t.kind](t, i)
+
+
+cdef object element_in_chunk(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t k = chunk_of(t, i)
+    return element(<Tree> t.parts[k], i - start_of_chunk(t, k))
 
 
 cdef object number_at(Tree t, Py_ssize_t i):

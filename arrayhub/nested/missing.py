@@ -26,9 +26,9 @@ from arrayhub.nested.array import (
     unpacked,
     unwrapped,
 )
-from arrayhub.nested.concatenate import in_order
+from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import identity, rebuild
-from arrayhub.nested.export import dense_or_nested
+from arrayhub.nested.export import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
 from arrayhub.nested.to_device import offsets_on_host, type_codes
@@ -42,7 +42,8 @@ _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 def is_null(x: NestedArray) -> Any:
     """Return a mask of the missing elements on the device of `x`, see `NestedArray.is_null`."""
-    mask = asarray(_null_mask(x))
+    masks = list(map(_null_mask, x.chunks))
+    mask = asarray(masks[0] if len(masks) == 1 else np.concatenate(masks))
     return mask if is_on_host(x) else mask.to_device(x.device)
 
 
@@ -126,7 +127,9 @@ def fill_null(x: NestedArray, value: Any) -> Any:
     """Return a copy without missing elements, see `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
-    return _dense_or_node(_filled(x.to_host() if has_missing(x) else x, value, "x"))
+    if not has_missing(x):
+        return _dense_or_node(x if kind_of(x).chunks else _filled(x, value, "x"))
+    return _dense_or_node(_filled(concatenate([x]) if kind_of(x).chunks else x.to_host(), value, "x"))
 
 
 def _dense_or_node(node: Any) -> Any:
@@ -142,6 +145,7 @@ def _dense_or_node(node: Any) -> Any:
 def _has_records(node: Any) -> bool:
     if not isinstance(node, NestedArray):
         return False
+    node = node.chunks[0]
     return kind_of(node).named or _has_records(node.content)
 
 
@@ -149,6 +153,8 @@ def has_missing(node: Any) -> bool:
     """Return whether an element of a node, or of a node below it, is missing."""
     if not isinstance(node, NestedArray):
         return False
+    if kind_of(node).chunks:
+        return any(map(has_missing, node.chunks))
     if node.validity is not None and _null_mask(node).any():
         return True
     kind = kind_of(node)
@@ -293,8 +299,6 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
         starts, sizes = offsets[:-1].copy(), np.diff(offsets)
     content = node.content
     if len(row) and mask.any():
-        from arrayhub.nested.concatenate import concatenate
-
         starts[mask] = len(content)
         content = unwrapped(concatenate([nested_of(content), _row_like(row, content)]))
     sizes[mask] = len(row)
@@ -353,6 +357,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     if is_frame(obj):
         return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
+    column = single_chunk(column, copy or (copy is None and not as_mask), "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
     if as_mask:

@@ -13,6 +13,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub._core.tree cimport (
     BIT_PACKED,
     CHARACTERS,
+    CHUNKS,
     FLAT,
     NUMBERS,
     TYPES,
@@ -22,6 +23,7 @@ from arrayhub._core.tree cimport (
     check_again,
     has,
     length_of,
+    new_chunked,
     new_tree,
     part_of,
     visit_arrays,
@@ -55,6 +57,22 @@ cdef object checked_node(object node):
     return node
 
 
+def chunked(nodes, /):
+    """Return arrays of one type as one array, whose chunks they become. A single array is returned as a NestedArray."""
+    cdef list chunks = []
+    for node in nodes:
+        chunks.extend((<NestedArray> nested_of(node)).chunks)
+    return chunks[0] if len(chunks) == 1 else new_chunked(tuple(chunks))
+
+
+def one_chunk(Tree t not None):
+    """Return the only chunk with elements as a node, or None if several chunks have elements."""
+    if not has(t, CHUNKS):
+        return t
+    cdef list full = [chunk for chunk in t.parts if (<Tree> chunk).length]
+    return None if len(full) > 1 else full[0] if full else t.parts[0]
+
+
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor type_codes=None, Descriptor validity=None, Py_ssize_t bit=0,
          tuple parts=None, tuple names=None, Py_ssize_t width=0, str meaning=None, copy=None):
@@ -67,6 +85,10 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     applies an array's offset to all buffers, and the other buffers of the node start at element 0.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
+    if has(t, CHUNKS):
+        return new_chunked(tuple([one_array(nested_of(part)) for part in parts]))
+    for part in (content, *(parts or ())):
+        one_array(part)
     t.content = content
     t.parts = parts
     if has(t, BIT_PACKED | CHARACTERS):
@@ -93,6 +115,14 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
         t.validity = never_written(bitmap_of(mask_in(validity, bit, length)))
         t.bit = 0
     return t
+
+
+cdef object one_array(object node):
+    """Return a part of a node, or raise TypeError if the part is chunked, because only the outermost node may be."""
+    if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
+        raise TypeError("NestedArray: a part of an array is chunked; accepted: chunks of the array itself. Pass copy=True to"
+                        " asnested, which concatenates them")
+    return node
 
 
 def without_gaps(Descriptor a=None, str what="it", copy=None):
@@ -167,15 +197,13 @@ cdef int check_readable(Descriptor a, void* readable) except -1:
 
 
 def from_arrow(obj):
-    """Import an object through Arrow's interfaces as a list of chunks. Return None if the object does not support Arrow.
-
-    A NestedArray is a single chunk.
-    """
+    """Import an object through Arrow's interfaces. Return None if the object does not support Arrow."""
     if isinstance(obj, NestedArray):
-        return [obj]
+        return obj
     cdef list chunks = arrow.parse_chunks(obj)
     cdef Py_ssize_t k
-    if chunks is not None:
-        for k in range(len(chunks)):
-            chunks[k] = rooted(chunks[k])
-    return chunks
+    if chunks is None or len(chunks) == 1:
+        return None if chunks is None else rooted(chunks[0])
+    for k in range(len(chunks)):
+        chunks[k] = rooted(chunks[k])
+    return new_chunked(tuple(chunks))

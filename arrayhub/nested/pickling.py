@@ -71,6 +71,9 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
     state: dict[str, Any] = {"kind": node.kind, "length": len(node)}
     for name, array in _named_arrays(node):
         state[name] = _state(array, seen)
+    if kind.chunks:
+        state["parts"] = _states(node.chunks, seen)
+        return state
     if kind.named:
         state |= {"names": node.field_names, "parts": _states(node.children, seen)}
     else:
@@ -89,7 +92,7 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
 def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the names and arrays that describe a node's structure, and its bitmap of validity."""
     for name in (*kind_of(node).structure, "validity"):
-        array = getattr(node, name)
+        array = getattr(node, name, None)  # a chunked array does not have a bitmap of its own
         if array is not None:
             yield name, array
 
@@ -145,6 +148,11 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     """Raise UnpicklingError unless each part has the number of elements that the node's length requires."""
     content: Any = facts.get("content")
     parts: Any = facts.get("parts", ())
+    if row.chunks:
+        chunked = [isinstance(part, NestedArray) and not kind_of(part).chunks for part in parts]
+        if not chunked or not all(chunked) or sum(map(len, parts)) != length:
+            raise _state_error("chunks", parts, f"arrays with {length} elements in total")
+        return
     if row.named:
         complete = facts.get("offsets") is not None  # a dense union refers to elements of its children
         if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
@@ -223,7 +231,7 @@ def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
     if name == "content":
         return _token(node.content)
     if name == "parts":
-        return tuple(map(_token, node.children if kind_of(node).named else node.buffers))
+        return tuple(map(_token, node.buffers if kind_of(node).views else _below(node)))
     return array_token(value) if isinstance(value, USMArray) else value
 
 
@@ -240,5 +248,12 @@ def _arrays(node: Any) -> Iterator[Any]:
         yield array
     if kind_of(node).views:
         yield from node.buffers
-    for part in node.children if kind_of(node).named else (node.content,):
+    for part in _below(node):
         yield from _arrays(part)
+
+
+def _below(node: NestedArray) -> tuple[Any, ...]:
+    """Return the chunks, the fields, or the content of a node."""
+    if kind_of(node).chunks:
+        return node.chunks
+    return node.children if kind_of(node).named else (node.content,)

@@ -9,6 +9,7 @@ from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
 MOST_CELLS = 16  # per line; further cells are drawn as dots
 MOST_LEVELS = 6
+MOST_CHUNKS = 4
 _WIDTH = 40  # of a cell, in pixels
 _ARCS = 26  # height of the space for arcs, in pixels
 _MISSING = "#e4e4e4"
@@ -39,7 +40,11 @@ def _draw(canvas: Canvas, node: Any, level: int) -> None:
     if not isinstance(node, NestedArray) or level == MOST_LEVELS:
         return
     kind = kind_of(node)
-    if kind.named:
+    if kind.chunks:
+        for k, chunk in enumerate(node.chunks[:MOST_CHUNKS]):
+            canvas.write(f"chunk {k} of {len(node.chunks)}", 11)
+            _draw(canvas, chunk, level + 1)
+    elif kind.named:
         for name, field in zip(node.field_names, node.children, strict=True):
             canvas.write(f"field {name}", 11)
             _draw(canvas, field, level + 1)
@@ -98,7 +103,7 @@ def _labels(node: Any) -> list[str | None]:
     if not isinstance(node, NestedArray):
         return [_short(value) for value in shown.to_host().tolist()]
     mask = valid_mask(shown).tolist()
-    kind = kind_of(node)
+    kind = kind_of(node.chunks[0])
     if kind.lists or kind.named:
         return [str(k) if valid else None for k, valid in enumerate(mask)]
     return [None if value is None else _short(value) for value in shown.to_list()]

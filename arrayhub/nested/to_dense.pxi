@@ -3,6 +3,7 @@
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
     BIT_PACKED,
+    CHUNKS,
     FIELDS,
     LISTS,
     NUMBERS,
@@ -34,6 +35,8 @@ cdef object densified(object node, bint copy):
     if not isinstance(node, Tree):
         return node
     t = <Tree> node
+    if has(t, CHUNKS):
+        return densified_chunks(t, copy)
     if t.validity is not None and count_nulls(t):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without"
                          " missing values. Use x.fill_null(value)")
@@ -74,6 +77,19 @@ cdef object densified(object node, bint copy):
                               " copy=True).to_dense()")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
+
+
+cdef object densified_chunks(Tree t, bint copy):
+    """Concatenate chunks, unless at most one chunk has elements."""
+    one = one_chunk(t)
+    if one is not None:
+        return densified(one, copy)
+    if not copy:
+        raise BufferError(f"to_dense: the array has {len(t.parts)} chunks; accepted: one. Call to_dense(copy=True), which"
+                          " concatenates them")
+    dense = <Descriptor> densified(hooks.concatenate([t]), copy)
+    dense.flags_ |= COPIED
+    return dense
 
 
 cdef object of_numpys_type(Tree t, bint copy):

@@ -37,6 +37,8 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     if not isinstance(node, NestedArray):
         return move(node)
     kind = kind_of(node)
+    if kind.chunks:
+        return make("chunked", len(node), parts=_moved_parts(node.chunks, move, views))
     if kind.views:
         return moved(with_offsets(node), move) if views is None else views(node)
     validity, bit = _aligned_bitmap(node)
@@ -50,15 +52,19 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     elif kind.types:
         facts |= _moved_union(node, move, views)
     elif kind.fields:
-        parts = []  # a loop, because a cell for `move` that cannot be allocated keeps a reference to each argument
-        for field in node.children:
-            parts.append(moved(field, move, views))
-        facts |= {"names": node.field_names, "parts": tuple(parts)}
+        facts |= {"names": node.field_names, "parts": _moved_parts(node.children, move, views)}
     else:
         facts["content"] = moved(node.content, move, views)
         if kind.indices:
             facts["indices"] = move(node.indices)
     return make(node.kind, len(node), **facts)
+
+
+def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
+    parts = []  # a loop, because a cell for `move` that cannot be allocated keeps a reference to each argument
+    for node in nodes:
+        parts.append(moved(node, move, views))
+    return tuple(parts)
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:

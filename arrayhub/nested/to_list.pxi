@@ -79,6 +79,13 @@ cdef list list_union(Tree t):
     return items
 
 
+cdef list list_chunks(Tree t):
+    cdef list items = []
+    for chunk in t.parts:
+        items.extend(listed(chunk))
+    return items
+
+
 cdef list list_bits(Tree t):
     return as_numpy(unpacked(t)).tolist()
 
@@ -89,7 +96,7 @@ ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 # One row for each kind, in the order of `kinds`. Cython rejects other numbers of rows.
 cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
-              list_records, list_categories, list_union]
+              list_records, list_categories, list_union, list_chunks]
 cdef ElementAt[<int> KINDS] _ELEMENTS
 _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
-                category_at, union_value_at]
+                category_at, union_value_at, element_in_chunk]

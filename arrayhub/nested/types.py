@@ -1,9 +1,9 @@
 """Return the datashape of a NestedArray, in the language that `arrayhub.parse_type` and awkward parse."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from arrayhub._core.tree import per_kind
+from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.inspection.datashape.types import (
     STRIDED,
     VAR,
@@ -33,6 +33,8 @@ def _element(node: Any) -> Type:
         array_type = type_of(node)
         return array_type.inner if isinstance(array_type, Dimension) else array_type
     inner = _INNER[node.kind](node)
+    if kind_of(node).chunks:
+        return inner
     return inner if node.validity is None or _none_missing(node) else Option(inner)
 
 
@@ -62,6 +64,27 @@ def _none_missing(node: NestedArray) -> bool:
         return False
 
 
+def _merged(types: list[Type]) -> Type:
+    """Return the type of the elements of all chunks, in which elements that are missing in some chunks are optional."""
+    first = types[0]
+    if len(types) == 1 or (len(set(map(type, types))) > 1 and not any(isinstance(one, Option) for one in types)):
+        return first
+    if any(isinstance(one, Option) for one in types):
+        return Option(_merged(_distinct(one.inner if isinstance(one, Option) else one for one in types)))
+    if isinstance(first, Dimension):
+        return Dimension(first.length, _merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
+    if isinstance(first, Structure):
+        columns = zip(*(one.fields for one in types), strict=True)  # type: ignore[attr-defined]
+        return Structure(tuple((column[0][0], _merged(_distinct(inner for _, inner in column))) for column in columns))
+    if isinstance(first, Categorical):
+        return Categorical(_merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
+    return first
+
+
+def _distinct(types: Iterable[Type]) -> list[Type]:
+    return list(dict.fromkeys(types))
+
+
 _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
     flat=_number,
     bits=lambda node: Number("bool"),
@@ -77,4 +100,5 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
     ),
     categorical=lambda node: Categorical(_element(node.content)),
     union=lambda node: Union(tuple(map(_element, node.children))),
+    chunked=lambda node: _merged(list(dict.fromkeys(map(_element, node.chunks)))),
 )

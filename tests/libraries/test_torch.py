@@ -33,7 +33,10 @@ REFUSED = {
     "uninitialized": ("torch.nn.UninitializedParameter()", "torch: "),
     "conj": ("torch.ones(3, dtype=torch.complex64).conj()", r"x\.resolve_conj\(\)"),
     "neg": ("torch.ones(3, dtype=torch.complex64).conj().imag", r"x\.resolve_neg\(\)"),
-    "sparse": ("torch.eye(3).to_sparse()", r"sparse_coo; accepted: torch.strided. Call arrayhub\.assparse\(x\) instead, or x\.to_dense\(\)"),
+    "sparse": (
+        "torch.eye(3).to_sparse()",
+        r"sparse_coo; accepted: torch.strided. Call arrayhub\.assparse\(x\) instead, or x\.to_dense\(\)",
+    ),
     "csr": ("torch.eye(3).to_sparse_csr()", r"x\.to_dense\(\)"),
     "mkldnn": ("torch.eye(3).to_mkldnn()", r"x\.to_dense\(\)"),
     "meta": ("torch.empty(3, device='meta')", "'meta', without memory"),

@@ -444,7 +444,7 @@ def test_dense_arrays_are_nodes_too():
 def test_several_chunks():
     source = pa.chunked_array([[[1], [2]], [[3, 4]]])
     chunks = ah.asnested(source)
-    assert [chunk.to_list() for chunk in chunks] == [[[1], [2]], [[3, 4]]]
+    assert [chunk.to_list() for chunk in chunks.chunks] == [[[1], [2]], [[3, 4]]]
     assert ah.asnested(source, copy=True).to_list() == [[1], [2], [3, 4]]
     assert ah.asnested(pa.chunked_array([], pa.list_(pa.string()))).to_list() == []
     assert ah.asnested(pa.table({"a": pa.chunked_array([], pa.int8())})).to_list() == []

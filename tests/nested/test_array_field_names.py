@@ -58,7 +58,7 @@ def test_record_batches_and_tables():
     table = pa.table([[1, 2], ["x", "y"]], names=["a", "a"])
     assert pa.table(ah.asnested(table, copy=True)).equals(table)
     chunks = ah.asnested(pa.concat_tables([table, table]))
-    assert [pa.table(chunk).equals(table) for chunk in chunks] == [True, True]
+    assert [pa.table(chunk).equals(table) for chunk in chunks.chunks] == [True, True]
     joined = ah.asnested(pa.concat_tables([table, table]), copy=True)
     assert pa.table(joined).equals(pa.concat_tables([table, table]).combine_chunks())
 

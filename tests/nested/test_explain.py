@@ -174,7 +174,7 @@ def test_check_reads_every_chunk():
     wrong = Producer(b"u", [None, int32(0, 1), ctypes.create_string_buffer(b"\xff", 1)], length=1)
     chunked = pa.chunked_array([pa.array(["a"]), pa.array(wrong)])
     (fault,) = ah.check(chunked)
-    assert "UTF-8" in fault and "x[1]" in fault
+    assert "UTF-8" in fault and "x.chunks[1]" in fault
     for values in (["a"], [[1], [2, 3]], {"a": 1}, range(3), "text"):
         with pytest.raises(TypeError):
             ah.check(values)

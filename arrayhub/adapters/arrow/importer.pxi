@@ -5,6 +5,7 @@ cimport numpy as cnp
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.tree cimport (
     CATEGORICAL,
+    CHUNKS,
     FIELDS,
     NODE_KINDS,
     NUMBERS,
@@ -64,8 +65,8 @@ cdef Descriptor single(list chunks, object obj):
         chunks = [chunk for chunk in chunks if length_of(chunk)] or chunks[:1]
     if len(chunks) != 1:
         raise BufferError(
-            f"Arrow: {name_of_type(type(obj))} has {len(chunks)} chunks; accepted: one. Call arrayhub.asnested(x), which"
-            " returns a list of them, or asnested(x, copy=True), which concatenates them"
+            f"Arrow: {name_of_type(type(obj))} has {len(chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
+            " them, or call arrayhub.asnested(x), whose .chunks share their memory"
         )
     return dense(chunks[0], obj)
 
@@ -188,6 +189,8 @@ cdef Import import_single(object obj):
     """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or return None if the type has neither."""
     cdef unsigned int record
     if isinstance(obj, Descriptor):      # the other interfaces of a Descriptor are more precise
+        return None
+    if isinstance(obj, Tree) and has(<Tree> obj, CHUNKS):      # its type has the interfaces, and the array has only streams
         return None
     record = record_of(obj)
     if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):

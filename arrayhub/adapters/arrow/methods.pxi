@@ -5,7 +5,7 @@ cimport cython
 from arrayhub._core cimport tracing
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.runtime cimport device_name
-from arrayhub._core.tree cimport Tree, first_array
+from arrayhub._core.tree cimport CHUNKS, Tree, first_array, has
 
 from arrayhub._core.errors import unreadable
 from arrayhub.adapters.table import BY_VIA
@@ -79,6 +79,9 @@ cdef object emit_attribute(object node, int what, object conform=None):
         why = export_obstacle(<Descriptor> node)
         if why is not None:
             raise AttributeError(f"{_ATTRIBUTES[what]}: {why}")
+    elif has(<Tree> node, CHUNKS) and (what == ARRAY or what == DEVICE_ARRAY):
+        raise AttributeError(f"{_ATTRIBUTES[what]}: the array has several chunks; use __arrow_c_stream__, or call"
+                             " arrayhub.asnested(x, copy=True)")
     cdef Descriptor first = first_array(node)
     if (what == ARRAY or what == STREAM) and first is not None and not host_readable(first):
         other = _ATTRIBUTES[DEVICE_ARRAY if what == ARRAY else DEVICE_STREAM]

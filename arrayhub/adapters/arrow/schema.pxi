@@ -20,7 +20,19 @@ from arrayhub._core.descriptor cimport (
     stride_tuple,
 )
 from arrayhub._core.runtime cimport device_name
-from arrayhub._core.tree cimport FIELDS, INDICES, MAX_DEPTH, NODE_KINDS, NUMBERS, TYPES, WIDTH, Tree, has, visit_arrays
+from arrayhub._core.tree cimport (
+    CHUNKS,
+    FIELDS,
+    INDICES,
+    MAX_DEPTH,
+    NODE_KINDS,
+    NUMBERS,
+    TYPES,
+    WIDTH,
+    Tree,
+    has,
+    visit_arrays,
+)
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
@@ -117,6 +129,7 @@ cdef object exportable(object node, bint lists):
     cdef Descriptor a
     if isinstance(node, Tree):
         visit_arrays(node, refuse_gaps, NULL)
+        check_chunks(<Tree> node)
         return node
     a = <Descriptor> node
     why = export_obstacle(a)
@@ -125,6 +138,25 @@ cdef object exportable(object node, bint lists):
     if why is not None:
         raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
     return a
+
+
+cdef int check_chunks(Tree t) except -1:
+    """Raise BufferError if the chunks of a node differ in their Arrow type, because a stream has one schema."""
+    cdef Py_ssize_t k
+    cdef str found
+    if not has(t, CHUNKS) or t.checked:
+        return 0
+    first = schema_capsule(t.parts[0], False)
+    cdef ArrowSchema* expected = <ArrowSchema*> PyCapsule_GetPointer(first, SCHEMA_NAME)
+    for k in range(1, len(t.parts)):
+        other = schema_capsule(t.parts[k], False)
+        found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME), "chunks[0]")
+        if found is not None:
+            found = found.replace("the elements", f"chunks[{k}]")
+            raise BufferError(f"Arrow: the chunks have several types: {found}; accepted: one type. Pass copy=True,"
+                              " which concatenates the chunks, or use x.chunks one by one")
+    t.checked = True
+    return 0
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
@@ -197,6 +229,8 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
     if not isinstance(node, Tree):
         return fill_dense_schema(out, <Descriptor> node, None, 0, name)
     t = <Tree> node
+    if has(t, CHUNKS):
+        return fill_schema(out, t.parts[0], name)
     if has(t, NUMBERS):
         return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name)
     if has(t, INDICES):

@@ -1,4 +1,4 @@
-"""Import and export through Arrow's two stream interfaces. An exported stream has one array."""
+"""Import and export through Arrow's two stream interfaces. An exported stream has one array for each chunk of a node."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
-from arrayhub._core.tree cimport ANY, MAX_DEPTH
+from arrayhub._core.tree cimport ANY, CHUNKS, MAX_DEPTH, Tree, has
 
 from arrayhub._core.errors import interface_error
 
@@ -177,7 +177,7 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
     return 0
 
 
-# --------------------------------------------------------------------------------------------------- a stream of one array
+# ------------------------------------------------------------------------------------------------------------- export
 
 
 cdef struct Exported:          # private data of an exported stream
@@ -185,7 +185,7 @@ cdef struct Exported:          # private data of an exported stream
     PyObject* words            # bytes of the last error message, or NULL if no error occurred
     const char* last           # message of the last call, or NULL if it succeeded
     bint lists
-    bint done
+    Py_ssize_t next            # number of the chunk that the next call exports
 
 
 cdef int record_error(Exported* exported, object error) noexcept:
@@ -203,6 +203,15 @@ cdef int record_error(Exported* exported, object error) noexcept:
     except BaseException:
         pass
     return EINVAL
+
+
+cdef Py_ssize_t count_chunks(object node) noexcept:
+    return len((<Tree> node).parts) if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else 1
+
+
+cdef object chunk_number(object node, Py_ssize_t k):
+    """Return a chunk of a node, which is the node itself if it is not chunked."""
+    return (<Tree> node).parts[k] if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else node
 
 
 cdef const char* last_message(Exported* exported) noexcept nogil:
@@ -231,19 +240,21 @@ cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out)
 
 
 cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
-    """Export the array, or the end of the stream. `device` is NULL, or the struct that contains `out`."""
+    """Export the next chunk, or the end of the stream. `device` is NULL, or the struct that contains `out`."""
     cdef int code
+    cdef object chunk
     out.release = NULL
-    if exported.done:
+    if exported.next == count_chunks(<object> exported.node):
         return 0
     try:
+        chunk = chunk_number(<object> exported.node, exported.next)
         if device == NULL:
-            ready_for_host(<object> exported.node)
-            fill_root_array(out, <object> exported.node, exported.lists)
+            ready_for_host(chunk)
+            fill_root_array(out, chunk, exported.lists)
         else:
-            ready_on_device(<object> exported.node)
-            fill_device_array(device, <object> exported.node, exported.lists)
-        exported.done = True
+            ready_on_device(chunk)
+            fill_device_array(device, chunk, exported.lists)
+        exported.next += 1
         return 0
     except BaseException as error:
         code = record_error(exported, error)
@@ -322,7 +333,7 @@ cdef void* new_stream(size_t size, object node, bint lists, Exported** exported)
 
 
 cdef object emit_stream(object node, object requested_schema):
-    """Return the capsule of a stream of one array, for consumers that only support streams."""
+    """Return the capsule of a stream of the chunks of a node."""
     cdef bint lists = wants_lists(requested_schema)
     cdef Exported* exported
     cdef ArrowArrayStream* stream
@@ -343,7 +354,10 @@ cdef object emit_stream(object node, object requested_schema):
 
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """Return the capsule of a device stream of one array. Wait for pending work, or set an event, as in `emit_device`."""
+    """Return the capsule of a device stream of the chunks of a node.
+
+    Wait for pending work, or set an event, as in `emit_device`.
+    """
     cdef bint lists = wants_lists(requested_schema)
     cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream

@@ -62,7 +62,7 @@ def test_arrow_stream_is_imported_and_released(arrow):
     assert arrow.write_stream(ctypes.addressof(stream)) == 0
     capsule = new_capsule(ctypes.addressof(stream), b"arrow_device_array_stream", None)
     chunks = ah.asnested(given("__arrow_c_device_stream__", capsule))
-    assert [chunk.to_list() for chunk in chunks] == [[1, 2, 3], [4, None]]
+    assert [chunk.to_list() for chunk in chunks.chunks] == [[1, 2, 3], [4, None]]
     assert not stream.release
     assert pa.total_allocated_bytes() > before
     del chunks

@@ -66,7 +66,7 @@ def test_invalid_stream_or_device_raises(case, outcomes):
 def test_streams_are_read_to_their_end_and_released_once(kind):
     stream = kind(numbers(2), numbers(3))
     chunks = ah.asnested(stream)
-    assert [chunk.to_list() for chunk in chunks] == [[0, 1], [0, 1, 2]]
+    assert [chunk.to_list() for chunk in chunks.chunks] == [[0, 1], [0, 1, 2]]
     assert (stream.streams_released, stream.released) == (1, [1, 0])
     del chunks
     assert (stream.streams_released, stream.released) == (1, [1, 2])

@@ -1,0 +1,268 @@
+"""Columns and tables in several chunks as one NestedArray of kind ``chunked``."""
+
+import copy
+import json
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from arrow_by_hand import given as given_arrow
+from hypothesis import given
+
+import arrayhub as ah
+from arrayhub.nested.array import chunked, make, nested_of
+from arrayhub.nested.pickling import nbytes
+from tests.nested.test_export_chunks import COLUMNS, addresses, each
+
+LISTS = pa.chunked_array([[[1], None], [[3, 4]], [], [[5], [], [6, 7]]], pa.list_(pa.int64()))
+TABLE = pa.concat_tables([pa.table({"a": [1, 2], "b": ["x", None]}), pa.table({"a": [3], "b": ["z"]})])
+FORMS = {
+    "pyarrow": lambda column: column,
+    "polars": pl.from_arrow,
+    "pandas": lambda column: pd.Series(pd.arrays.ArrowExtensionArray(column)),
+    "nested": ah.asnested,
+}
+
+
+@each
+def test_a_column_is_one_array(column):
+    x = ah.asnested(column)
+    assert x.kind == "chunked" and len(x.chunks) == column.num_chunks
+    assert len(x) == len(column) and x.to_list() == column.to_pylist() and x.null_count == column.null_count
+    assert x.type == ah.asnested(column, copy=True).type == ah.parse_type(str(x.type))
+    assert pa.chunked_array(x).equals(column) and addresses(pa.chunked_array(x)) == addresses(column)
+    assert pa.array(x).equals(column) and ah.check(x) == [] and x.access == "immutable" and x.protocol == "arrow"
+    assert x.is_null().tolist() == [value is None for value in column.to_pylist()]
+
+
+@each
+def test_elements_are_found_in_their_chunk(column):
+    x, expected = ah.asnested(column), column.to_pylist()
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {name: plain(part) for name, part in value.items()}
+        return value.tolist() if isinstance(value, ah.USMArray) else value
+
+    if pa.types.is_temporal(column.type):
+        expected = [value for chunk in x.chunks for value in map(plain, chunk)]
+    assert [plain(x[k]) for k in range(-len(x), len(x))] == expected + expected == list(map(plain, x)) * 2
+    for key in (len(x), -len(x) - 1, 2**70):
+        with pytest.raises(IndexError):
+            x[key]
+
+
+@given(st.lists(st.lists(st.one_of(st.none(), st.integers(-9, 9)), max_size=4), min_size=2, max_size=6), st.data())
+def test_slices_are_views_across_chunks(chunks, data):
+    column = pa.chunked_array(chunks, pa.int64())
+    x, values = ah.asnested(column), column.to_pylist()
+    for _ in range(2):  # a slice of a slice
+        start, stop = data.draw(st.integers(-9, 25)), data.draw(st.integers(-9, 25))
+        x, values = x[start:stop], values[start:stop]
+        assert x.to_list() == values and len(x) == len(values)
+    assert ah.as_arrow(x).to_pylist() == values
+    held = {buffer.address for chunk in column.chunks for buffer in chunk.buffers() if buffer is not None}
+    for chunk in x.chunks if len(x) else ():
+        assert any(address <= chunk.content.ptr < address + 64 for address in held)
+
+
+def test_other_kinds_are_their_only_chunk():
+    x = ah.asnested([[1], [2, 3]])
+    assert x.chunks == (x,) if x is x.chunks[0] else False
+
+
+def test_parts_of_a_chunked_array():
+    x = ah.asnested(LISTS)
+    for name in ("validity", "offsets", "content", "fields", "children"):
+        with pytest.raises(AttributeError, match="kind 'chunked', which has chunks"):
+            getattr(x, name)
+    for chunk, source in zip(x.chunks, LISTS.chunks, strict=True):
+        assert chunk.kind == "list" and chunk.to_list() == source.to_pylist()
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(TypeError, match="comparison"):
+        x == x  # noqa: B015
+
+
+def test_tables_have_chunked_columns():
+    x = ah.asnested(TABLE)
+    assert str(x.type) == "3 * {a: int64, b: ?string}" and x.field_names == ("a", "b")
+    assert x.fields["b"].to_list() == x["b"].to_list() == x.children[1].to_list() == ["x", None, "z"]
+    assert x["a"].chunks[1].content.ptr == TABLE["a"].chunk(1).buffers()[1].address
+    assert x[2]["b"] == x[2, "b"] == x["b", 2] == "z" and x.to_list() == TABLE.to_pylist()
+    assert ah.as_numpy(x["a"], copy=True).tolist() == [1, 2, 3] == ah.asarray(x["a"], copy=True).tolist()
+    assert x["b"].fill_null("y").to_list() == ["x", "y", "z"]
+    assert ah.as_arrow(x).num_chunks == 2 and pa.table(x).equals(TABLE) and pl.DataFrame(x).equals(pl.DataFrame(TABLE))
+    with pytest.raises(KeyError, match="accepted: a, b"):
+        x["c"]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_dense_copies_concatenate(form):
+    numbers = pa.chunked_array([[1.0, 2.0], [], [3.0]], pa.float64())
+    obj = form(numbers)
+    x = ah.asnested(obj)
+    assert x.to_dense(copy=True).tolist() == [1, 2, 3] == ah.asarray(obj, copy=True).tolist()
+    assert x.to_dense(copy="if_needed").is_copy and ah.as_torch(obj, copy=True).tolist() == [1, 2, 3]
+    assert ah.as_torch(x, copy=True).tolist() == ah.as_numpy(x, copy="if_needed").tolist() == [1, 2, 3]
+    for call in (ah.as_numpy, ah.as_torch, ah.as_awkward):
+        with pytest.raises(BufferError, match="copy=True"):
+            call(x)
+    with pytest.raises(TypeError, match="copy=True"):
+        np.asarray(x)
+    assert np.array(x, copy=True).tolist() == [1, 2, 3]
+
+
+def test_one_chunk_with_elements_is_a_view():
+    x = ah.asnested(pa.chunked_array([[1.0, 2.0], [3.0]]))
+    first, last = x[:2], x[2:]
+    for part, chunk in ((first, x.chunks[0]), (last, x.chunks[1])):
+        address = chunk.content.ptr
+        assert ah.asarray(part).ptr == part.to_dense().ptr == ah.as_numpy(part).ctypes.data == address
+        assert ah.asarray(chunk).ptr == ah.as_awkward(part).layout.data.ctypes.data == address
+
+
+def test_matrix_of_a_chunked_table():
+    table = pa.concat_tables([pa.table({"a": [1, 2], "b": [0.5, 1.5]}), pa.table({"a": [3], "b": [2.5]})])
+    assert ah.asnested(table).to_dense(copy=True).tolist() == [[1, 0.5], [2, 1.5], [3, 2.5]]
+    assert ah.as_torch(ah.asnested(table), copy=True).shape == ah.asarray(table, copy=True).shape == (3, 2)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_missing_values(form):
+    obj = form(pa.chunked_array([[1, None], [3]]))
+    assert ah.as_numpy(obj, missing="mask", copy=True).tolist() == [1, None, 3]
+    assert ah.as_numpy(obj, missing=0).tolist() == ah.as_torch(obj, missing=0).tolist() == [1, 0, 3]
+    assert np.isnan(ah.as_numpy(obj, missing="nan")).tolist() == [False, True, False]
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_numpy(obj, missing="mask")
+
+
+def test_filled_copies_are_one_array():
+    assert isinstance(ah.asnested(pa.chunked_array([[1, None], [3]])).fill_null(0), ah.USMArray)
+    filled = ah.asnested(LISTS).fill_null([])
+    assert filled.kind == "list" and filled.to_list() == [[1], [], [3, 4], [5], [], [6, 7]]
+    complete = ah.asnested(pa.chunked_array([["a"], ["b"]]))
+    assert complete.fill_null("c") is complete
+
+
+@each
+def test_pickles_and_copies_keep_chunks(column):
+    x, buffers = ah.asnested(column), []
+    data = pickle.dumps(x, 5, buffer_callback=buffers.append)
+    for y in (pickle.loads(data, buffers=buffers), pickle.loads(pickle.dumps(x, 2)), copy.deepcopy(x)):
+        assert len(y.chunks) == len(x.chunks) and y.to_list() == x.to_list() and y.type == x.type
+        assert ah.as_arrow(y).type == column.type
+    assert copy.copy(x) is x
+    assert x.__dask_tokenize__() == pickle.loads(data, buffers=buffers).__dask_tokenize__()
+    assert x.__dask_tokenize__() != x[1:].__dask_tokenize__()
+    assert nbytes(x) == sum(map(nbytes, x.chunks)) <= x.__sizeof__()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [(), (np.arange(3),), (ah.asnested([1, None]), 3), (ah.asnested([1, None]),)],
+    ids=["none", "ndarray", "number", "length"],
+)
+def test_inconsistent_pickles_are_refused(parts):
+    state = {"kind": "chunked", "length": 3, "parts": tuple(map(_state, parts))}
+    with pytest.raises(pickle.UnpicklingError, match="arrayhub"):
+        ah._unpickle_nested(state)
+
+
+def _state(part):
+    return part.__reduce__()[1][0] if isinstance(part, ah.NestedArray) else part
+
+
+def test_only_the_outermost_array_is_chunked():
+    x = ah.asnested(LISTS)
+    for arguments in (
+        {"kind": "record", "length": 1, "parts": (x,), "names": ("a",)},
+        {"kind": "regular", "length": 2, "width": 3, "content": x},
+    ):
+        with pytest.raises(TypeError, match="chunked"):
+            make(**arguments)
+    assert len(chunked([x, x]).chunks) == 8  # chunks of chunks are chunks of the result
+
+
+def test_chunks_of_several_types_have_no_stream():
+    x = chunked([ah.asnested([1, 2]), ah.asnested(["a"])])
+    assert x.to_list() == [1, 2, "a"]
+    with pytest.raises(AttributeError, match="several chunks"):
+        x.__arrow_c_array__  # noqa: B018
+    with pytest.raises(BufferError, match="several types"):
+        x.__arrow_c_stream__()
+    for call in (ah.as_arrow, ah.as_polars, ah.as_pandas):
+        with pytest.raises(BufferError, match="several types"):
+            call(x)
+
+
+def test_tensors_with_missing_rows_in_one_chunk():
+    kind = pa.fixed_shape_tensor(pa.int32(), (2, 2))
+    rows = [pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4)), pa.array([None, [5, 6, 7, 8]], pa.list_(pa.int32(), 4))]
+    x = ah.asnested(pa.chunked_array([pa.ExtensionArray.from_storage(kind, row) for row in rows]))
+    assert len(x) == 3 and x[1] is None
+    with pytest.raises(BufferError, match=r"several types.*x\.chunks"):
+        ah.as_arrow(x)
+    assert [len(ah.as_arrow(chunk)) for chunk in x.chunks] == [1, 2]
+
+
+def test_times_that_numpy_marks_as_missing():
+    times = nested_of(ah.asarray(np.array(["2020-01-01", "NaT"], "M8[s]")))
+    back = pa.chunked_array(chunked([times, times[1:]]))
+    assert back.null_count == 2 and back.num_chunks == 2
+
+
+def test_devices():
+    pytest.importorskip("dpctl")
+    try:
+        x = ah.asnested(LISTS).to_device("oneapi:0")
+    except BufferError as error:
+        pytest.skip(str(error))
+    assert x.kind == "chunked" and str(x.device) == "oneapi:0" and x.to_host().to_list() == LISTS.to_pylist()
+    assert x.to_device("cpu").to_list() == LISTS.to_pylist() and len(x.to_host().chunks) == 4
+    assert x.is_null().to_host().tolist() == ah.asnested(LISTS).is_null().tolist()
+
+
+def test_device_streams_have_the_chunks():
+    x = ah.asnested(LISTS)
+    back = ah.asnested(given_arrow("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
+    assert len(back.chunks) == 4 and back.to_list() == LISTS.to_pylist()
+
+
+def test_descriptions():
+    x = ah.asnested(LISTS)
+    facts = json.loads(json.dumps(ah.inspect(x)))
+    assert list(facts["data"]) == [f"chunks[{k}]" for k in range(4)] and facts["arrmeta"]["kind"] == "chunked"
+    assert "chunks[3]" in ah.debug_repr(x) and "chunk 0 of 4" in x._repr_html_()
+    assert ah.datashape(LISTS) == ah.datashape(x) == "6 * option[var * int64]"
+    verdicts = {v.consumer: v.verdict for v in ah.explain(x).verdicts}
+    assert verdicts["arrow"] == verdicts["polars"] == verdicts["pandas"] == "zero-copy"
+    assert verdicts["awkward"] == "copy=True" and "in 4 chunks" in ah.explain(x).summary
+    numbers = ah.explain(ah.asnested(COLUMNS["floats"]))
+    assert {v.consumer: v.verdict for v in numbers.verdicts}["numpy"] == "copy=True"
+
+
+def test_like_and_convert_keep_chunks():
+    x = ah.asnested(LISTS)
+    assert ah.convert(x, "polars").n_chunks() >= 3
+    assert ah.like(x, pa.chunked_array([[1]])).equals(LISTS)
+    assert ah.like(TABLE, pa.Table).equals(TABLE) and ah.like(ah.asnested(TABLE), TABLE).equals(TABLE)
+    batch = ah.like(TABLE, pa.RecordBatch, copy=True)
+    assert pa.Table.from_batches([batch]).equals(TABLE.combine_chunks())
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.like(TABLE, pa.RecordBatch)
+    assert ah.like(LISTS, x).kind == "chunked" and ah.convert(LISTS, "arrayhub.NestedArray").kind == "chunked"
+
+
+def test_streams_that_were_read_are_named():
+    batches = pa.table({"a": [[1], [2, 3]]}).to_batches(max_chunksize=1)
+    reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+    with pytest.raises(BufferError, match="create a stream again"):
+        ah.as_awkward(reader)
