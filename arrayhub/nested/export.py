@@ -54,7 +54,8 @@ def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> Ne
             f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
             f" them{read}"
         )
-    return concatenate([x])
+    joined = concatenate([x])
+    return joined if library in _HOST_ONLY or is_on_host(x) else joined.to_device(x.device)
 
 
 def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
@@ -76,6 +77,9 @@ def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
 def dense_or_nested(obj: Any, copy: Copy) -> Any:
     """Import an object as a NestedArray, or as a USMArray if the object is dense."""
     return unwrapped(asnested(obj, copy=copy))
+
+
+_HOST_ONLY = ("numpy", "awkward", "missing")  # consumers of copies in host memory
 
 
 def _is_chunked(array: Any) -> bool:

@@ -134,3 +134,66 @@ def test_fields_of_numpys_records_are_moved(cp):
     there = ah.asnested(records).to_device("cuda:0")
     assert there.device == ah.Device("cuda:0")
     assert there.to_host().to_list() == [{"a": 1, "b": 2.5}, {"a": 2, "b": 3.5}]
+
+
+# ------------------------------------------------------------------------------------------------------ several chunks
+
+CHUNKS = {
+    "numbers": [[1.0, 2.0], [3.0]],
+    "missing numbers": [[1, None], [3]],
+    "lists": [[[1.0], [2.0, 3.0]], [[], None]],
+    "strings": [["a", None], ["a string of more than twelve bytes"]],
+}
+
+
+@pytest.fixture
+def pa():
+    return pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_chunks_move_to_the_device_and_back(cp, pa, name):
+    column = pa.chunked_array(CHUNKS[name])
+    x = ah.asnested(column).to_device("cuda:0")
+    assert x.kind == "chunked" and x.device.type == "cuda" and len(x.chunks) == len(x[1:].chunks) == 2
+    assert x.to_host().to_list() == column.to_pylist() and x[1:].to_host().to_list() == column.to_pylist()[1:]
+    mask = x.is_null()
+    assert mask.device == x.device and cp.asarray(mask).tolist() == [value is None for value in column.to_pylist()]
+    back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
+    assert len(back.chunks) == 2 and back.device == x.device and back.to_host().to_list() == column.to_pylist()
+    assert not hasattr(x, "__arrow_c_device_array__") and not hasattr(x, "__arrow_c_stream__")
+    for call in (ah.as_arrow, ah.as_pandas):
+        with pytest.raises(BufferError, match=r"to_host\(\)"):
+            call(x)
+        assert len(call(x, copy=True)) == len(column)
+
+
+def test_copies_of_chunks_stay_on_the_device(cp, pa, torch):
+    x = ah.asnested(pa.chunked_array(CHUNKS["numbers"])).to_device("cuda:0")
+    assert ah.as_cupy(x, copy=True).tolist() == [1, 2, 3]
+    tensor = ah.as_torch(x, copy=True)
+    assert tensor.is_cuda and tensor.tolist() == [1, 2, 3]
+    assert ah.as_numpy(x, copy=True).tolist() == ah.as_numpy(x, copy="if_needed").tolist() == [1, 2, 3]
+    for call in (ah.as_cupy, ah.as_torch, ah.as_numpy):
+        with pytest.raises(BufferError, match="copy=True"):
+            call(x)
+    last = x[2:]  # elements of one chunk only: a view
+    assert ah.as_cupy(last, copy=None).data.ptr == x.chunks[1].content.ptr
+    jagged = ah.as_torch(ah.asnested(pa.chunked_array([[[1.0]], [[2.0, 3.0]]])).to_device("cuda:0"), copy=True)
+    assert jagged.is_cuda and [row.tolist() for row in jagged.unbind()] == [[1.0], [2.0, 3.0]]
+
+
+def test_missing_values_of_chunks_on_a_device(cp, pa):
+    x = ah.asnested(pa.chunked_array(CHUNKS["missing numbers"])).to_device("cuda:0")
+    assert ah.as_cupy(x, missing=0, copy=True).tolist() == [1, 0, 3]
+    values, mask = ah.as_cupy(x, missing="mask", copy=True)
+    assert mask.tolist() == [False, True, False] and values[~mask].tolist() == [1, 3]
+
+
+def test_chunks_on_a_device_are_pickled(cp, pa):
+    import pickle
+
+    x = ah.asnested(pa.chunked_array(CHUNKS["lists"])).to_device("cuda:0")
+    with ah.pickling(device="host"):
+        back = pickle.loads(pickle.dumps(x, 5))
+    assert len(back.chunks) == 2 and back.to_host().to_list() == x.to_host().to_list()
