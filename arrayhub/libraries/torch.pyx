@@ -7,16 +7,26 @@ docs/private_names.md lists the private names used here.
 """
 
 cimport cython
+from cpython.exc cimport PyErr_Clear, PyErr_Occurred
 from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, intptr_t
 
 from arrayhub._core.descriptor cimport Descriptor, bare_array, kDLCPU, kDLCUDA
-from arrayhub._core.dtypes cimport bits_of
+from arrayhub._core.dtypes cimport DLDataType, bits_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
+from arrayhub._core.runtime cimport device_name
 from arrayhub.adapters cimport dlpack
-from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI, DLTensor, kDLComplex, kDLInt, kDLUInt
+from arrayhub.adapters.dlpack_abi cimport (
+    DLManagedTensorVersioned,
+    DLPackExchangeAPI,
+    DLTensor,
+    kDLComplex,
+    kDLInt,
+    kDLUInt,
+)
 from arrayhub.libraries.known cimport library
-from arrayhub.runtimes.cuda cimport remember_handle, stream_handle
+from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, remember_handle, stream_handle
 
 from arrayhub._core.errors import PASSES_ON, first_line, needed
 
@@ -185,6 +195,88 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
         stream = _torch.cuda.current_stream(a.device_.device_id)
         return remember_handle(a, stream_handle(stream), stream)
     return dlpack.note_work_stream(a, api)
+
+
+# ----------------------------------------------------------------------------------------------------------- new memory
+
+
+def allocate(Py_ssize_t nbytes, Descriptor model):
+    """Return new memory from torch's allocator of the device of `model`, as an array of bytes.
+
+    For CUDA memory this is torch's caching allocator. The memory is allocated, and can later be reused by torch, in the
+    order of the stream of `model` if this stream is known, else of torch's current stream.
+
+    Raises
+    ------
+    MemoryError
+        The device does not have enough memory.
+    """
+    cdef DLPackExchangeAPI* api = table()
+    cdef Descriptor fresh
+    stream = stream_of(model, api) if model.device_.device_type == kDLCUDA else None
+    if stream is None:
+        return new_memory(api, nbytes, model)
+    context = _torch.cuda.stream(stream)
+    context.__enter__()      # no `with`, see tracing.listen
+    try:
+        fresh = new_memory(api, nbytes, model)
+    finally:
+        context.__exit__(None, None, None)
+    fresh.producer_ = stream
+    return fresh
+
+
+cdef object stream_of(Descriptor model, DLPackExchangeAPI* api):
+    """Return the stream of `model` as a stream of torch, or None if the stream is unknown or is torch's current stream."""
+    cdef int device = model.device_.device_id
+    cdef intptr_t current = stream_handle(_torch.cuda.current_stream(device)), own = <intptr_t> model.stream_
+    if own == 0 or own == current or own == PER_THREAD_STREAM:      # torch does not have the per-thread stream
+        return None
+    if own == LEGACY_STREAM:
+        return _torch.cuda.default_stream(device)
+    return _torch.cuda.ExternalStream(own, device=device)
+
+
+cdef Descriptor new_memory(DLPackExchangeAPI* api, Py_ssize_t nbytes, Descriptor model):
+    """Return new memory in the order of torch's current stream, through the exchange table if torch has one."""
+    cdef DLManagedTensorVersioned* managed = NULL
+    cdef DLTensor prototype
+    cdef int64_t length = nbytes
+    cdef void* tensor = NULL
+    if api == NULL or api.managed_tensor_allocator == NULL:
+        device = f"cuda:{model.device_.device_id}" if model.device_.device_type == kDLCUDA else "cpu"
+        return parse(_torch.empty(nbytes, dtype=_uint8, device=device), None)
+    prototype.data = NULL
+    prototype.device = model.device_
+    prototype.ndim = 1
+    prototype.dtype = DLDataType(kDLUInt, 8, 1)
+    prototype.shape = &length
+    prototype.strides = NULL
+    prototype.byte_offset = 0
+    failure = []
+    if api.managed_tensor_allocator(&prototype, &managed, <void*> failure, note_failure) != 0 or managed == NULL:
+        raise_failure(failure, nbytes, model)
+    if api.managed_tensor_to_py_object_no_sync(managed, &tensor) != 0:
+        managed.deleter(managed)
+        dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
+    return parse(take(<PyObject*> tensor), None)      # like any tensor, so that the owner of the memory is a tensor
+
+
+cdef void note_failure(void* failure, const char* kind, const char* message) noexcept with gil:
+    """Store the texts of an error of torch's allocator in the list `failure`."""
+    try:
+        (<list> failure).extend([(kind or b"").decode("utf-8", "replace"), (message or b"").decode("utf-8", "replace")])
+    except MemoryError:
+        pass
+
+
+cdef int raise_failure(list failure, Py_ssize_t nbytes, Descriptor model) except -1:
+    cdef PyObject* pending = PyErr_Occurred()
+    reason = first_line(failure[1]) if failure else "no reason given"
+    if pending != NULL:
+        PyErr_Clear()
+    text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
+    raise MemoryError(text) if not failure or "memory" in failure[1].lower() else BufferError(text)
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

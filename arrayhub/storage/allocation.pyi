@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Literal, SupportsIndex, TypeAlias, final
+from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
 from arrayhub._core.descriptor import _DeviceLike
 from arrayhub.array.usm_array import USMArray, _DTypeLike
@@ -14,8 +14,9 @@ class Recipe: ...
 
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],
-    dtype: _DTypeLike = ...,
+    dtype: _DTypeLike | None = None,
     *,
+    like: Any = None,
     aligned_index: Sequence[SupportsIndex] | None = None,
     halo: _Halo | None = None,
     dimensions: Sequence[str] | None = None,
@@ -24,13 +25,14 @@ def empty(
     backend: str | None = None,
     alignment: SupportsIndex | None = None,
     origin: Sequence[SupportsIndex] | None = None,
-    memory: _Memory = "cpu",
+    memory: _Memory | None = None,
     device: _DeviceLike | None = None,
 ) -> USMArray: ...
 def zeros(
     shape: SupportsIndex | Sequence[SupportsIndex],
-    dtype: _DTypeLike = ...,
+    dtype: _DTypeLike | None = None,
     *,
+    like: Any = None,
     aligned_index: Sequence[SupportsIndex] | None = None,
     halo: _Halo | None = None,
     dimensions: Sequence[str] | None = None,
@@ -39,6 +41,6 @@ def zeros(
     backend: str | None = None,
     alignment: SupportsIndex | None = None,
     origin: Sequence[SupportsIndex] | None = None,
-    memory: _Memory = "cpu",
+    memory: _Memory | None = None,
     device: _DeviceLike | None = None,
 ) -> USMArray: ...

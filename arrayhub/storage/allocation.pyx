@@ -20,6 +20,8 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     DLDevice,
     allocate,
+    block_of,
+    get_dtype,
     is_bool,
     kDLCPU,
     kDLCUDA,
@@ -44,9 +46,9 @@ import numpy as np
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device, label
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON, root_of, show
 from arrayhub.convert.functions import asarray
-from arrayhub.runtimes.sycl import queue_for
+from arrayhub.runtimes.sycl import queue_for, queue_of_array
 from arrayhub.storage import layouts, planning
 
 cnp.import_array()
@@ -82,6 +84,8 @@ _ROWS = {_KINDS[_number].name.decode(): _number for _number in range(KINDS)}
 
 
 cdef const MemoryKind* kind_of(object memory) except NULL:
+    if memory is None:
+        return &_KINDS[0]
     row = _ROWS.get(memory) if isinstance(memory, str) else None
     if row is None:
         raise ValueError(f"memory: {show(memory)}; accepted: {', '.join(_ROWS)}")
@@ -162,10 +166,66 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except Exception as error:      # cupy's errors of the CUDA runtime
         raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
-    # As for host memory, the block excludes the bytes that were allocated for alignment.
+    return place_inside(a, recipe)
+
+
+cdef int place_inside(Descriptor a, Recipe recipe) except -1:
+    """Move the start of the block of `a` so that element zero is aligned. The block excludes the bytes before and after.
+
+    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes, or less if its address is aligned anyway.
+    """
     a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.block_.nbytes_ = recipe.nbytes
     return 0
+
+
+# ------------------------------------------------------------------------------------ memory of a model's library
+
+
+# Kind of memory by device type, for models whose library is not asked itself.
+_KINDS_OF_CUDA = {"cuda": "cuda", "cuda_host": "cuda_host", "cuda_managed": "cuda_managed"}
+
+
+cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint zeroed) except -1:
+    """Allocate memory where the library of `model` allocates it (see `pool_of`). Set block, base, device and stream of `a`."""
+    cdef Descriptor memory
+    if pool == "numpy":
+        run = (np.zeros if zeroed else np.empty)(recipe.nbytes + recipe.boundary - 1, np.uint8)
+        memory = asarray(run)
+        a.block_ = new_block(EXTERNAL, run, memory.data_, memory.nbytes, memory.device_)
+        a.base_ = run
+    else:
+        from arrayhub.libraries import torch
+
+        # torch aligns to 512 bytes
+        spare = recipe.behind if 512 % recipe.boundary == 0 else recipe.boundary - 1
+        memory = torch.allocate(recipe.nbytes + spare, model)
+        a.block_ = block_of(memory)
+        a.base_ = memory.base_
+        a.stream_, a.producer_ = memory.stream_, memory.producer_
+    a.device_ = memory.device_
+    return place_inside(a, recipe)
+
+
+cdef str pool_of(Descriptor model, object obj):
+    """Return "numpy" or "torch" if this library allocates for the model `obj`, imported as `model`, else None.
+
+    The library of a USMArray is that of the object which owns its memory.
+    """
+    if model.device_.device_type == kDLCPU:
+        return "numpy"
+    owner = model.base_ if obj is model else obj
+    return "torch" if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch" else None
+
+
+cdef tuple memory_of(Descriptor model):
+    """Return the arguments `memory` and `device` for the kind and place of the memory of `model`."""
+    if model.usm_type_:
+        return f"usm_{model.usm_type}", queue_of_array(model)
+    kind = _KINDS_OF_CUDA.get(model.device.type)
+    if kind is None:
+        raise ValueError(f"like: the array is on {model.device}; accepted: the host, and SYCL or CUDA devices")
+    return kind, model.device
 
 
 cdef object misplaced_error(const MemoryKind* kind, object device, str accepted):
@@ -206,15 +266,22 @@ _ARGUMENT_FORMS = {
 cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 
-cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed):
-    """Return a new array. `arguments` is the item size, followed by the values of _ARGUMENTS."""
+cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model,
+                str pool):
+    """Return a new array. `arguments` is the item size, followed by the values of _ARGUMENTS.
+
+    The memory is of the kind `memory`, or from the `pool` of the library of `model`.
+    """
     cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)
     cdef Descriptor template = recipe.template
     cdef Descriptor a = new_array(template.nd_)
     a.protocol_ = CONSTRUCTED
     set_dtype(a, element)
-    kind.take(a, recipe, kind, device, zeroed)
+    if pool is None:
+        kind.take(a, recipe, kind, device, zeroed)
+    else:
+        take_like(a, recipe, model, pool, zeroed)
     if recipe.row:
         a.block_.row_, a.block_.row_step_, a.block_.boundary_ = recipe.row, recipe.row_step, recipe.boundary
     a.data_ = a.block_.address_ + to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
@@ -224,14 +291,17 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
     seal(a)
     if template.labels != NULL:
         set_labels(a, labels_of(template))
-    if zeroed and not kind.zeroes:
+    if zeroed and not (kind.zeroes if pool is None else pool == "numpy"):
         transfer.write(a, asarray(np.zeros((), element)))
     return a
 
 
+cdef cnp.dtype _FLOAT64 = np.dtype(np.float64)
+
+
 cdef inline cnp.dtype element_of(object dtype):
     """Return `dtype` as a NumPy dtype; raise if it is a sub-array type."""
-    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else requested_dtype(dtype)
+    cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
     if element.type_num == cnp.NPY_VOID:        # also NumPy's type number for sub-arrays, which `element_type` rejects
         planning.element_type(element)
     return element
@@ -342,8 +412,24 @@ cdef object names_of(object dimensions, object dims):
 # ------------------------------------------------------------------------------------------------ public functions
 
 
-def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
-          backend=None, alignment=None, origin=None, memory="cpu", device=None):
+cdef object new_like(tuple arguments, object dtype, object memory, object device, bint zeroed, object like):
+    """Return a new array in memory of the library of `like`. `arguments` are the values of _ARGUMENTS."""
+    if memory is not None or device is not None:
+        given = "memory" if memory is not None else "device"
+        raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
+                        " memory; accepted: one of the two")
+    cdef Descriptor model = asarray(like)
+    cdef cnp.dtype element = element_of(get_dtype(model) if dtype is None else dtype)
+    cdef str pool = pool_of(model, like)
+    if pool is None:
+        memory, device = memory_of(model)
+    else:
+        memory = "cpu"
+    return new((element.itemsize, *arguments), element, memory, device, zeroed, model, pool)
+
+
+def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
+          backend=None, alignment=None, origin=None, memory=None, device=None):
     """Return a new, uninitialized array.
 
     If `layout`, `alignment`, `halo`, `aligned_index` and `backend` are all omitted, the array is C-contiguous and
@@ -354,7 +440,12 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
     shape : int or sequence of int
         Lengths of the dimensions, in elements.
     dtype : optional
-        Element type: any value that ``numpy.dtype`` accepts. The default is ``float64``.
+        Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
+    like : object, optional
+        Any array that `asarray` accepts. The memory comes from its library: from NumPy for host memory, torch's caching
+        allocator for CUDA tensors, cupy's current allocator for other CUDA memory, dpctl for USM of the same kind in the
+        context and on the queue of `like`. The device, and for torch the stream, are those of `like`. The layout, the shape
+        and the labels are not.
     aligned_index : sequence of int, optional
         Index to align: every element with this index along the fastest-varying dimension is aligned to `alignment`
         bytes. The default is the lower widths of `halo`, or zeros.
@@ -374,8 +465,8 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
     origin : sequence of int, optional
         Index of the first element of a stencil's domain.
     memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"}, optional
-        Kind of memory. "cuda_host" is pinned host memory. "shared_memory" is host memory that `arrayhub.ipc_handle`
-        passes to other processes.
+        Kind of memory, "cpu" by default. "cuda_host" is pinned host memory. "shared_memory" is host memory that
+        `arrayhub.ipc_handle` passes to other processes.
     device : Device, str, tuple or object, optional
         Device of the allocation; see `Device`. For USM also a ``dpctl.SyclQueue``. The default is the default device of
         dpctl or cupy.
@@ -390,19 +481,27 @@ def empty(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=
         `layout` is not a permutation; a dimension is unknown or repeated; `alignment` is neither a divisor nor a
         multiple of the item size; `aligned_index` is out of bounds; the array takes 2**63 bytes or more; `backend` is
         not registered; `memory` is unknown, or `device` does not exist.
+    TypeError
+        `like` is not an array, or is given with `memory` or `device`.
     ImportError
         `memory` requires a library that is not installed. The message names the extra.
     MemoryError
         The allocation failed.
     """
+    if like is not None:
+        return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
+                        device, False, like)
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
-               memory, device, False)
+               memory, device, False, None, None)
 
 
-def zeros(shape, dtype=np.float64, *, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
-          backend=None, alignment=None, origin=None, memory="cpu", device=None):
+def zeros(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
+          backend=None, alignment=None, origin=None, memory=None, device=None):
     """Return a new array filled with zeros; see `empty` for the parameters."""
+    if like is not None:
+        return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
+                        device, True, like)
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
-               memory, device, True)
+               memory, device, True, None, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +45,13 @@ class _Options(TypedDict, total=False):
     alignment: SupportsIndex | None
     origin: Sequence[SupportsIndex] | None
     device: Any
+    like: Any
 
 
 class Options(_Options, total=False):
     """Keyword arguments of `empty`, which every function of this module accepts."""
 
-    memory: _Memory
+    memory: _Memory | None
 
 
 class LikeOptions(_Options, total=False):
@@ -72,11 +73,11 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 
 
 def ones(
-    shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike = np.float64, **options: Unpack[Options]
+    shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike | None = None, **options: Unpack[Options]
 ) -> USMArray:
     """Return a new array filled with ones; see `empty` for the other parameters."""
     _known("ones", options)
-    element = element_type(dtype)
+    element = _element_type(dtype, options)
     if rank(element) == 1:  # `full` checks the range: signed integers of one bit (ml_dtypes.int1) cannot represent 1
         return full(shape, 1, element, **options)
     return _filled(empty(shape, element, **options), np.ones((), element))
@@ -85,7 +86,7 @@ def ones(
 def full(
     shape: SupportsIndex | Sequence[SupportsIndex],
     fill_value: Any,
-    dtype: _DTypeLike = np.float64,
+    dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
     """Return a new array filled with `fill_value`; see `empty` for the other parameters.
@@ -96,7 +97,7 @@ def full(
         `fill_value` is not a single element, or `dtype` cannot represent it: 1.5 as an integer, 300 as a ``uint8``.
     """
     _known("full", options)
-    element = element_type(dtype)
+    element = _element_type(dtype, options)
     try:
         value = _element(fill_value, element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
@@ -106,6 +107,14 @@ def full(
     if value.ndim:
         raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r}")
     return _filled(empty(shape, value.dtype, **options), value)
+
+
+def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
+    """Return the element type, by default that of `like`, or ``float64``."""
+    if dtype is not None:
+        return element_type(dtype)
+    model = options.get("like")
+    return np.dtype(np.float64) if model is None else asarray(model).dtype
 
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -214,7 +223,7 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
     return fresh
 
 
-def _closer(data: Any, device_data: Any, memory: _Memory) -> USMArray:
+def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
     """Select the source of a copy into `memory`: `device_data` for memory on a device, else `data`."""
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
@@ -240,11 +249,11 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)
         options["layout"] = list(map(order.index, range(model.ndim)))
-    if options.get("memory") is None:
+    if options.get("memory") is None and options.get("like") is None:
         options["memory"] = _kind_of(model)
         if options.get("device") is None:
             options["device"] = _device_of(model)
-    return cast(Options, options)
+    return options
 
 
 def _kind_of(model: USMArray) -> _Memory:

@@ -16,6 +16,7 @@ kernel, a cupy assignment reorders the whole array first.
 
 import contextlib
 import warnings
+from importlib.util import find_spec
 
 import numpy
 
@@ -172,7 +173,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
         array = host_view(array)
-        if array.size == out.size:
+        if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
             _upload(broadcast(array, out.shape), out, writing, progress)
             return
         array = from_host(array, ordinal, stream=writing)  # repeated on the device, so that it crosses the bus once
@@ -238,13 +239,15 @@ def _upload(array, out, stream, progress):
     if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
         _in_one_piece(array, out, ordinal, stream)
         return
-    if _is_unsortable(route):
+    reachable = is_device_reachable(array)
+    if (reachable or not route.device_runs) and _is_unsortable(route):  # otherwise the host reorders the words
         if not out.flags.c_contiguous:
             _by_cupy(array, out, stream)
             return
         array = host.copy(array, "C")
         route = Route(array, out)
-    if is_device_reachable(array):
+        reachable = False
+    if reachable:
         _on_stream(route, False, ordinal, stream, False, progress)
     else:
         _through_pinned(route, False, ordinal, stream, progress)

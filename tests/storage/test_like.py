@@ -1,0 +1,124 @@
+"""``empty(like=)`` and the related functions: memory from the library of a model, on its device."""
+
+import gc
+import tracemalloc
+
+import arrayhub as ah
+
+# isort: split
+import numpy as np
+import pytest
+
+CREATE = {
+    "empty": ah.empty,
+    "zeros": ah.zeros,
+    "ones": ah.ones,
+    "full": lambda shape, *dtype, **options: ah.full(shape, 3, *dtype, **options),
+}
+VALUES = {"zeros": 0, "ones": 1, "full": 3}
+
+
+@pytest.fixture(params=["numpy", "torch", "USMArray"])
+def host_model(request):
+    if request.param == "torch":
+        return pytest.importorskip("torch").zeros(3)
+    model = np.zeros(3, "f4")
+    return model if request.param == "numpy" else ah.asarray(model)
+
+
+@pytest.mark.parametrize("call", CREATE)
+def test_host_memory_comes_from_numpy(call, host_model):
+    x = CREATE[call]((4, 5), like=host_model)
+    assert x.dtype == "f4" and x.device == "cpu" and x.shape == (4, 5)
+    assert isinstance(x.base, np.ndarray)
+    assert x.ptr % 64 == 0 and x.memory.nbytes == 80
+    if call in VALUES:
+        assert (np.asarray(x) == VALUES[call]).all()
+
+
+def test_numpy_counts_the_memory():
+    """tracemalloc sees what NumPy allocates, and that it is freed with the last view."""
+    model = np.zeros(1)
+    ah.empty(1, like=model)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        view = ah.empty(1 << 20, "u1", like=model)[5:]
+        assert 1 << 20 <= tracemalloc.get_traced_memory()[0] - before < (1 << 20) + 5000
+        del view
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 5000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("options", [{"memory": "cpu"}, {"device": "cpu"}])
+@pytest.mark.parametrize("call", CREATE)
+def test_memory_and_device_follow_from_the_model(call, options):
+    with pytest.raises(TypeError, match=f"{next(iter(options))}: 'cpu' is given with like="):
+        CREATE[call](3, like=np.zeros(3), **options)
+
+
+def test_the_type_of_the_model_is_the_default():
+    model = np.zeros(3, "i2")
+    assert ah.empty(3, like=model).dtype == "i2"
+    assert ah.empty(3, "f8", like=model).dtype == "f8"
+    assert ah.empty(3).dtype == ah.ones(3).dtype == ah.full(3, 1).dtype == "f8"
+    with pytest.raises(ValueError, match="fill_value"):
+        ah.full(3, 1.5, like=model)
+
+
+def test_layout_and_labels_are_those_of_the_call():
+    x = ah.zeros((10, 12), like=np.zeros((3, 4), order="F"), alignment=64, halo=(1, 0), dims=("a", "b"))
+    assert x.dims == ("a", "b") and x[1:].ptr % 8 == 0 and x.byte_strides == (128, 8)
+    assert x.memory.nbytes >= x.nbytes
+    y = ah.empty_like(x, like=np.zeros(1))
+    assert y.shape == x.shape and isinstance(y.base, np.ndarray)
+    assert isinstance(ah.from_array([1.0, 2.0], like=np.zeros(1)).base, np.ndarray)
+
+
+def test_a_model_that_is_not_an_array_is_refused():
+    with pytest.raises(TypeError, match="asarray"):
+        ah.empty(3, like=object())
+
+
+# ---------------------------------------------------------------------------------------------------------------- USM
+
+
+@pytest.mark.parametrize("call", CREATE)
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_usm_is_allocated_in_the_context_and_on_the_queue_of_the_model(sycl, call, kind):
+    dpctl = pytest.importorskip("dpctl")
+    dpm = pytest.importorskip("dpctl.memory")
+    device = dpctl.SyclDevice()
+    queue = dpctl.SyclQueue(dpctl.SyclContext(device), device, property="in_order")  # not the default context
+    cls = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host": dpm.MemoryUSMHost}[kind]
+    model = cls(64, queue=queue)
+    for given in (model, ah.asarray(model)):
+        x = CREATE[call]((4, 5), "i4", like=given)
+        assert x.usm_type == kind and x.base.sycl_queue == queue and x.base.sycl_context == queue.sycl_context
+        if call in VALUES:
+            assert (np.asarray(x.to_host()) == VALUES[call]).all()
+
+
+def test_dpnp_arrays_are_models(sycl):
+    dpnp = pytest.importorskip("dpnp")
+    model = dpnp.zeros(3, dtype="f4", usm_type="shared")
+    x = ah.ones((2, 3), like=model)
+    assert x.usm_type == "shared" and x.dtype == "f4" and x.base.sycl_queue == model.sycl_queue
+
+
+# -------------------------------------------------------------------------------------------------------------- torch
+
+
+def test_torchs_allocator_is_asked_through_the_exchange_table():
+    """On the host, where the memory does not come from torch otherwise; tests/gpu counts what torch allocates."""
+    torch = pytest.importorskip("torch")
+    from arrayhub.libraries import torch as library
+
+    model = ah.asarray(torch.zeros(3))
+    x = library.allocate(100, model)
+    assert x.shape == (100,) and x.dtype == "u1" and x.access == "readwrite" and isinstance(x.base, torch.Tensor)
+    x.to_numpy()[...] = 1
+    with pytest.raises(MemoryError, match="torch: cannot allocate .* bytes on cpu"):
+        library.allocate(1 << 60, model)
