@@ -8,6 +8,7 @@ import signal
 import numpy as np
 
 import arrayhub
+from arrayhub.nested.pickling import _arrays
 
 
 def make(n):
@@ -20,6 +21,15 @@ def fail_with_an_array_on_device():
 
 def make_on_device(n):
     return arrayhub.to_device(np.arange(float(n)), "oneapi:0")
+
+
+def length(x):
+    return len(x.to_list())
+
+
+def addresses(x):
+    """Return the addresses of all buffers of a NestedArray in order."""
+    return [array.ptr for array in _arrays(x)]
 
 
 def make_shared(n):

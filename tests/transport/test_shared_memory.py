@@ -399,9 +399,25 @@ RAY = """
     assert ray.get(look.remote(x[::2]), timeout=wait)[1] == (200, 500)
     assert tasks.total(ray.get(ray.remote(tasks.make).remote(1000), timeout=wait)) == 499500
 
+    # nested arrays: every buffer is read in the store, read-only
+    import pyarrow
+    for column in (pyarrow.array([[1.5] * 50_000, None, [2.5]]), pyarrow.array(["word"] * 50_000 + [None]),
+                   pyarrow.chunked_array([[{"a": [1], "b": "x"}] * 20_000, [{"a": None, "b": None}]])):
+        x = arrayhub.asnested(column)
+        ref = ray.put(x)
+        a, b = ray.get(ref, timeout=wait), ray.get(ref, timeout=wait)
+        assert a.kind == x.kind and a.type == x.type and len(a.chunks) == len(x.chunks)
+        assert tasks.addresses(a) == tasks.addresses(b), "two copies"
+        assert a.access != "readwrite" and arrayhub.as_arrow(a).equals(column)
+        assert ray.get(ray.remote(tasks.length).remote(ref), timeout=wait) == len(x)
+        assert ray.get(ray.remote(tasks.length).remote(x[1:]), timeout=wait) == len(x) - 1
+    made = ray.get(ray.remote(tasks.make_nested).remote(), timeout=wait)
+    assert made.to_list() == [[1.0], [2.0, 3.0]]
+
     # device memory: refused in words here and there
     for attempt in (lambda: ray.put(tasks.make_on_device(4)),
-                    lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait)):
+                    lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait),
+                    lambda: ray.put(tasks.make_nested().to_device("oneapi:0"))):
         try:
             attempt()
         except Exception as error:
