@@ -21,6 +21,7 @@ _SIGNATURE = 32  # bytes
 _ACCESS = ("immutable", "readonly", "readwrite")  # by the number in a state
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _MACHINE = "/etc/machine-id"
+_NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "an array without elements"}
 
 
 class Description(NamedTuple):
@@ -135,11 +136,20 @@ class IpcHandle:
         return len(self._own("borrowers").processes())
 
     @contextmanager
-    def open(self) -> Iterator[USMArray]:
+    def open(self, *, stream: Any = None) -> Iterator[USMArray]:
         """Return a context manager for the array of the owner's memory.
 
         The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
         the block, because the owner may write other data to the memory. An access does not end the process.
+
+        CUDA device memory stays borrowed until the array and its views are freed, because CUDA forbids freeing memory
+        that another process has mapped. The end of the borrow waits for the work of this process on the device.
+
+        Parameters
+        ----------
+        stream : optional
+            CUDA stream that waits for the owner's work on the array. By default, each consumer of the
+            array waits. Unused for host memory.
 
         Returns
         -------
@@ -163,10 +173,18 @@ class IpcHandle:
         [7.0, 0.0, 0.0]
         """
         borrow = self._borrow()
+        is_lasting = self.device != "cpu" and not borrow.is_local  # ends with the memory
         try:
-            yield self._opened(borrow)
-        finally:
+            array = self._on_host(borrow) if self.device == "cpu" else self._on_device(borrow, stream)
+        except BaseException:
             borrow.end()
+            raise
+        try:
+            yield array
+        finally:
+            del array
+            if not is_lasting:
+                borrow.end()
 
     def close(self, timeout: float | None = None) -> None:
         """Refuse new borrowers, and wait until the present borrowers have ended.
@@ -212,7 +230,17 @@ class IpcHandle:
             " arrayhub.to_host(x)"
         )
 
-    def _opened(self, borrow: Borrow) -> USMArray:
+    def _on_device(self, borrow: Borrow, stream: Any) -> USMArray:
+        from arrayhub.transport.ipc_cuda import bytes_of
+
+        if borrow.is_local:  # CUDA cannot import memory of the same process
+            for descriptor in borrow.descriptors:
+                os.close(descriptor)
+            return asarray(borrow.local_memory(self._description.identifier), stream=stream)
+        array: USMArray = in_place(self._description.state, bytes_of(borrow, stream, self.access == "readwrite"))
+        return array
+
+    def _on_host(self, borrow: Borrow) -> USMArray:
         try:
             segment = received_segment(borrow.descriptors, self.access == "readwrite")
         except (OSError, ValueError) as error:
@@ -319,23 +347,28 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     1.0
     """
     array = asarray(x)
-    if array.device != "cpu":
-        raise BufferError(
-            f"ipc_handle: the array is on {array.device}; accepted: shared host memory. Use"
-            " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
-        )
     state, address, nbytes = state_in_place(array)
-    segment = segment_at(address, nbytes)
-    if segment is None:
-        raise BufferError(
-            "ipc_handle: the array is in private host memory; accepted: memory of arrayhub.empty(...,"
-            " memory='shared_memory'). Use arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which"
-            " copies"
-        )
-    own = server()
-    entry = Entry(own, segment, _grant_writable if array.access == "readwrite" else _grant_readonly)
+    if array.device.type == "cuda" and array.size:
+        from arrayhub.transport.ipc_cuda import Export
+
+        export = Export(array, address)
+        own = server()
+        entry = Entry(own, array, export.grant)
+        allocation, start = f"cuda {export.number}", export.base
+    else:
+        segment = segment_at(address, nbytes) if array.device == "cpu" else None
+        if segment is None:
+            place = "private host memory" if array.device == "cpu" else _NAMES.get(array.device.type, str(array.device))
+            raise BufferError(
+                f"ipc_handle: the array is in {place}; accepted: memory of arrayhub.empty(..., memory='shared_memory'),"
+                " and CUDA device memory. Use"
+                " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
+            )
+        own = server()
+        entry = Entry(own, segment, _grant_writable if array.access == "readwrite" else _grant_readonly)
+        allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
     boot, machine = _place()
-    start = state[3] + address - segment.address
+    offset = state[3] + address - start
     description = Description(
         _VERSION,
         boot,
@@ -344,9 +377,9 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         own.name,
         entry.identifier,
         str(array.device),
-        f"memfd {os.fstat(segment.descriptor).st_ino}",
-        start,
+        allocation,
+        offset,
         str(datashape(array)),
-        (*state[:3], start, *state[4:]),
+        (*state[:3], offset, *state[4:]),
     )
     return _made(description, entry.publish(repr(tuple(description))), entry)

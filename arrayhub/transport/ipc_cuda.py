@@ -1,0 +1,102 @@
+"""CUDA device memory in IPC handles: the reply to a borrower, and the array that the borrower makes of the reply."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import asarray
+from arrayhub.runtimes import cuda_ipc
+from arrayhub.runtimes.cuda import stream_number, stream_of_array
+from arrayhub.transport.ipc_server import Borrow
+
+_COPY = (
+    "with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc): y = arrayhub.to_device(x, x.device, copy=True)."
+    " Then call arrayhub.ipc_handle(y)"
+)
+
+
+class Export:
+    """Allocation of an array, and an event behind the array's stream."""
+
+    def __init__(self, array: USMArray, address: int) -> None:
+        self._device = array.device.id
+        try:
+            self.base, self.size, self.number = cuda_ipc.allocation_at(address, self._device)
+            self._pool = cuda_ipc.pool_of(address)
+            self._memory()
+        except cuda_ipc.CudaError as error:
+            raise BufferError(_why(getattr(self, "_pool", 0), error)) from error
+        self._event = cuda_ipc.Event(self._device)
+        stream = stream_of_array(array)
+        self._stream = cuda_ipc.LEGACY_STREAM if stream is None else stream
+        self._event.record(self._stream)
+
+    def _memory(self, keep: Callable[[int], None] = os.close) -> bytes:
+        """Return the handle of the allocation, and pass the descriptor of its pool to `keep`."""
+        if not self._pool:
+            return cuda_ipc.export_memory(self.base, self._device)
+        handle, descriptor = cuda_ipc.export_from_pool(self.base, self._pool, self._device)
+        keep(descriptor)
+        return handle
+
+    def grant(self, _: Any) -> tuple[bytes, list[int]]:
+        """Return the reply to a borrower."""
+        if self._stream != cuda_ipc.PER_THREAD_STREAM:  # of the thread that called ipc_handle
+            self._event.record(self._stream)
+        event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
+        memory = self._memory(descriptors.append)
+        size = self.size.to_bytes(8, "little")
+        return cuda_ipc.uuid_of(self._device) + event + memory + size, descriptors
+
+
+def _why(pool: int, error: Exception) -> str:
+    reason = (
+        "its stream-ordered pool (cudaMallocAsync) was created without a handle type for other processes"
+        if pool
+        else "it is not memory of cudaMalloc (torch's expandable segments and virtual memory are not)"
+    )
+    return f"ipc_handle: the CUDA memory cannot be opened by other processes: {reason}; {error}. Copy it: {_COPY}"
+
+
+class _Mapped:
+    """Producer of the bytes of an allocation of another process. The borrow ends with the object."""
+
+    def __init__(self, borrow: Borrow, stream: Any, writable: bool) -> None:
+        payload, self._borrow = borrow.payload, borrow
+        try:
+            ends = (cuda_ipc.UUID, cuda_ipc.UUID + cuda_ipc.HANDLE, cuda_ipc.UUID + 2 * cuda_ipc.HANDLE)
+            uuid, event, handle, size = (payload[slice(*part)] for part in zip((0, *ends), (*ends, None), strict=True))
+            device = cuda_ipc.device_of(uuid)
+            descriptor = borrow.descriptors[0] if borrow.descriptors else None
+            self._memory = cuda_ipc.ImportedMemory(handle, device, descriptor)
+        finally:
+            for descriptor in borrow.descriptors:
+                os.close(descriptor)
+        number = None if stream is None else stream_number(stream)
+        after = cuda_ipc.stream_after(event, None if number == -1 else number, device)
+        self.__cuda_array_interface__ = {
+            "shape": (int.from_bytes(size, "little"),),
+            "typestr": "|u1",
+            "data": (self._memory.address, not writable),
+            "version": 3,
+            "stream": after,
+        }
+        self._stream = stream  # whose object would destroy the stream
+
+    def __del__(self) -> None:
+        self._memory = None  # type: ignore[assignment]
+        self._borrow.end()
+
+
+def bytes_of(borrow: Borrow, stream: Any, writable: bool) -> USMArray:
+    """Return the bytes of the owner's allocation, ordered behind the owner's stream on `stream`.
+
+    Raises
+    ------
+    BufferError
+        The driver cannot import the memory, or this process does not see the device.
+    """
+    return asarray(_Mapped(borrow, stream, writable))

@@ -1,0 +1,337 @@
+"""IPC handles of CUDA device memory: the same memory in two processes, in order, and counted."""
+
+import gc
+import multiprocessing
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+import arrayhub
+
+cupy = pytest.importorskip("cupy", reason="cupy is not installed")
+pytestmark = pytest.mark.gpu
+WAIT = 60
+
+
+# ------------------------------------------------------------------------- what the other process runs
+
+
+def total(y):
+    return float(arrayhub.as_cupy(y).sum())
+
+
+def add_one(handle, connection):
+    """Send the sum, add one, and stay alive until a message arrives."""
+
+    def use():
+        with handle.open() as y:
+            connection.send((total(y), y.shape, y.byte_strides, y.access, str(y.device)))
+            if y.access == "readwrite":
+                there = arrayhub.as_cupy(y)
+                there += 1
+
+    try:
+        use()
+        gc.collect()
+        connection.send("ended")
+    except Exception as error:
+        connection.send(f"{type(error).__name__}: {error}")
+    connection.recv()
+
+
+def open_twice(handle, connection):
+    def use():
+        with handle.open() as y, handle.open() as z:
+            connection.send((y.ptr == z.ptr, total(y), total(z)))
+            connection.recv()
+            del y
+            gc.collect()
+            connection.send(total(z))
+            connection.recv()
+
+    use()
+    gc.collect()
+    connection.send("ended")
+    connection.recv()
+
+
+def hold(handle, connection):
+    with handle.open() as y:
+        connection.send(total(y))
+        connection.recv()
+
+
+def own(connection, kind):
+    x = cupy.full((4, 5), 3.0)
+    handle = arrayhub.ipc_handle(x)
+    connection.send(handle)
+    connection.recv()
+
+
+class Child:
+    """A spawned process and the connection to it, which `end` kills."""
+
+    def __init__(self, target, *arguments):
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=target, args=(*arguments, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def receive(self):
+        assert self.connection.poll(WAIT), "the other process does not answer"
+        return self.connection.recv()
+
+    def send(self, message="go on"):
+        self.connection.send(message)
+
+    def end(self):
+        self.process.kill()
+        self.process.join(WAIT)
+
+
+@pytest.fixture
+def child():
+    children = []
+
+    def start(target, *arguments):
+        children.append(Child(target, *arguments))
+        return children[-1]
+
+    yield start
+    for one in children:
+        one.end()
+
+
+# ------------------------------------------------------------------------------------------ the same memory
+
+VIEWS = {
+    "C": lambda a: a,
+    "F": lambda a: a.T,
+    "strided": lambda a: a[::2, ::-1],
+    "offset": lambda a: a[1:, 2:],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_another_process_writes_into_the_memory(child, view):
+    source = cupy.arange(24.0).reshape(4, 6)
+    x = arrayhub.asarray(VIEWS[view](source))
+    before = float(VIEWS[view](source).sum())
+    handle = arrayhub.ipc_handle(x)
+    assert len(pickle.dumps(handle)) < 600 and handle.device == "cuda:0"
+    other = child(add_one, handle)
+    seen = other.receive()
+    assert seen == (before, x.shape, x.byte_strides, "readwrite", "cuda:0"), seen
+    assert other.receive() == "ended"
+    handle.close(timeout=WAIT)
+    assert float(VIEWS[view](source).sum()) == before + x.size
+    assert float(source.sum()) == 276 + x.size  # and nothing besides
+
+
+def test_readonly_memory_stays_readonly(child):
+    x = arrayhub.asarray(cupy.ones((3, 4)))
+    x.flags.writeable = False
+    other = child(add_one, arrayhub.ipc_handle(x))
+    assert other.receive()[3] == "readonly"
+    assert other.receive() == "ended"
+
+
+def test_the_owners_pending_work_comes_first(child, spin):
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        a = cupy.zeros(1_000_000)
+        handle = arrayhub.ipc_handle(a)
+    other = child(hold_after, handle)
+    other.receive()  # imported everything
+    with stream:
+        spin(500_000_000)
+        a += 1
+    other.send()
+    assert other.receive() == 1_000_000
+
+
+def hold_after(handle, connection):
+    cupy.zeros(1).sum()
+    connection.send("ready")
+    connection.recv()
+    hold(handle, connection)
+
+
+def test_a_stream_of_the_borrower_waits(child):
+    other = child(on_own_stream, arrayhub.ipc_handle(cupy.full(1000, 2.0)))
+    assert other.receive() == 2000
+
+
+def on_own_stream(handle, connection):
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with handle.open(stream=stream) as y, stream:
+        connection.send(total(y))
+        connection.recv()
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy pool", "arrayhub"])
+def test_memory_of_each_pool(child, library, request):
+    if library == "torch":
+        torch = request.getfixturevalue("torch")
+        keep = torch.full((1000,), 7.0, device="cuda")
+        source = torch.full((100, 3), 2.0, dtype=torch.float64, device="cuda")
+    elif library == "arrayhub":
+        source = arrayhub.full((100, 3), 2.0, memory="cuda")
+    else:
+        keep = cupy.full(1000, 7.0)
+        source = cupy.full((100, 3), 2.0)
+    handle = arrayhub.ipc_handle(source)
+    other = child(add_one, handle)
+    assert other.receive()[0] == 600
+    assert other.receive() == "ended"
+    handle.close(timeout=WAIT)
+    assert total(arrayhub.asarray(source)) == 900
+    if library != "arrayhub":
+        assert float(keep.sum()) == 7000
+
+
+def test_a_borrower_with_torch(child, torch):
+    handle = arrayhub.ipc_handle(torch.ones(50, device="cuda"))
+    other = child(double_in_torch, handle)
+    assert other.receive() == 100
+
+
+def double_in_torch(handle, connection):
+    with handle.open() as y:
+        t = arrayhub.as_torch(y)
+        t.mul_(2)
+        connection.send(float(t.sum()))
+        connection.recv()
+
+
+# ------------------------------------------------------------------------------------------ counted, closed and killed
+
+
+def test_borrowers_are_counted_and_named(child):
+    x = arrayhub.asarray(cupy.ones(10))
+    handle = arrayhub.ipc_handle(x)
+    other = child(hold, handle)
+    assert other.receive() == 10 and handle.borrowers == 1
+    with pytest.raises(TimeoutError, match=str(other.process.pid)):
+        handle.close(timeout=0)
+    with pytest.raises(ConnectionRefusedError, match="closed"), handle.open():
+        pass
+    other.end()
+    handle.close(timeout=WAIT)
+    assert handle.borrowers == 0
+
+
+def test_opened_twice_in_one_process(child):
+    handle = arrayhub.ipc_handle(arrayhub.asarray(cupy.ones(10)))
+    other = child(open_twice, handle)
+    assert other.receive() == (True, 10, 10) and handle.borrowers == 2
+    other.send()
+    assert other.receive() == 10
+    other.send()
+    assert other.receive() == "ended" and handle.borrowers == 0
+
+
+def test_opened_by_the_owner():
+    x = arrayhub.asarray(cupy.ones(10))
+    handle = arrayhub.ipc_handle(x)
+    with pickle.loads(pickle.dumps(handle)).open() as y:
+        assert y.ptr == x.ptr and handle.borrowers == 1
+    assert handle.borrowers == 0
+
+
+def test_a_killed_owner_leaves_memory_or_an_error(child):
+    owner = child(own, "cuda")
+    handle = owner.receive()
+    with handle.open() as y:
+        assert total(y) == 60
+        owner.end()
+        try:
+            assert total(y) == 60
+        finally:
+            del y
+            gc.collect()
+    with pytest.raises(ConnectionRefusedError, match="it has ended"), handle.open():
+        pass
+
+
+def test_nothing_is_left_behind(child):
+    x = arrayhub.asarray(cupy.ones(10))
+    arrayhub.ipc_handle(x).close()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        handle = arrayhub.ipc_handle(x)
+        handle.close()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+# ------------------------------------------------------------------------------------------------------ other memory
+
+
+def copied(x):
+    """The call that the error names."""
+    with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
+        return arrayhub.to_device(x, x.device, copy=True)
+
+
+def test_memory_of_a_stream_ordered_pool_is_refused_with_the_call_that_works(child):
+    with cupy.cuda.using_allocator(cupy.cuda.malloc_async):
+        x = arrayhub.asarray(cupy.full(10, 4.0))
+    with pytest.raises(BufferError, match=r"stream-ordered pool.*arrayhub\.to_device"):
+        arrayhub.ipc_handle(x)
+    handle = arrayhub.ipc_handle(copied(x))
+    assert child(add_one, handle).receive()[0] == 40
+
+
+def test_a_pool_made_for_other_processes(child):
+    """cudaMemPoolCreate with a POSIX file descriptor as handle type."""
+    core = pytest.importorskip("cuda.core", reason="cuda.core is not installed")
+    resource = getattr(core, "DeviceMemoryResource", None) or getattr(core.experimental, "DeviceMemoryResource", None)
+    options = getattr(core, "DeviceMemoryResourceOptions", None)
+    if resource is None or options is None:
+        pytest.skip("this cuda.core does not make pools")
+    device = core.Device(0)
+    device.set_current()
+    pool = resource(device, options(ipc_enabled=True, max_size=1 << 21))
+    buffer = pool.allocate(800, stream=device.default_stream)
+    a = cupy.ndarray((100,), "f8", cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(int(buffer.handle), 800, buffer), 0))
+    a[...] = 5
+    handle = arrayhub.ipc_handle(a)
+    other = child(add_one, handle)
+    assert other.receive()[0] == 500
+    assert other.receive() == "ended"
+    assert float(a.sum()) == 600
+
+
+@pytest.mark.parametrize("kind", ["cuda_host", "cuda_managed"])
+def test_other_cuda_memory_is_refused_with_the_call_that_works(kind):
+    x = arrayhub.full(5, 2.0, memory=kind)
+    with pytest.raises(BufferError, match=r"CUDA memory.*from_array\(x, memory='shared_memory'\)"):
+        arrayhub.ipc_handle(x)
+    y = arrayhub.from_array(x, memory="shared_memory")
+    with arrayhub.ipc_handle(y).open() as z:
+        assert np.asarray(z).tolist() == [2] * 5
+
+
+def test_a_handle_of_a_device_that_is_not_visible(child):
+    handle = arrayhub.ipc_handle(cupy.ones(3))
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=without_device, args=(handle, theirs), daemon=True)
+    process.start()
+    try:
+        assert ours.poll(WAIT) and "BufferError" in ours.recv()
+    finally:
+        process.kill()
+        process.join(WAIT)
+
+
+def without_device(handle, connection):
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    try:
+        with handle.open() as y:
+            connection.send(str(y))
+    except Exception as error:
+        connection.send(f"{type(error).__name__}: {error}")
