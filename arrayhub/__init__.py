@@ -33,8 +33,9 @@ Nested data
                             export a NestedArray
 
 Sparse data
-    assparse(obj)           import a sparse array of SciPy or torch as a SparseArray
-    as_scipy                export a SparseArray; as_torch, as_jax and as_cupy accept sparse arrays too
+    assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy or pydata/sparse as a SparseArray
+    as_scipy, as_pydata_sparse
+                            export a SparseArray; as_torch, as_jax and as_cupy accept sparse arrays too
 
 C, C++, and other processes
     get_include(), Request  headers of the C interface; its request for an array, in Python
@@ -100,7 +101,8 @@ if TYPE_CHECKING:
     from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
     from arrayhub.sparse.array import SparseArray
     from arrayhub.sparse.assparse import assparse
-    from arrayhub.sparse.export import as_scipy
+    from arrayhub.sparse.export import as_pydata_sparse, as_scipy
+    from arrayhub.sparse.pickling import _unpickle_sparse as _unpickle_sparse
     from arrayhub.storage import (
         Plan,
         empty,
@@ -137,6 +139,7 @@ _LAZY = {
         "arrayhub.transport.ipc": ("IpcHandle", "ipc_handle", "_ipc_handle"),
         "arrayhub.transport.mpi": ("as_mpi",),
         "arrayhub.nested.pickling": ("_unpickle_nested",),
+        "arrayhub.sparse.pickling": ("_unpickle_sparse",),
         "arrayhub.transport.pickling": ("_unpickle",),
         "arrayhub.transport.policy": ("pickling",),
         "arrayhub.transport.deferred_error": ("_refused",),
@@ -148,7 +151,7 @@ _LAZY = {
         "arrayhub.inspection.printout": ("debug_repr", "inspect"),
         "arrayhub.inspection.tracing": ("trace",),
         "arrayhub.libraries.plugins": ("register_library",),
-        "arrayhub.sparse": ("SparseArray", "as_scipy", "assparse"),
+        "arrayhub.sparse": ("SparseArray", "as_pydata_sparse", "as_scipy", "assparse"),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
         "arrayhub.storage": (
             *("Plan", "plan", "layout_for", "layouts", "from_array"),
@@ -193,6 +196,7 @@ __all__ = [
     "as_numpy",
     "as_pandas",
     "as_polars",
+    "as_pydata_sparse",
     "as_scipy",
     "as_torch",
     "asarray",

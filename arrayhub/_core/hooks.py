@@ -39,6 +39,13 @@ UPWARD = {
     "sparse_or_none": "arrayhub.sparse.assparse:sparse_or_none",
     "give_sparse": "arrayhub.sparse.export:give_any",
     "SPARSE_CONSUMERS": "arrayhub.sparse.export:SPARSE_CONSUMERS",
+    "sparse_like": "arrayhub.sparse.like:sparse_like",
+    "sparse_device_of": "arrayhub.sparse.like:device_of",
+    "check_sparse": "arrayhub.sparse.explain:check_sparse",
+    "explain_sparse": "arrayhub.sparse.explain:explain_sparse",
+    "sparse_view": "arrayhub.sparse.explain:view_of",
+    "inspect_sparse": "arrayhub.sparse.explain:inspect_sparse",
+    "debug_repr_of_sparse": "arrayhub.sparse.explain:debug_repr_of",
     "sparse_to_host": "arrayhub.sparse.assparse:to_host_as",
     "sparse_to_device": "arrayhub.sparse.assparse:to_device_as",
     # called by nested/array, for the modules in nested/ that import nested/array
@@ -52,6 +59,11 @@ UPWARD = {
     "nested_token": "arrayhub.nested.pickling:token",
     "nested_nbytes": "arrayhub.nested.pickling:nbytes",
     "nested_array_method": "arrayhub.nested.export:for_array_method",
+    # called by sparse/array
+    "sparse_reduce": "arrayhub.sparse.pickling:reduce",
+    "sparse_deep_copy": "arrayhub.sparse.pickling:deep_copy",
+    "sparse_token": "arrayhub.sparse.pickling:token",
+    # called by nested/array
     "is_null": "arrayhub.nested.missing:is_null",
     "fill_null": "arrayhub.nested.missing:fill_null",
     "conform": "arrayhub.nested.conform:conform",

@@ -18,7 +18,7 @@ from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import container_of
 from arrayhub.convert.functions import asarray, convert
-from arrayhub.convert.names import NESTED, OWN, library_name
+from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import row_of_type
@@ -26,6 +26,9 @@ from arrayhub.runtimes.host import is_host_readable
 
 # Libraries whose arrays are in host memory only.
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
+
+# Libraries of sparse arrays, and the library of dense arrays in the same memory.
+_DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
 # Modules whose name for `convert` is another.
 _MODULES = {"arrow": "pyarrow"}
@@ -54,6 +57,8 @@ class Kind:
 
     def convert(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
         """Return `obj` as an array of this kind. See `like`."""
+        if sparse_library(obj) is not None:
+            return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device)
         array = self.asarray(obj, call, copy, dtype, device)
         if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
             copy = None
@@ -75,7 +80,9 @@ class Kind:
         return self.library in hooks.NESTED_CONSUMERS and getattr(self.cls, "__name__", None) != "Tensor"
 
     def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
-        """Return `obj` as a USMArray on the device of this kind, or as a NestedArray if it is not dense."""
+        """Return `obj` as a USMArray on the device of this kind, or as a NestedArray or a SparseArray."""
+        if sparse_library(obj) is not None:
+            return hooks.sparse_like(call, obj, OWN, self.device, copy, dtype, device)
         allowed = bool(wanted(copy, call)) or if_needed(copy)
         if self.library == NESTED:
             array = hooks.asnested(obj, copy=copy)
@@ -167,6 +174,9 @@ def kind_of(model: Any, call: str) -> Kind:
         except ValueError as error:
             raise _model_error(call, model) from error
     cls: Any = type(model)
+    sparse = None if issubclass(cls, np.ndarray) else sparse_library(model)
+    if sparse is not None:
+        return Kind(_DENSE_LIBRARY.get(sparse, sparse), hooks.sparse_device_of(model))
     library = _library_of_array(cls, types_generation())
     if library is None:
         if issubclass(cls, str):

@@ -3,7 +3,9 @@
 from typing import Any
 
 from arrayhub._core.copying import Copy, if_needed
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.kinds import kind_of, same_kind
+from arrayhub.convert.names import sparse_library
 
 
 def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
@@ -58,6 +60,21 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
 
 def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
     """Call `like` for a function whose name errors begin with."""
+    if sparse_library(obj) is not None:
+        return _sparse(call, obj, model, copy, dtype, device)
     if dtype is None and device is None and (copy is None or if_needed(copy)) and same_kind(obj, model):
         return obj
     return kind_of(model, call).convert(obj, call, copy, dtype, device)
+
+
+def _sparse(call: str, obj: Any, model: Any, copy: Copy, dtype: Any, device: Any) -> Any:
+    """Return a sparse array like `model`, which may be sparse or dense, a type or a module."""
+    cls = model if isinstance(model, type) else type(model)
+    if isinstance(dtype, str) and dtype == "model":
+        dtype = model.dtype if hasattr(model, "dtype") else kind_of(model, call).dtype(call)
+    library = sparse_library(model)
+    if library is None:
+        kind = kind_of(model, call)
+        return hooks.sparse_like(call, obj, kind.library, kind.device, copy, dtype, device)
+    where = None if cls is model else hooks.sparse_device_of(model)
+    return hooks.sparse_like(call, obj, library, where, copy, dtype, device, cls)

@@ -16,6 +16,7 @@ from arrayhub.adapters.type_cache import types_generation
 from arrayhub.libraries import plugins
 from arrayhub.libraries.known import row_of_type
 from arrayhub.libraries.numpy import VALUES
+from arrayhub.libraries.sparse_types import sparse_module
 
 # Names beside those of the libraries' rows.
 OWN = "arrayhub"
@@ -39,6 +40,7 @@ SPELLINGS = {
     "pyarrow": "arrow",
     "pytorch": "torch",
     "scipy.sparse": "scipy",
+    "sparse": "pydata_sparse",
     "xr": "xarray",
 }
 
@@ -65,12 +67,41 @@ def _as_scipy(obj: Any, copy: Copy) -> Any:
     return hooks.SPARSE_CONSUMERS["scipy"](obj, copy=copy)
 
 
+def _as_pydata_sparse(obj: Any, copy: Copy) -> Any:
+    return hooks.SPARSE_CONSUMERS["pydata_sparse"](obj, copy=copy)
+
+
 def _as_sparse(obj: Any, copy: Copy) -> Any:
     return hooks.assparse(obj, copy=copy)
 
 
 # Exports of `convert` that belong to no row.
-NAMED_EXPORTS = {"xarray": _as_xarray, OWN: _as_usm_array, NESTED: _as_nested, "scipy": _as_scipy, SPARSE: _as_sparse}
+NAMED_EXPORTS = {
+    "xarray": _as_xarray,
+    "scipy": _as_scipy,
+    "pydata_sparse": _as_pydata_sparse,
+    OWN: _as_usm_array,
+    NESTED: _as_nested,
+    SPARSE: _as_sparse,
+}
+
+
+def sparse_library(obj: Any) -> str | None:
+    """Return the name of the library of a sparse array, or of a type of sparse arrays; None for other objects."""
+    cls: Any = obj if issubclass(type(obj), type) else type(obj)
+    found = _sparse_library(cls, types_generation())
+    if found is None and root_of(cls) == "torch" and cls is not obj:
+        torch = sys.modules["torch"]
+        if issubclass(cls, torch.Tensor) and str(getattr(obj, "layout", None)).startswith("torch.sparse_"):
+            return "torch"
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _sparse_library(cls: Any, generation: int) -> str | None:
+    found = sparse_module(cls)
+    return SPARSE if found in ("arrayhub", "binsparse") else found
+
 
 _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 

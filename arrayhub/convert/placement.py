@@ -10,7 +10,7 @@ from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
-from arrayhub.convert.names import OWN, library_name
+from arrayhub.convert.names import OWN, library_name, sparse_library
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of_array
@@ -219,7 +219,7 @@ def array_kind(obj: Any) -> Kind | None:
     """Return the kind of an array; None for values, containers of Python, strings and other objects."""
     if type(obj) is np.ndarray:
         return NUMPY_KIND
-    if issubclass(type(obj), _NO_ARRAYS):
+    if issubclass(type(obj), _NO_ARRAYS) or sparse_library(obj) is not None:
         return None
     try:
         return kind_of(obj, "adapt")

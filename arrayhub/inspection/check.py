@@ -27,7 +27,8 @@ def check(obj: Any, /) -> list[str]:
     obj : object
         An object that supports one or more of the protocols that `asarray` accepts. An interface that refuses,
         because its protocol cannot represent the memory or the element type, is not compared. For data that is not
-        dense, all offsets, views, indices and strings are validated; of awkward's unordered lists, a copy is.
+        dense, all offsets, views, indices and strings are validated; of awkward's unordered lists, a copy is. The
+        indices of sparse arrays on a device are copied to the host for this.
 
     Returns
     -------
@@ -62,6 +63,9 @@ def check(obj: Any, /) -> list[str]:
     if not found and stream:
         array_besides(obj, "check")
     if not found:
+        sparse: list[str] | None = hooks.check_sparse(obj)
+        if sparse is not None:
+            return sparse
         faults: list[str] | None = hooks.check_nested(obj, texts)
         if faults is not None:
             return faults

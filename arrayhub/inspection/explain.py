@@ -32,6 +32,9 @@ from arrayhub.libraries import plugins, wrappers
 from arrayhub.runtimes.host import is_host_readable
 
 LONGEST_TEXT = 300  # characters of foreign text
+# Libraries that `convert` supports for sparse arrays only.
+_SPARSE_CONSUMERS = ("scipy", "pydata_sparse")
+
 LOOKED_AT = 1000  # items of nested sequences that are inspected
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
@@ -65,7 +68,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     if isinstance(to, str):
         to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
     if to is not None and (type(to) is not str or to not in CONSUMERS):
-        further = (*nested_consumers(), *_registered(to))
+        further = (*nested_consumers(), *_SPARSE_CONSUMERS, *_registered(to))
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     name = type_name(type(obj))
@@ -79,8 +82,10 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         asked = (*CONSUMERS, *nested_consumers()) if to is None else (to,)
         return Explanation(name, stream, (), offers, None, why, _alike(asked, NOT_TRIED, why))
     if array is None:
-        nested = None if issubclass(type(obj), VALUES) else hooks.explain_nested(obj, name, offers, to)
-        return nested or _explain_without_memory(obj, name, offers, why, to)
+        described = None
+        if not issubclass(type(obj), VALUES):
+            described = hooks.explain_sparse(obj, name, offers, to) or hooks.explain_nested(obj, name, offers, to)
+        return described or _explain_without_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # of records, say
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))

@@ -7,7 +7,7 @@ from typing import Any
 from arrayhub._core.descriptor import MemoryBlock
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.datashape.types import Complex, Number, type_of
 from arrayhub.inspection.unread import array_besides
 
@@ -23,7 +23,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts, or that `asnested` accepts without a copy.
+        Any object that `asarray` or `assparse` accepts, or that `asnested` accepts without a copy.
 
     Returns
     -------
@@ -45,6 +45,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
             None if unknown), ``object`` (address of the owner, None if the block owns the memory),
             ``release_function`` and ``release_address``.
 
+        For a sparse array, ``arrmeta`` has ``format``, ``shape`` and ``stored``, and ``data`` has a dict for each part.
         For a nested array, ``arrmeta`` has ``kind`` and ``length``, and ``data`` has a dict of the form above, with
         ``nbytes``, for each child array (offsets, content, the fields of a record).
 
@@ -55,6 +56,9 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     """
     obj = _imported(obj, "inspect")
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
+    if issubclass(type(obj), SparseParts):
+        sparse: dict[str, Any] = hooks.inspect_sparse(obj, refcount)
+        return sparse
     if not issubclass(type(obj), USMArray):
         nested: dict[str, Any] = hooks.inspect_nested(obj, refcount)
         return nested
@@ -67,7 +71,7 @@ def debug_repr(obj: Any, /) -> str:
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts, or that `asnested` accepts without a copy.
+        Any object that `asarray` or `assparse` accepts, or that `asnested` accepts without a copy.
 
     Returns
     -------
@@ -81,20 +85,23 @@ def debug_repr(obj: Any, /) -> str:
     """
     obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`
+    if issubclass(type(obj), SparseParts):
+        return str(hooks.debug_repr_of_sparse(obj, refcount))
     if not issubclass(type(obj), USMArray):
         return str(hooks.debug_repr_of_nested(obj, refcount))
     return "\n".join(_lines(facts_of(obj, refcount)))
 
 
 def _imported(obj: Any, function: str) -> Any:
-    """Return `obj` as a USMArray, or as a NestedArray if it is not dense."""
+    """Return `obj` as a USMArray, or as a NestedArray or a SparseArray if it is not dense."""
     besides = array_besides(obj, function)
     if besides is not None:
         return besides
     try:
         return asarray(obj)
     except (BufferError, TypeError):
-        nested = hooks.nested_view(obj)
+        nested = hooks.sparse_view(obj)
+        nested = hooks.nested_view(obj) if nested is None else nested
         if nested is None:
             raise
         return nested

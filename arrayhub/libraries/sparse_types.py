@@ -2,8 +2,9 @@
 
 from arrayhub._core.errors import root_of
 
-# By root and class name, base classes included: the module of sparse/ that imports the objects.
+# By root and class name, base classes included: the module of sparse/ that imports the objects. "arrayhub" has none.
 SPARSE_TYPES = {
+    ("arrayhub", "SparseArray"): "arrayhub",
     ("cupyx", "spmatrix"): "cupy",
     ("jax", "JAXSparse"): "jax",
     ("scipy", "sparray"): "scipy",

@@ -262,6 +262,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         }
     ),
     "_io": dict(types={"BytesIO": "getbuffer()"}, advice={"BytesIO": "x.getbuffer()"}),
+    "arrayhub": dict(advice={"SparseArray": "x.to_dense(), a dense copy"}),
     "arro3": dict(
         types={"Scalar": None},
         advice={

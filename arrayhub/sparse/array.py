@@ -6,10 +6,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from arrayhub._core.descriptor import Device
+from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts
 from arrayhub.sparse.conversion import to_dense, to_format
+from arrayhub.sparse.emit_binsparse import arrays_of, descriptor_of
 from arrayhub.sparse.formats import FORMATS, row_of
+from arrayhub.sparse.picture import picture_of
 from arrayhub.sparse.to_device import copied, to_device, to_host
 from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of
 
@@ -178,6 +181,42 @@ class SparseArray(SparseParts):
         """Return a copy of each part, in memory of the same kind."""
         found: SparseArray = copied(self)
         return found
+
+    def __binsparse_descriptor__(self) -> dict[str, Any]:
+        """Return the descriptor of the binsparse protocol, drafted in data-apis/array-api#840."""
+        return descriptor_of(self)
+
+    def __binsparse__(self) -> dict[str, USMArray]:
+        """Return the arrays of the binsparse protocol by name, on the same memory.
+
+        bsr and batches raise a BufferError.
+        """
+        return arrays_of(self)
+
+    def __reduce__(self) -> Any:
+        """Reduce for pickle. Pickles contain the bytes of each part, out of band from protocol 5 on."""
+        return hooks.sparse_reduce(self)
+
+    def __copy__(self) -> "SparseArray":
+        """Return the array itself, whose structure is immutable, for ``copy.copy``."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "SparseArray":
+        """Return a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
+        found: SparseArray = hooks.sparse_deep_copy(self, memo)
+        return found
+
+    def __sizeof__(self) -> int:
+        """Return the size in bytes, including the parts, from which dask decides which objects to move and to spill."""
+        return object.__sizeof__(self) + self.nbytes
+
+    def __dask_tokenize__(self) -> Any:
+        """Return a token for dask: equal for equal parts, in every process."""
+        return hooks.sparse_token(self)
+
+    def _repr_html_(self) -> str:
+        """Return a drawing of the pattern of stored values, for notebooks."""
+        return picture_of(self)
 
     def __repr__(self) -> str:
         where = "" if str(self.device) == "cpu" else f", on {self.device}"

@@ -21,7 +21,8 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
     Parameters
     ----------
     obj : object
-        An array or a matrix of scipy.sparse (coo, csr, csc, bsr), a torch tensor of a sparse layout, or a SparseArray.
+        An array or a matrix of scipy.sparse or cupyx.scipy.sparse, a torch tensor of a sparse layout, a BCOO or BCSR
+        matrix of jax, a COO or GCXS array of pydata/sparse, or a SparseArray.
     copy : {None, True, False, "if_needed"}, optional
         True: copy each part. Other values: a view.
 
@@ -55,8 +56,8 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
         x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
     if x is None:
         raise TypeError(
-            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: arrays of"
-            " scipy.sparse, and sparse tensors of torch. Use arrayhub.asarray(x) for dense arrays"
+            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse"
+            " arrays of scipy, torch, jax, cupyx and pydata/sparse. Use arrayhub.asarray(x) for dense arrays"
         )
     return x if copy is None or not wanted(copy, "assparse") else copied(x)
 

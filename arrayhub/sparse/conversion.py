@@ -1,6 +1,7 @@
 """Conversion between sparse formats, and to dense arrays. The arithmetic is NumPy's, in host memory."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.formats import FORMATS, Format
 from arrayhub.sparse.to_device import to_device, to_host
-from arrayhub.sparse.validation import CANONICAL, CHECKED, is_on_host, validate
+from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, validate
 
 _INT32_MAX = 2**31 - 1
 
@@ -25,7 +26,7 @@ def to_dense(x: Any) -> Any:
     lead = math.prod(x.shape[:batch])
     target = dense.reshape(lead, *x.shape[batch:])
     for k, (coords, stored) in enumerate(zip(_each(x), values.reshape(lead, *values.shape[batch:]), strict=True)):
-        coords, stored = _elements(x, coords, stored)
+        coords, stored = _elements(x, *_used(x, coords, stored))
         _add(target[k], coords[:sparse], stored)
     return asarray(dense)
 
@@ -40,7 +41,7 @@ def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
         np.add.at(target, coords, stored)
 
 
-def _each(x: Any) -> Any:
+def _each(x: Any) -> Iterator[tuple[Any, ...]]:
     """Yield for each batch the coordinates of its stored values, or of its blocks."""
     batches = math.prod(x.shape[: x.batch_ndim])
     if x.format == "coo":
@@ -52,7 +53,38 @@ def _each(x: Any) -> Any:
     all_indices, all_pointers = (as_numpy(array).reshape(batches, array.shape[-1]) for array in (x.indices, x.indptr))
     for own, starts in zip(all_indices, all_pointers, strict=True):
         major = np.repeat(np.arange(len(starts) - 1, dtype=own.dtype), np.diff(starts))
-        yield (major, own) if compressed == 0 else (own, major)
+        used = own[: len(major)]  # the rest is padding
+        yield (major, used) if compressed == 0 else (used, major)
+
+
+def coordinates(x: Any) -> Iterator[tuple[Any, ...]]:
+    """Validate an array, and yield for each batch the coordinates of its stored values."""
+    validate(x)
+    values = as_numpy(x.data)
+    numbers = np.zeros(values.shape[: x.batch_ndim + 1 + 2 * bool(x.blocksize)], np.int8)
+    lead = math.prod(x.shape[: x.batch_ndim])
+    for coords, stored in zip(_each(x), numbers.reshape(lead, *numbers.shape[x.batch_ndim :]), strict=True):
+        yield _elements(x, *_used(x, coords, stored))[0]
+
+
+def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return coordinates and values without padding."""
+    if not x._state & PADDED or not coords:
+        return coords, stored
+    stored = stored[: len(coords[0])]
+    inside = np.ones(len(stored), bool)
+    for array, length in zip(coords, x.shape[x.batch_ndim :], strict=False):
+        inside &= array < length
+    return tuple(array[inside] for array in coords), stored[inside]
+
+
+def has_padding(x: Any) -> bool:
+    """Return whether a valid array has elements that are padding."""
+    if x.format != "coo":
+        return bool((as_numpy(x.indptr)[..., -1] != x.indices.shape[-1]).any())
+    return any(
+        (as_numpy(array) >= length).any() for array, length in zip(x.coords, x.shape[x.batch_ndim :], strict=False)
+    )
 
 
 def _elements(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
@@ -79,7 +111,7 @@ def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> 
     if not is_on_host(x):
         return to_device(to_format(to_host(x), row, blocksize), x.device)
     validate(x)
-    coords, stored = _elements(x, next(iter(_each(x))), as_numpy(x.data))
+    coords, stored = _elements(x, *_used(x, next(iter(_each(x))), as_numpy(x.data)))
     if row.blocks:
         return _to_blocks(x, coords, stored, blocksize or x.blocksize or (1, 1))
     order = coords if row.compressed != 1 else coords[::-1]

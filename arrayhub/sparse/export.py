@@ -38,6 +38,30 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     return give_any(obj, "scipy", copy)
 
 
+def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
+    """Return an array of pydata/sparse on the memory of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `assparse` accepts.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_scipy`. The coordinates of pydata/sparse are one array, and its indices are sorted and distinct.
+
+    Returns
+    -------
+    sparse.COO or sparse.GCXS
+        GCXS for csr and csc.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> as_pydata_sparse(scipy.sparse.csr_array([[0, 1.5], [2.5, 0]])).nnz
+    2
+    """
+    return give_any(obj, "pydata_sparse", copy)
+
+
 def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, **options: Any) -> Any:
     """Return a sparse object of any library as a sparse array of `library`. `trace` reports one export.
 
@@ -90,4 +114,4 @@ def _emitter(library: str) -> Callable[..., Any]:
 _emitters: dict[str, Callable[..., Any]] = {}
 
 # Functions by `convert`'s name, for libraries that have only sparse arrays.
-SPARSE_CONSUMERS = {"scipy": as_scipy}
+SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": as_pydata_sparse}

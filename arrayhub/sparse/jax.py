@@ -7,6 +7,7 @@ from arrayhub._core.errors import name_of_type, needed
 from arrayhub.convert.functions import as_jax, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+from arrayhub.sparse.validation import PADDED
 
 _NAME = "jax.experimental.sparse"
 
@@ -26,11 +27,11 @@ def parse(obj: Any) -> SparseArray:
     if kind == "BCOO":
         joined = indices.transpose(batch + 1, *range(batch + 1))
         check_coords(_NAME, shape, data, None, joined, batch)
-        return SparseArray("coo", shape, data, coords_array=joined, batch_ndim=batch)
+        return SparseArray("coo", shape, data, coords_array=joined, batch_ndim=batch, state=PADDED)
     indptr = asarray(obj.indptr)
     _check_batches(shape, batch, indptr)
     check_parts(_NAME, FORMATS["csr"], shape, data, indices, indptr, batch, None)
-    return SparseArray("csr", shape, data, indices, indptr, batch_ndim=batch)
+    return SparseArray("csr", shape, data, indices, indptr, batch_ndim=batch, state=PADDED)
 
 
 def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
@@ -48,12 +49,10 @@ def emit(x: SparseArray, copy: Copy) -> Any:
     sparse = needed("jax.experimental.sparse", "for its sparse arrays").experimental.sparse
     data = as_jax(x.data, copy=copy)
     batch = x.batch_ndim
-    on_host = str(x.device) == "cpu"
+    canonical = str(x.device) == "cpu" and not x._state & PADDED and x.canonical
     if x.format == "coo":
         axes = (*range(1, batch + 2), 0)
         indices = as_jax(x.coords_array.transpose(*axes), copy=copy)
-        canonical = on_host and x.canonical
         return sparse.BCOO((data, indices), shape=x.shape, indices_sorted=canonical, unique_indices=canonical)
     indices, indptr = as_jax(x.indices, copy=copy), as_jax(x.indptr, copy=copy)
-    canonical = on_host and x.canonical
     return sparse.BCSR((data, indices, indptr), shape=x.shape, indices_sorted=canonical, unique_indices=canonical)

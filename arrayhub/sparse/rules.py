@@ -3,18 +3,19 @@
 docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import unreadable
+from arrayhub._core.errors import needed, unreadable
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.runtimes.host import is_host_readable
-from arrayhub.sparse.conversion import to_format
+from arrayhub.sparse.conversion import has_padding, to_format
 from arrayhub.sparse.formats import FORMATS
-from arrayhub.sparse.to_device import to_host
-from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of, validate
+from arrayhub.sparse.to_device import moved, to_host
+from arrayhub.sparse.validation import PADDED, SEEN, is_canonical, is_on_host, structure_of, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Rules:
     Attributes
     ----------
     bit : int
-        Bit of `SparseParts._state` that notes that an array is acceptable.
+        Bit of `SparseParts._state` that notes that an array is acceptable; 0 if that depends on a setting.
     formats : dict
         Accepted index types by format, the preferred one first.
     canonical : tuple of str
@@ -58,9 +59,9 @@ _NARROW = ("int32",)
 _ANY = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
 RULES = {
-    "scipy": Rules(8, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH)),
+    "scipy": Rules(16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH)),
     "torch": Rules(
-        16,
+        32,
         dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
         canonical=("csr", "csc", "bsr"),
         joined=True,
@@ -68,9 +69,9 @@ RULES = {
         dense=True,
         host=False,
     ),
-    "jax": Rules(32, dict(coo=_ANY, csr=_ANY), joined=True, batches=True, dense=True, host=False),
-    "cupy": Rules(64, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW), values="?fdFD", host=False, max_ndim=2),
-    "pydata_sparse": Rules(128, dict(coo=_ANY, csr=_ANY, csc=_ANY), canonical=("coo", "csr", "csc"), joined=True),
+    "jax": Rules(0, dict(coo=_ANY, csr=_ANY), joined=True, batches=True, dense=True, host=False),
+    "cupy": Rules(128, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW), values="?fdFD", host=False, max_ndim=2),
+    "pydata_sparse": Rules(256, dict(coo=_ANY, csr=_ANY, csc=_ANY), canonical=("coo", "csr", "csc"), joined=True),
 }
 
 # NumPy's numbers of each index type. On Linux, long and long long are both int64.
@@ -92,11 +93,15 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
         return x
     _check_kind(x, rules, library)
     given = x
+    if library == "jax":
+        needed("jax", "for its sparse arrays")
     if rules.host and not is_on_host(x):
         if not copy:
             raise BufferError(unreadable(library, x.device, library, "call x.to_host()"))
         x = to_host(x)
     validate(x)
+    if x._state & PADDED and library != "jax":
+        x = _without_padding(x, library, copy)
     if x.format in rules.canonical and is_on_host(x) and not is_canonical(x):
         _need(copy, library, "the indices are not sorted or repeat, for which the library computes wrong results")
         x = _canonical(x, library)
@@ -132,6 +137,16 @@ def _need(copy: bool | None, library: str, why: str) -> None:
         raise BufferError(f"{library}: {why}; pass copy='if_needed'")
 
 
+def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
+    """Return an array without jax's padding: a copy, or a view if no element is padding."""
+    if not has_padding(x):
+        return moved(x, lambda array: array, x._state & ~PADDED)
+    _need(copy, library, "some elements are padding, which only jax ignores")
+    if x.batch_ndim:
+        raise BufferError(f"{library}: the batches have different numbers of stored values. Use x.to_dense()")
+    return to_format(x, FORMATS[x.format])
+
+
 def _canonical(x: Any, library: str) -> Any:
     """Return a copy whose indices are sorted and distinct."""
     if x.batch_ndim:
@@ -142,6 +157,8 @@ def _canonical(x: Any, library: str) -> Any:
 def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
     """Convert the indices to a type that the library accepts, and join the coordinates if the library requires it."""
     accepted = rules.formats[x.format]
+    if library == "jax" and not sys.modules["jax"].config.jax_enable_x64:  # jax would narrow int64 without a warning
+        accepted = tuple(name for name in accepted if not name.endswith("int64"))
     arrays = structure_of(x)
     separate = x.format == "coo" and x.coords_array is None
     if not _is_one_of(arrays, accepted):

@@ -10,9 +10,10 @@ from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.validation import SEEN, is_on_host, structure_of
 
 
-def moved(x: Any, move: Callable[[Any], Any]) -> Any:
+def moved(x: Any, move: Callable[[Any], Any], state: int | None = None) -> Any:
     """Apply `move` to each array of a sparse array, and return a sparse array of the results."""
-    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=x._state & SEEN)
+    state = x._state & SEEN if state is None else state & SEEN
+    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=state)
     if x.format != "coo":
         return type(x)(x.format, x.shape, move(x.data), move(x.indices), move(x.indptr), **facts)
     if x.coords_array is not None:

@@ -13,7 +13,8 @@ from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
 CHECKED = 1  # the indices are within the shape
 CANONICAL = 2
 NOT_CANONICAL = 4
-SEEN = CHECKED | CANONICAL | NOT_CANONICAL
+PADDED = 8  # elements outside of the shape, and behind the last pointer, are padding, which jax ignores
+SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED
 
 
 def is_on_host(x: SparseParts) -> bool:
@@ -71,7 +72,12 @@ def _check_compressed(x: SparseParts) -> None:
             int(indptr[place]),
             f"{before} or more, since {major} follow each other",
         )
-    _check_each(indptr[..., -1] == stored, indptr, "indptr", indptr.shape[-1] - 1, f"{stored}, the length of indices")
+    last, ends = indptr[..., -1], indptr.shape[-1] - 1
+    if x._state & PADDED:
+        _check_each(last <= stored, indptr, "indptr", ends, f"at most {stored}, the length of indices")
+        indices = np.where(np.arange(stored) < last[..., None], indices, 0)
+    else:
+        _check_each(last == stored, indptr, "indptr", ends, f"{stored}, the length of indices")
     length = lengths[1 - compressed] // (x.blocksize[1] if x.blocksize else 1)
     blocks = "blocks of " if x.blocksize else ""
     _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
@@ -95,12 +101,13 @@ def _check_coords(x: SparseParts) -> None:
     for k, array in enumerate(coords):
         if joined is None:
             check_integers("assparse", **{f"coords[{k}]": array})
-        _check_below(
-            f"coords[{k}]", as_numpy(array), x.shape[batch + k], f"the lengths of shape {x.shape}", x.data.protocol
-        )
+        values = as_numpy(array)
+        if x._state & PADDED:
+            values = np.where(values < x.shape[batch + k], values, 0)
+        _check_below(f"coords[{k}]", values, x.shape[batch + k], f"the lengths of shape {x.shape}")
 
 
-def _check_below(name: str, values: Any, length: int, what: str, protocol: str = "") -> None:
+def _check_below(name: str, values: Any, length: int, what: str) -> None:
     """Raise for the first index that is not within `length`."""
     if values.size == 0:
         return

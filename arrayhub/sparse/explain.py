@@ -1,0 +1,131 @@
+"""`explain`, `inspect`, `debug_repr` and `check` for sparse arrays."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from arrayhub._core.errors import InterfaceError
+from arrayhub.convert.functions import convert
+from arrayhub.inspection.explain import attempt
+from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
+from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.assparse import sparse_or_none
+from arrayhub.sparse.rules import RULES
+from arrayhub.sparse.to_device import to_host
+from arrayhub.sparse.validation import check_indices, is_on_host
+
+
+def view_of(obj: Any) -> SparseArray | None:
+    """Import `obj` as a SparseArray, or return None."""
+    found: SparseArray | None = attempt(sparse_or_none, obj)[0]
+    return found
+
+
+def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
+    """Explain an object that `assparse` imports or rejects. Return None for an object that is not sparse."""
+    x, refusal = attempt(sparse_or_none, obj)
+    if x is None and not refusal:
+        return None
+    consumers = (*RULES,) if to is None else (to,)
+    if x is None:
+        verdicts = tuple(Verdict(consumer, CANNOT, refusal) for consumer in consumers)
+        return Explanation(name, "a sparse array that assparse rejects", (), offers, None, refusal, verdicts)
+    facts = () if is_on_host(x) else (f"on {x.device}, which the host cannot read; x.to_host() copies",)
+    why = "it is a SparseArray" if x is obj else "assparse imports it; asarray returns dense arrays only"
+    summary = f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
+    return Explanation(name, summary, facts, offers, None, why, tuple(_verdicts(x, consumers)))
+
+
+def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
+    for consumer in consumers:
+        refusal = attempt(convert, x, consumer)[1].removeprefix(f"{consumer}: ")
+        if not refusal:
+            yield Verdict(consumer, ZERO_COPY, "")
+        elif consumer in RULES and not attempt(convert, x, consumer, copy="if_needed")[1]:
+            yield Verdict(consumer, COPY, refusal)
+        else:
+            yield Verdict(consumer, CANNOT, refusal)
+
+
+# ---------------------------------------------------------------------------------------------------------- inspect
+
+
+def parts_of(x: SparseArray) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the array of each part."""
+    yield "data", x.data
+    if x.format != "coo":
+        yield "indices", x.indices
+        yield "indptr", x.indptr
+        return
+    for k, array in enumerate(x.coords or ()):
+        yield f"coords[{k}]", array
+
+
+def inspect_sparse(x: SparseArray, refcount: int) -> dict[str, Any]:
+    """Return the parts of a SparseArray as a dict that ``json`` can write. `refcount` is copied into the dict."""
+    return {
+        "address": id(x),
+        "refcount": refcount,
+        "type": {"fixed": f"{x.format} of {x.dtype}", "symbolic": f"{x.format} of {x.dtype}"},
+        "arrmeta": {
+            "flags": FLAGS[x.access],
+            "access": x.access,
+            "format": x.format,
+            "shape": list(x.shape),
+            "batch_ndim": x.batch_ndim,
+            "dense_ndim": x.dense_ndim,
+            "blocksize": None if x.blocksize is None else list(x.blocksize),
+            "stored": x.nnz,
+        },
+        "data": {
+            name: {**facts_of(array, shared(sys.getrefcount(array))), "nbytes": array.nbytes}
+            for name, array in parts_of(x)
+        },
+    }
+
+
+def debug_repr_of(x: SparseArray, refcount: int) -> str:
+    """Return the parts of a SparseArray as text in the format of DyND's ``debug_repr``."""
+    return "\n".join(["------ array", *_lines(inspect_sparse(x, refcount)), "------"])
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    arrmeta = facts["arrmeta"]
+    yield f" address: {hexadecimal(facts['address'])}"
+    yield f" refcount: {facts['refcount']}"
+    yield " type:"
+    yield f"  type: {facts['type']['fixed']}"
+    yield " arrmeta:"
+    yield f"  flags: {arrmeta['flags']} ({flag_names(arrmeta['flags'])})"
+    yield f"  {arrmeta['format']} arrmeta"
+    yield f"   shape: {tuple(arrmeta['shape'])}"
+    yield f"   stored: {arrmeta['stored']}"
+    if arrmeta["blocksize"] is not None:
+        yield f"   blocksize: {tuple(arrmeta['blocksize'])}"
+    yield " data:"
+    for name, part in facts["data"].items():
+        data = part["data"]
+        yield f"  {name}: {part['type']['fixed']}"
+        yield f"   pointer: {hexadecimal(data['pointer'])}"
+        yield f"   size: {part['nbytes']}"
+        yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
+        yield from (f"    {line}" for line in block_lines(data))
+
+
+# ------------------------------------------------------------------------------------------------------------ check
+
+
+def check_sparse(obj: Any) -> list[str] | None:
+    """Return a description of the first invalid index of a sparse array. Return None if `obj` is not sparse.
+
+    Indices on a device are copied to the host.
+    """
+    try:
+        x = sparse_or_none(obj)
+        if x is None:
+            return None
+        check_indices(to_host(x))
+    except InterfaceError as error:
+        return [f"x: {error}"]
+    return []

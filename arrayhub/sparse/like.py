@@ -1,0 +1,63 @@
+"""`like` and `placement` for sparse arrays: the library and the device of a model."""
+
+from typing import Any
+
+from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.descriptor import Device
+from arrayhub.convert.functions import asarray, convert
+from arrayhub.convert.names import OWN, SPARSE
+from arrayhub.sparse.assparse import assparse, sparse_or_none
+from arrayhub.sparse.export import give_any
+
+# Libraries of dense arrays, and the library for sparse arrays in the same memory.
+_SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
+
+
+def device_of(model: Any) -> Device | None:
+    """Return the device of a sparse array, which may be a leaf of autograd; None for other objects."""
+    x = sparse_or_none(model.detach() if getattr(model, "requires_grad", False) else model)
+    return None if x is None else x.device
+
+
+def sparse_like(
+    call: str,
+    obj: Any,
+    library: str,
+    where: Device | None,
+    copy: Copy = None,
+    dtype: Any = None,
+    device: Any = None,
+    cls: type | None = None,
+) -> Any:
+    """Return a sparse array of a library on the device `where`, or on `device`. The format of `obj` is kept.
+
+    The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model.
+    """
+    library = _SPARSE_LIBRARY.get(library, library)
+    x = assparse(obj)
+    unchanged = dtype is None and (copy is None or if_needed(copy)) and type(obj) is cls
+    target = where if device is None else Device(device)
+    if unchanged and (target is None or x.device == target):
+        return obj
+    if dtype is not None:
+        x = _cast(x, dtype)
+    if target is not None and x.device != target:
+        if device is None and not if_needed(copy) and not wanted(copy, call):
+            raise BufferError(
+                f"{call}: the memory is on {x.device}, and the model's on {target}; pass copy='if_needed', which copies"
+            )
+        x = x.to_device(target)
+    if library == SPARSE:
+        return assparse(x, copy=copy)
+    if library == "scipy":
+        matrix = cls is not None and any(base.__name__ == "spmatrix" for base in cls.__mro__)
+        return give_any(x, "scipy", copy, matrix=matrix)
+    return convert(x, library, copy=copy)
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """Return `x` with values of another type."""
+    data = asarray(x.data.to_host(), dtype=dtype)
+    data = data if str(x.device) == "cpu" else data.to_device(x.device)
+    facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)
+    return type(x)(x.format, x.shape, data, x.indices, x.indptr, **facts)

@@ -1,0 +1,107 @@
+"""Pickles, copies, tokens and sizes of SparseArrays.
+
+A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts. A
+part is a USMArray, which has its own reduction: protocol 5 passes its bytes out of band, and `pickling` applies to
+devices.
+"""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.array.usm_array import USMArray
+from arrayhub.sparse.array import SparseArray
+from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+from arrayhub.sparse.to_device import moved
+from arrayhub.sparse.validation import PADDED
+from arrayhub.transport.tokens import token as array_token
+
+
+def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Reduce an array for ``SparseArray.__reduce__`` to a function and its argument."""
+    return _unpickle_sparse, (_state(x),)
+
+
+def _state(x: SparseArray) -> dict[str, Any]:
+    state: dict[str, Any] = {"format": x.format, "shape": x.shape, "data": x.data}
+    if x.format != "coo":
+        state |= {"indices": x.indices, "indptr": x.indptr}
+    elif x.coords_array is not None:
+        state["coords_array"] = x.coords_array
+    else:
+        state["coords"] = x.coords
+    if x.blocksize is not None:
+        state["blocksize"] = x.blocksize
+    if x.batch_ndim:
+        state["batch_ndim"] = x.batch_ndim
+    if x._state & PADDED:
+        state["padded"] = True
+    return state
+
+
+def _unpickle_sparse(state: Any) -> SparseArray:
+    """Restore the array of a pickle. Indices are validated on first use, as after an import.
+
+    Raises
+    ------
+    pickle.UnpicklingError
+        The parts are inconsistent.
+    """
+    try:
+        return _restored(dict(state))
+    except PASSES_ON:
+        raise
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:
+        raise pickle.UnpicklingError(f"arrayhub: the parts of a SparseArray are inconsistent ({error})") from error
+
+
+_unpickle_sparse.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+
+
+def _restored(state: dict[str, Any]) -> SparseArray:
+    name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
+    row = FORMATS[name]
+    lengths = shape if type(shape) is tuple else (None,)
+    if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
+        raise _state_error("shape", shape, "a tuple of lengths")
+    arrays = [state["data"], *(state[part] for part in ("indices", "indptr", "coords_array") if part in state)]
+    if type(state.get("coords", ())) is not tuple:
+        raise _state_error("coords", state["coords"], "a tuple of arrays")
+    for array in (*arrays, *state.get("coords", ())):
+        if not isinstance(array, USMArray) or array.ndim == 0:
+            raise _state_error("part", array, "arrays of one or more dimensions")
+    if state.pop("padded", False):
+        state["state"] = PADDED
+    if row.compressed is None:
+        check_coords("pickle", shape, state["data"], state.get("coords"), state.get("coords_array"), batch)
+    else:
+        check_parts(
+            "pickle", row, shape, state["data"], state["indices"], state["indptr"], batch, state.get("blocksize")
+        )
+    return SparseArray(name, shape, **state)
+
+
+def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
+    return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
+
+
+def deep_copy(x: SparseArray, memo: dict[int, Any]) -> SparseArray:
+    """Return a copy of each part, in memory of the same kind."""
+    found: SparseArray = moved(x, lambda array: copy.deepcopy(array, memo))
+    return found
+
+
+def token(x: SparseArray) -> tuple[Any, ...]:
+    """Return the token for ``SparseArray.__dask_tokenize__``."""
+    parts = []
+    for name, value in sorted(_state(x).items()):
+        if isinstance(value, USMArray):
+            value = array_token(value)
+        elif name == "coords":
+            value = tuple(map(array_token, value))
+        parts.append((name, value))
+    return ("arrayhub.SparseArray", tuple(parts))

@@ -1,0 +1,63 @@
+"""Draw the pattern of a SparseArray for a notebook: a coarse grid whose cells are darker where more is stored."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub.convert.functions import SparseParts
+from arrayhub.inspection.pictures.canvas import MARGIN, Canvas, for_page
+from arrayhub.sparse.conversion import coordinates
+from arrayhub.sparse.validation import is_on_host
+
+MOST_CELLS = 32  # along each side
+_SIDE = 240  # of the drawing, in pixels
+
+
+def picture_of(x: SparseParts) -> str:
+    """Return the drawing of the pattern as HTML, or only the description if the host cannot read the indices."""
+    canvas = Canvas()
+    canvas.write(repr(x)[1:-1], 13)
+    if not is_on_host(x):
+        canvas.write("its memory is on a device: call x.to_host() to see it", 11)
+        return for_page(canvas.svg(repr(x)))
+    try:
+        counts = pattern(x)
+    except ValueError as error:
+        canvas.write(str(error), 11)
+        return for_page(canvas.svg(repr(x)))
+    if counts is not None:
+        _draw(canvas, counts)
+    return for_page(canvas.svg(repr(x)))
+
+
+def pattern(x: Any) -> Any:
+    """Return how many values are stored in each cell of a grid of at most 32 by 32 cells.
+
+    Return None for arrays that do not have two sparse dimensions, and for empty ones. Batches are added.
+    """
+    lengths = x.shape[x.batch_ndim : len(x.shape) - x.dense_ndim]
+    if len(lengths) != 2 or 0 in lengths:
+        return None
+    rows, columns = (min(length, MOST_CELLS) for length in lengths)
+    counts = np.zeros((rows, columns), np.int64)
+    for coords in coordinates(x):
+        place = tuple(
+            (array.astype(np.float64) * cells / length).astype(np.int64).clip(0, cells - 1)
+            for array, cells, length in zip(coords, (rows, columns), lengths, strict=True)
+        )
+        np.add.at(counts, place, 1)
+    return counts
+
+
+def _draw(canvas: Canvas, counts: Any) -> None:
+    rows, columns = counts.shape
+    side = _SIDE / max(rows, columns)
+    most = max(int(counts.max()), 1)
+    left, top = MARGIN, canvas.y + MARGIN
+    canvas.add("lines", f'<rect x="{left}" width="{columns * side:.1f}" height="{rows * side:.1f}"/>', top)
+    canvas.reach(left + columns * side)
+    for row, column in zip(*np.nonzero(counts), strict=True):
+        shade = 0.25 + 0.75 * int(counts[row, column]) / most
+        size = f'width="{side:.1f}" height="{side:.1f}" fill-opacity="{shade:.2f}"'
+        canvas.add("bins", f'<rect x="{left + column * side:.1f}" {size}/>', top + row * side)
+    canvas.y = top + rows * side

@@ -1,0 +1,113 @@
+"""Sparse arrays on a GPU: cupyx.scipy.sparse and torch on the same memory, and copies of each part."""
+
+import numpy as np
+import pytest
+from sparse_arrays import addresses, matrix
+
+import arrayhub as ah
+
+
+@pytest.fixture(params=["csr", "csc", "coo"])
+def on_gpu(cp, request):
+    """Return a SciPy array and its copy on the GPU."""
+    given = matrix(request.param)
+    return given, ah.assparse(given).to_device("cuda:0")
+
+
+def test_each_part_is_copied(on_gpu):
+    given, x = on_gpu
+    assert str(x.device) == "cuda:0" and x.format == given.format
+    assert len({array.device for array in (x.data, *(x.coords or (x.indices, x.indptr)))}) == 1
+    assert ah.as_scipy(x.to_host()).toarray().tolist() == given.toarray().tolist()
+    assert x.to_device("cuda:0") is x
+
+
+def test_cupy_gets_the_memory(cp, on_gpu):
+    given, x = on_gpu
+    made = ah.as_cupy(x)
+    assert made.format == given.format
+    assert made.data.data.ptr == x.data.ptr
+    assert made.get().toarray().tolist() == given.toarray().tolist()
+    assert addresses(ah.assparse(made)) == addresses(x)
+
+
+def test_torch_gets_the_memory_of_cupy(cp, torch):
+    given = matrix("csr")
+    made = ah.as_cupy(ah.assparse(given).to_device("cuda:0"))
+    tensor = ah.as_torch(made)
+    assert tensor.layout is torch.sparse_csr and tensor.is_cuda
+    assert tensor.values().data_ptr() == made.data.data.ptr
+    assert tensor.crow_indices().data_ptr() == made.indptr.data.ptr
+    assert tensor.to_dense().tolist() == given.toarray().tolist()
+    back = ah.as_cupy(tensor)
+    assert back.indices.data.ptr == made.indices.data.ptr
+    assert (back @ cp.ones(8)).get().tolist() == (given @ np.ones(8)).tolist()
+
+
+def test_coordinates_of_cupy_are_joined_for_torch_by_a_copy(cp, torch):
+    made = ah.as_cupy(ah.assparse(matrix("coo")).to_device("cuda:0"))
+    with pytest.raises(BufferError, match="copy='if_needed'"):
+        ah.as_torch(made)
+    tensor = ah.as_torch(made, copy="if_needed")
+    assert tensor.is_cuda and tensor._values().data_ptr() == made.data.data.ptr
+    assert tensor.to_dense().tolist() == matrix().toarray().tolist()
+
+
+def test_indices_of_torch_are_narrowed_for_cupy_by_a_copy(cp, torch):
+    tensor = torch.eye(4, device="cuda").to_sparse_csr()
+    with pytest.raises(BufferError, match=r"int64.*accepted: int32; pass copy='if_needed'"):
+        ah.as_cupy(tensor)
+    made = ah.as_cupy(tensor, copy="if_needed")
+    assert made.data.data.ptr == tensor.values().data_ptr()
+    assert made.get().toarray().tolist() == np.eye(4).tolist()
+
+
+def test_the_host_names_to_host(cp, on_gpu):
+    given, x = on_gpu
+    with pytest.raises(BufferError, match=r"cuda:0.*x\.to_host\(\)"):
+        ah.as_scipy(x)
+    assert ah.as_scipy(x, copy="if_needed").toarray().tolist() == given.toarray().tolist()
+    assert ah.to_host(ah.as_cupy(x)).device == "cpu"
+
+
+def test_dense_copies_stay_on_the_device(torch, on_gpu):
+    given, x = on_gpu
+    dense = x.to_dense()
+    assert str(dense.device) == "cuda:0"
+    assert ah.as_torch(dense).tolist() == given.toarray().tolist()
+    assert str(x.to_format("csc").device) == "cuda:0"
+    assert x.canonical
+
+
+def test_invalid_indices_are_found_by_to_host_and_check(cp):
+    given = matrix("csr")
+    made = ah.as_cupy(ah.assparse(given).to_device("cuda:0"))
+    made.indices[2] = 99
+    x = ah.assparse(made)
+    with pytest.raises(ah.InterfaceError, match=r"indices\[2\] is 99; accepted: 0 to 7"):
+        ah.as_scipy(x, copy="if_needed")
+    assert any("indices[2] is 99" in text for text in ah.check(x))
+
+
+def test_like_and_placement_follow_the_gpu(torch):
+    given = matrix("csr")
+    model = torch.eye(3, device="cuda").to_sparse_csr()
+    found = ah.like(given, model, copy="if_needed")
+    assert found.is_cuda and found.layout is torch.sparse_csr
+    assert ah.like(found, given, copy="if_needed").toarray().tolist() == given.toarray().tolist()
+    place = ah.placement(given, model)
+    assert (place.library, str(place.device)) == ("torch", "cuda:0")
+
+
+def test_jax_gets_the_memory_of_torch(jax, torch):
+    dense = torch.eye(4, device="cuda")
+    made = ah.as_jax(dense.to_sparse_csr(), copy="if_needed")
+    assert np.asarray(made.todense()).tolist() == np.eye(4).tolist()
+
+
+def test_the_memory_lives_as_long_as_the_result(cp, torch):
+    given = matrix("csr")
+    tensor = ah.as_torch(ah.as_cupy(ah.assparse(given).to_device("cuda:0")))
+    cp.get_default_memory_pool().free_all_blocks()
+    cp.full(1 << 20, 7.0)
+    assert tensor.to_dense().tolist() == given.toarray().tolist()

@@ -1,0 +1,101 @@
+"""explain, inspect, debug_repr, check and trace of sparse arrays."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sparse_arrays import FORMATS, matrix
+
+import arrayhub as ah
+
+
+def verdicts(obj, to=None):
+    return {verdict.consumer: verdict for verdict in ah.explain(obj, *[to] * (to is not None)).verdicts}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_verdicts_are_what_the_exports_do(format):
+    given = matrix(format)
+    for consumer, verdict in verdicts(given).items():
+        if consumer == "cupy":
+            continue
+        if verdict.verdict == "zero-copy":
+            ah.convert(given, consumer)
+            continue
+        with pytest.raises((BufferError, ImportError)):
+            ah.convert(given, consumer)
+        if verdict.verdict == "copy=True":
+            ah.convert(given, consumer, copy=True)
+
+
+def test_explanation_names_assparse():
+    text = str(ah.explain(matrix()))
+    assert "csr of shape (6, 8)" in text and "assparse imports it" in text
+    assert verdicts(matrix())["torch"].verdict == "zero-copy"
+    assert verdicts(matrix("coo"))["torch"].verdict == "copy=True"
+    assert verdicts(matrix("csc"))["jax"].verdict == "cannot"
+    assert verdicts(torch.eye(3).to_sparse_csr(), "scipy")["scipy"].verdict == "zero-copy"
+    assert "to_dense()" in verdicts(matrix(), "numpy")["numpy"].reason
+    assert "it is a SparseArray" in str(ah.explain(ah.assparse(matrix())))
+
+
+def test_explanation_of_a_rejected_format_names_the_call():
+    assert "x.tocoo()" in str(ah.explain(matrix("lil")))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_inspect_describes_each_part(format):
+    given = matrix(format)
+    x = ah.assparse(given)
+    facts = ah.inspect(x)
+    assert json.loads(json.dumps(facts))["arrmeta"]["format"] == format
+    assert facts["data"]["data"]["data"]["pointer"] == given.data.ctypes.data
+    text = ah.debug_repr(given)
+    assert f"{format} arrmeta" in text and "shape: (6, 8)" in text
+    assert all(f"  {name}:" in text for name in facts["data"])
+
+
+def test_check_names_the_first_invalid_index():
+    given = matrix()
+    assert ah.check(given) == [] and ah.check(ah.assparse(given)) == []
+    given.indices[2] = 99
+    assert ah.check(given) == ["x: assparse: indices[2] is 99; accepted: 0 to 7, the columns of shape (6, 8)"]
+    x = ah.assparse(given)
+    given.indices[2] = 0
+    ah.as_scipy(x)
+    given.indices[2] = 50
+    assert "indices[2] is 50" in ah.check(x)[0]  # also after a validation
+
+
+def test_check_of_contradicting_shapes():
+    given = matrix()
+    given.indptr = np.zeros(3, np.int32)
+    assert "shape of indptr" in ah.check(given)[0]
+
+
+def test_trace_reports_one_event_for_each_array():
+    given = matrix()
+    with ah.trace() as events:
+        x = ah.assparse(given)
+        ah.as_torch(x)
+        ah.as_scipy(x)
+        ah.as_torch(given)
+    found = [(event.kind, event.by) for event in events.events if event.kind in ("in", "out")]
+    assert found == [("in", x.protocol), ("out", "as_torch"), ("out", "as_scipy"), ("out", "as_torch")]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_notebooks_show_the_pattern(format):
+    page = ah.assparse(matrix(format))._repr_html_()
+    assert page.startswith("<div") and page.count("<rect") == 1 + matrix().nnz
+    assert format in page
+
+
+def test_patterns_of_other_arrays():
+    assert "<svg" in ah.assparse(matrix(shape=(0, 3)))._repr_html_()
+    large = ah.assparse(matrix(shape=(1000, 500)))._repr_html_()
+    assert large.count("<rect") <= 1 + 32 * 32
+    given = matrix()
+    given.indices[0] = 77
+    assert "indices[0] is 77" in ah.assparse(given)._repr_html_()

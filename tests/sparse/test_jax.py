@@ -1,0 +1,110 @@
+"""jax: BCOO and BCSR on the same memory, with batches, dense dimensions and padding."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import sparse
+from sparse_arrays import matrix
+
+import arrayhub as ah
+
+
+def dense_of(x):
+    return np.asarray(x.todense()).tolist()
+
+
+@pytest.mark.parametrize(("make", "format"), [(sparse.BCOO, "coo"), (sparse.BCSR, "csr")])
+def test_matrices_of_jax_are_imported_on_their_memory(make, format):
+    given = make.fromdense(jnp.asarray(matrix().toarray(), "float32"))
+    x = ah.assparse(given)
+    assert x.format == format and x.access != "readwrite"
+    assert x.data.ptr == ah.asarray(given.data).ptr
+    assert x.to_dense().tolist() == dense_of(given)
+    back = ah.as_jax(x)
+    assert type(back) is make
+    assert back.data.unsafe_buffer_pointer() == given.data.unsafe_buffer_pointer()
+    assert back.indices.unsafe_buffer_pointer() == given.indices.unsafe_buffer_pointer()
+    assert dense_of(back) == dense_of(given)
+
+
+def test_scipy_reads_the_memory_of_jax():
+    given = sparse.BCSR.fromdense(jnp.eye(5))
+    back = ah.as_scipy(given)
+    assert back.toarray().tolist() == np.eye(5).tolist()
+    assert not back.data.flags.writeable
+    assert back.indices.ctypes.data == given.indices.unsafe_buffer_pointer()
+
+
+@pytest.mark.parametrize("format", ["coo", "csr"])
+def test_jax_gets_arrays_of_scipy(format):
+    given = matrix(format, "float32")
+    made = ah.as_jax(given, copy="if_needed")
+    assert dense_of(made) == given.toarray().tolist()
+    assert made.indices_sorted and made.unique_indices
+
+
+def test_other_formats_name_to_format():
+    with pytest.raises(BufferError, match=r"csc is not supported; accepted: coo, csr\. Use x\.to_format\('csr'\)"):
+        ah.as_jax(matrix("csc"))
+
+
+@pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
+def test_batches_and_dense_dimensions(make):
+    dense = jnp.asarray(np.random.default_rng(3).integers(1, 9, (2, 3, 4, 5)), "float32")
+    given = make.fromdense(dense, n_batch=1, n_dense=1)
+    x = ah.assparse(given)
+    assert (x.batch_ndim, x.dense_ndim, x.shape) == (1, 1, (2, 3, 4, 5))
+    assert x.to_dense().tolist() == dense.tolist()
+    assert dense_of(ah.as_jax(x)) == dense.tolist()
+
+
+def test_batches_of_torch_and_jax():
+    import torch
+
+    dense = torch.eye(3).repeat(2, 1, 1)
+    made = ah.as_jax(dense.to_sparse_csr(), copy="if_needed")
+    assert type(made) is sparse.BCSR and made.n_batch == 1
+    assert dense_of(made) == dense.tolist()
+    back = ah.as_torch(made, copy="if_needed")
+    assert back.to_dense().tolist() == dense.tolist()
+
+
+def test_broadcast_batches_are_refused():
+    data, indices = jnp.ones((2, 3)), jnp.zeros((1, 3, 1), "int32")
+    given = sparse.BCOO((data, indices), shape=(2, 4))
+    with pytest.raises(BufferError, match="broadcast to the batches"):
+        ah.assparse(given)
+
+
+@pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
+def test_padding_of_jax_is_left_out(make):
+    """jax pads with indices outside of the shape, and with elements behind the last pointer."""
+    given = make.fromdense(jnp.eye(3), nse=5)
+    x = ah.assparse(given)
+    assert x.nnz == 5
+    assert x.to_dense().tolist() == np.eye(3).tolist()
+    assert x.to_format("csc").nnz == 3
+    with pytest.raises(BufferError, match="some elements are padding, which only jax ignores; pass copy='if_needed'"):
+        ah.as_scipy(x)
+    assert ah.as_scipy(x, copy="if_needed").toarray().tolist() == np.eye(3).tolist()
+    assert dense_of(ah.as_jax(x)) == np.eye(3).tolist()
+
+
+def test_batches_of_different_counts():
+    dense = jnp.asarray([[[1.0, 2], [3, 4]], [[5, 0], [0, 0]]])
+    x = ah.assparse(sparse.BCSR.fromdense(dense, n_batch=1))
+    assert x.to_dense().tolist() == dense.tolist()
+    with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_dense"):
+        ah.as_torch(x, copy="if_needed")
+
+
+def test_invalid_indices_of_jax_are_refused():
+    given = sparse.BCOO((jnp.ones(1), jnp.asarray([[-4, 0]])), shape=(3, 3))
+    with pytest.raises(ah.InterfaceError, match=r"coords\[0\]\[0\] is -4"):
+        ah.as_scipy(given)
+
+
+def test_traced_arrays_are_refused():
+    with pytest.raises((BufferError, TypeError)):
+        jax.jit(lambda x: ah.assparse(x).nnz)(sparse.BCOO.fromdense(jnp.eye(3)))

@@ -1,0 +1,83 @@
+"""pydata/sparse: COO and GCXS on the same memory."""
+
+import numpy as np
+import pytest
+from sparse_arrays import addresses, matrix
+
+import arrayhub as ah
+
+sparse = pytest.importorskip("sparse")
+
+
+def given_as(format):
+    dense = matrix().toarray()
+    if format == "coo":
+        return sparse.COO.from_numpy(dense)
+    return sparse.GCXS.from_numpy(dense, compressed_axes=(0,) if format == "csr" else (1,))
+
+
+@pytest.mark.parametrize("format", ["coo", "csr", "csc"])
+def test_arrays_are_imported_on_their_memory(format):
+    given = given_as(format)
+    x = ah.assparse(given)
+    assert x.format == format and x.data.ptr == given.data.ctypes.data
+    assert x.to_dense().tolist() == given.todense().tolist()
+    back = ah.as_pydata_sparse(x)
+    assert type(back) is type(given)
+    assert addresses(ah.assparse(back)) == addresses(x)
+    assert back.todense().tolist() == given.todense().tolist()
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_scipy_and_pydata_sparse_share(format):
+    given = matrix(format)
+    made = ah.as_pydata_sparse(given)
+    assert made.data.ctypes.data == given.data.ctypes.data
+    assert made.todense().tolist() == given.toarray().tolist()
+    assert ah.as_scipy(made).indices.ctypes.data == given.indices.ctypes.data
+    assert ah.convert(given, "sparse").shape == ah.convert(given, sparse).shape == given.shape
+
+
+@pytest.mark.parametrize("name", ["CSR", "CSC"])
+def test_csr_and_csc_of_two_dimensions(name):
+    if not hasattr(sparse.numba_backend._compressed.compressed, name):
+        pytest.skip("another release")
+    cls = getattr(sparse.numba_backend._compressed.compressed, name)
+    given = cls.from_scipy_sparse(matrix(name.lower()))
+    assert ah.assparse(given).to_dense().tolist() == matrix().toarray().tolist()
+
+
+def test_coordinates_of_torch_share():
+    import torch
+
+    tensor = torch.eye(4).to_sparse_coo()
+    made = ah.as_pydata_sparse(tensor)
+    assert made.coords.ctypes.data == tensor.indices().data_ptr()
+    assert ah.as_torch(made).indices().data_ptr() == tensor.indices().data_ptr()
+
+
+def test_duplicates_are_added_by_a_copy_only():
+    import torch
+
+    tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    with pytest.raises(BufferError, match="not sorted or repeat"):
+        ah.as_pydata_sparse(tensor)
+    assert ah.as_pydata_sparse(tensor, copy="if_needed").todense().tolist() == [[0, 3], [0, 0]]
+
+
+def test_fill_values_are_refused():
+    given = sparse.COO.from_numpy(np.eye(3), fill_value=1.0)
+    with pytest.raises(BufferError, match=r"fill_value is 1.0; accepted: 0.*x\.todense\(\)"):
+        ah.assparse(given)
+
+
+def test_other_compressed_axes_name_a_call():
+    given = sparse.GCXS.from_numpy(np.ones((2, 3, 4)))
+    with pytest.raises(BufferError, match=r"compressed_axes.*Call x\.asformat\('coo'\)"):
+        ah.assparse(given)
+    assert ah.assparse(given.asformat("coo")).shape == (2, 3, 4)
+
+
+def test_dok_names_a_call():
+    with pytest.raises(BufferError, match=r"x\.asformat\('coo'\)"):
+        ah.assparse(sparse.DOK.from_numpy(np.eye(3)))
