@@ -60,8 +60,8 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
     while isinstance(level, dict) and isinstance(level.get("level"), dict):
         level = level["level"]
         levels.append((level.get("level_desc", level.get("level_kind")), level.get("rank", 1)))
-    transpose = list((custom or {}).get("transpose", range(ndim))) if custom else []
     straight = list(range(ndim))
+    transpose = custom.get("transpose", straight) if isinstance(custom, dict) else None
     if levels == [("dense", 1), ("sparse", 1), ("element", 1)] and ndim == 2 and transpose in ([0, 1], [1, 0]):
         return "csr" if transpose == straight else "csc"
     if levels == [("sparse", ndim), ("element", 1)] and transpose == straight:

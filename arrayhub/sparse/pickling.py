@@ -65,6 +65,8 @@ _unpickle_sparse.__module__ = "arrayhub"  # the name in every pickle, independen
 def _restored(state: dict[str, Any]) -> SparseArray:
     name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
     row = FORMATS[name]
+    if ("blocksize" in state) is not row.blocks:
+        raise _state_error("blocksize", state.get("blocksize"), "two lengths for bsr only")
     lengths = shape if type(shape) is tuple else (None,)
     if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
         raise _state_error("shape", shape, "a tuple of lengths")

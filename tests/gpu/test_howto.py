@@ -1,4 +1,4 @@
-"""The examples of docs/howto/cuda_user.md run, each section after the imports in a process of its own."""
+"""The examples of the pages for CUDA run, each section after the imports in a process of its own."""
 
 import re
 import sys
@@ -9,22 +9,31 @@ from children import finished
 from numpy_release import WITH_ROW_STACK
 from pages import BLOCK
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "cuda_user.md"
-IMPORTS, *SECTIONS = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
+HOWTO = Path(__file__).resolve().parents[2] / "docs" / "howto"
+PAGES = {
+    name: re.split(r"^## ", (HOWTO / name).read_text(), flags=re.MULTILINE) for name in ("cuda_user.md", "sparse.md")
+}
 
 
-def program_of(title):
+def titles(page):
+    return [text.partition("\n")[0] for text in PAGES[page][1:]]
+
+
+def program_of(page, title):
     """The Python blocks of a section, and those of the sections that it continues."""
-    names = [text.partition("\n")[0] for text in SECTIONS]
+    imports, *sections = PAGES[page]
+    names = [text.partition("\n")[0] for text in sections]
     position = names.index(title)
     first = position - 1 if title.startswith("Continue") else position
-    return "".join(block[1] for text in (IMPORTS, *SECTIONS[first : position + 1]) for block in BLOCK.finditer(text))
+    return "".join(block[1] for text in (imports, *sections[first : position + 1]) for block in BLOCK.finditer(text))
 
 
-@pytest.mark.parametrize("title", [text.partition("\n")[0] for text in SECTIONS])
-def test_examples_run(title, request, cp, torch, cuda):
-    program = program_of(title)
+@pytest.mark.parametrize(("page", "title"), [(page, title) for page in PAGES for title in titles(page)])
+def test_examples_run(page, title, request, cp, torch, cuda):
+    if page == "sparse.md":
+        pytest.importorskip("scipy")
+    program = program_of(page, title)
     if "@cuda.jit" in program:
         request.getfixturevalue("kernels")
     done = finished(sys.executable, "-X", "faulthandler", "-c", WITH_ROW_STACK + program)
-    assert done.returncode == 0, f"section {title!r} of {PAGE.name}:\n{program}\n{done.stdout}{done.stderr[-5000:]}"
+    assert done.returncode == 0, f"section {title!r} of {page}:\n{program}\n{done.stdout}{done.stderr[-5000:]}"

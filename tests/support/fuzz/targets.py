@@ -26,7 +26,7 @@ import arrayhub as ah
 from arrayhub.adapters.format_reader import parse_format
 from arrayhub.inspection.datashape.parser import parse_type
 
-from . import arrow, arrow_edges, chance, nesting, values
+from . import arrow, arrow_edges, chance, nesting, sparse, values
 
 REFUSALS = (ValueError, TypeError, BufferError, MemoryError, pickle.UnpicklingError)
 
@@ -689,7 +689,7 @@ TARGETS = {
     "datashape": draw_datashape, "index": draw_index, "constructor": draw_constructor, "storage": draw_storage,
     "reshape": draw_reshape, "unpickle": draw_unpickle, "pickle": draw_pickle,
     "by_name": draw_by_name, "name_pickle": draw_name_pickle, "arrow": arrow.draw, **arrow_edges.TARGETS,
-    "values": values.draw, "lists": nesting.draw_lists, "empty": nesting.draw_empty,
+    "values": values.draw, "sparse": sparse.draw, "lists": nesting.draw_lists, "empty": nesting.draw_empty,
 }  # fmt: skip
 if importlib.util.find_spec("distributed") is not None:
     TARGETS["frames"] = draw_frames

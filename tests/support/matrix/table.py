@@ -14,6 +14,7 @@ from .nested import REFUSALS as NESTED_REFUSALS
 from .nested import refusal_of as nested_refusal_of
 from .producers import PRODUCERS
 from .refusals import REFUSALS, Cell, refusal_of
+from .sparse import OBSTACLES, SPARSE_CONSUMERS, SPARSE_PRODUCERS, obstacle_of
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "matrix.md"
 
@@ -94,7 +95,7 @@ def written():
         f"| {letter(r)} | {', '.join(r.consumers)} | {met[id(r)]:,} | {_errors(r)} | {r.reason} |" for r in REFUSALS
     ]
     opening = _OPENING.format(layouts=", ".join(LAYOUTS), elements=", ".join(f"`{name}`" for name in ELEMENTS))
-    return opening + "\n".join([*lines, *_nested()]) + "\n"
+    return opening + "\n".join([*lines, *_nested(), *_sparse()]) + "\n"
 
 
 _NESTED_OPENING = """
@@ -133,3 +134,39 @@ def _nested_entry(producer, consumer):
     letters = sorted({string.ascii_lowercase[NESTED_REFUSALS.index(row)] for row in rows if row is not None})
     passed = rows.count(None)
     return " ".join([f"{passed} of {len(kinds)}" if passed else "–", *letters])
+
+
+_SPARSE_OPENING = """
+## Sparse arrays
+
+`tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. In a cell, a format
+alone is shared: all parts have the producer's addresses. A format with a letter is not: a copy of some parts
+(`copy="if_needed"`) is needed, or, with a dash, the format is refused. `tests/sparse/test_rules_matrix.py` runs each
+cell, and `tests/gpu/test_sparse.py` runs those of CuPy.
+"""
+_SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse", "binsparse": "`__binsparse__`"}
+
+
+def _sparse():
+    """Yield the lines of the table of sparse arrays."""
+    yield _SPARSE_OPENING
+    names = [_SPARSE_NAMES.get(name, name) for name in SPARSE_CONSUMERS]
+    yield f"| from \\ into | {' | '.join(names)} |"
+    yield "|---|" + "---|" * len(names)
+    for producer in SPARSE_PRODUCERS:
+        yield f"| {producer.name} | " + " | ".join(_sparse_entry(producer, name) for name in SPARSE_CONSUMERS) + " |"
+    yield ""
+    yield "| | consumers | copy | reason |"
+    yield "|---|---|---|---|"
+    for k, row in enumerate(OBSTACLES):
+        consumers = ", ".join(_SPARSE_NAMES.get(name, name) for name in row.consumers)
+        yield f"| {string.ascii_lowercase[k]} | {consumers} | {'yes' if row.copy else 'no'} | {row.reason} |"
+
+
+def _sparse_entry(producer, consumer):
+    entries = []
+    for format in producer.formats:
+        row = obstacle_of(producer, format, consumer)
+        letter = "" if row is None else f" {string.ascii_lowercase[OBSTACLES.index(row)]}"
+        entries.append(f"{'– ' if row is not None and not row.copy else ''}{format}{letter}")
+    return ", ".join(entries)

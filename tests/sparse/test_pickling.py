@@ -1,0 +1,117 @@
+"""Pickles, copies and dask tokens of SparseArrays."""
+
+import copy
+import pickle
+import sys
+
+import dask.base
+import numpy as np
+import pytest
+import torch
+from children import python
+from sparse_arrays import FORMATS, addresses, matrix
+
+import arrayhub as ah
+
+VARIANTS = {
+    **{format: lambda format=format: ah.assparse(matrix(format)) for format in FORMATS},
+    "torch coo": lambda: ah.assparse(torch.eye(3).to_sparse_coo()),
+    "batches": lambda: ah.assparse(torch.eye(3).repeat(2, 1, 1).to_sparse_csr()),
+    "dense dimensions": lambda: ah.assparse(torch.ones(2, 3, 4).to_sparse(2)),
+    "empty": lambda: ah.assparse(matrix(shape=(0, 4))),
+}
+
+
+@pytest.mark.parametrize("make", VARIANTS.values(), ids=VARIANTS)
+def test_pickles_restore_every_part(make):
+    x = make()
+    for protocol in range(2, 6):
+        y = pickle.loads(pickle.dumps(x, protocol))
+        assert (y.format, y.shape, y.batch_ndim, y.blocksize) == (x.format, x.shape, x.batch_ndim, x.blocksize)
+        assert y.to_dense().tolist() == x.to_dense().tolist()
+
+
+def test_protocol_5_passes_each_part_out_of_band_once():
+    given = matrix()
+    buffers = []
+    data = pickle.dumps(ah.assparse(given), 5, buffer_callback=buffers.append)
+    sizes = sorted(buffer.raw().nbytes for buffer in buffers)
+    assert sizes == sorted([given.data.nbytes, given.indices.nbytes, given.indptr.nbytes])
+    y = pickle.loads(data, buffers=buffers)
+    assert y.data.ptr == given.data.ctypes.data
+    assert ah.as_scipy(y).toarray().tolist() == given.toarray().tolist()
+
+
+def test_padding_survives():
+    jax = pytest.importorskip("jax")
+    from jax.experimental import sparse
+
+    x = pickle.loads(pickle.dumps(ah.assparse(sparse.BCOO.fromdense(jax.numpy.eye(3), nse=5))))
+    assert x.to_dense().tolist() == np.eye(3).tolist()
+
+
+def test_another_process_reads_a_pickle():
+    data = pickle.dumps(ah.assparse(matrix("csc")))
+    program = f"import pickle\nprint(pickle.loads({data!r}).to_dense().tolist())"
+    assert python(program).strip() == str(matrix("csc").toarray().tolist())
+
+
+def state(x):
+    return x.__reduce__()[1][0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "dia"},
+        {"format": None},
+        {"shape": (5, 8)},
+        {"shape": (6, -8)},
+        {"shape": [6, 8]},
+        {"shape": (6, 8, 1)},
+        {"data": None},
+        {"indices": ah.asarray(np.zeros(2, "int32"))},
+        {"indices": ah.asarray(np.zeros(16))},
+        {"indptr": ah.asarray(np.zeros((7, 1), "int32"))},
+        {"batch_ndim": 3},
+        {"batch_ndim": -1},
+        {"blocksize": (2, 2)},
+        {"unknown": 1},
+        {"coords": ("x",)},
+    ],
+    ids=str,
+)
+def test_inconsistent_states_are_refused(change):
+    with pytest.raises(pickle.UnpicklingError, match="arrayhub: "):
+        ah._unpickle_sparse({**state(ah.assparse(matrix())), **change})
+
+
+def test_indices_of_a_pickle_are_validated_on_use():
+    given = matrix()
+    given.indices[1] = 99
+    x = pickle.loads(pickle.dumps(ah.assparse(given)))
+    with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 99"):
+        x.to_dense()
+
+
+@pytest.mark.parametrize("make", VARIANTS.values(), ids=VARIANTS)
+def test_copies(make):
+    x = make()
+    assert copy.copy(x) is x
+    for y in (copy.deepcopy(x), x.copy()):
+        assert x.nnz == 0 or set(addresses(x)).isdisjoint(addresses(y))
+        assert y.to_dense().tolist() == x.to_dense().tolist()
+
+
+def test_tokens_follow_the_elements():
+    tokens = {dask.base.tokenize(ah.assparse(matrix(format))) for format in FORMATS}
+    assert len(tokens) == 4
+    assert dask.base.tokenize(ah.assparse(matrix())) in tokens
+    changed = matrix()
+    changed.data[0] += 1
+    assert dask.base.tokenize(ah.assparse(changed)) not in tokens
+
+
+def test_size_counts_the_parts():
+    x = ah.assparse(matrix())
+    assert sys.getsizeof(x) >= x.nbytes > x.data.nbytes

@@ -1,0 +1,196 @@
+"""The rules of the libraries, a test for each row of the table in docs/sparse.md, against the libraries themselves."""
+
+import re
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from sparse_arrays import matrix
+
+import arrayhub as ah
+from arrayhub.sparse.rules import RULES
+
+pydata_sparse = pytest.importorskip("sparse")
+
+LIBRARIES = ("scipy", "torch", "jax", "pydata_sparse")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sparse.md").read_text()
+
+
+def dense(made):
+    """Return an array of any library as a list."""
+    if isinstance(made, torch.Tensor):
+        return made.to_dense().tolist()
+    return np.asarray(made.todense()).tolist()
+
+
+def compressed(indices="int32", columns=(5, 1, 2), values=(1.0, 2.0, 3.0), width=8, dtype="float32"):
+    """Return a csr array of one row."""
+    made = scipy.sparse.csr_array((1, width), dtype=dtype)
+    made.data = np.array(values, dtype)
+    made.indices, made.indptr = np.array(columns, indices), np.array([0, len(columns)], indices)
+    return made
+
+
+def row_of_page(name):
+    """Return the cells of a row of the table in docs/sparse.md."""
+    found = re.search(rf"^\| {name} \| (.+) \|$", PAGE, re.MULTILINE)
+    return [cell.strip() for cell in found[1].split(" | ")]
+
+
+def test_the_page_shows_the_formats():
+    formats = [", ".join(RULES[library].formats) for library in ("scipy", "torch", "jax", "cupy", "pydata_sparse")]
+    assert row_of_page("formats") == formats
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
+def test_formats(library, format):
+    given = matrix(format, "float32")
+    if format in RULES[library].formats:
+        assert dense(ah.convert(given, library, copy="if_needed")) == given.toarray().tolist()
+    else:
+        with pytest.raises(BufferError, match=rf"{format} is not supported; accepted: .*x\.to_format\('csr'\)"):
+            ah.convert(given, library, copy="if_needed")
+
+
+@pytest.mark.parametrize(
+    ("library", "indices", "shared"),
+    [
+        ("scipy", "int32", True),
+        ("scipy", "int64", True),
+        ("scipy", "int16", False),
+        ("torch", "int32", True),
+        ("torch", "int64", True),
+        ("torch", "int16", False),
+        ("torch", "uint32", False),
+        ("jax", "int32", True),
+        ("jax", "int64", False),
+        ("pydata_sparse", "int32", True),
+        ("pydata_sparse", "int64", True),
+        ("pydata_sparse", "uint8", True),
+    ],
+)
+def test_index_types_of_csr(library, indices, shared):
+    given = compressed(indices, (1, 2, 5))
+    if library == "jax":  # jax shares aligned memory only
+        given.indices, given.indptr, given.data = (
+            ah.as_numpy(ah.asarray(part).aligned(copy=True)) for part in (given.indices, given.indptr, given.data)
+        )
+    x = ah.assparse(given)
+    if not shared:
+        with pytest.raises(BufferError, match=rf"indices of {indices} are not supported.*pass copy='if_needed'"):
+            ah.convert(x, library)
+    made = ah.convert(x, library, copy=None if shared else "if_needed")
+    assert dense(made) == given.toarray().tolist()
+    back = ah.assparse(made)
+    assert back.data.ptr == x.data.ptr
+    assert (back.indices.ptr == x.indices.ptr) is shared
+    assert (back.indices.dtype == indices) is shared
+
+
+@pytest.mark.parametrize(
+    ("library", "indices", "shared"),
+    [
+        ("scipy", "int32", True),
+        ("scipy", "int64", True),
+        ("torch", "int32", False),
+        ("torch", "int64", True),
+        ("pydata_sparse", "int32", True),
+        ("pydata_sparse", "int64", True),
+    ],
+)
+def test_index_types_of_coo(library, indices, shared):
+    joined = np.array([[0, 1, 2], [3, 0, 1]], indices)
+    given = pydata_sparse.COO(joined, np.ones(3), shape=(4, 4), has_duplicates=False, sorted=True)
+    x = ah.assparse(given)
+    made = ah.convert(x, library, copy=None if shared else "if_needed")
+    assert dense(made) == given.todense().tolist()
+    assert (ah.assparse(made).coords[0].ptr == joined.ctypes.data) is shared
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_read_only_memory(library):
+    given = compressed(columns=(1, 2, 5))
+    for name in ("data", "indices", "indptr"):
+        part = ah.as_numpy(ah.asarray(getattr(given, name)).aligned(copy=True))
+        part.flags.writeable = False
+        setattr(given, name, part)
+    if library == "torch":
+        with pytest.raises(BufferError, match="read-only"):
+            ah.convert(given, library)
+        made = ah.convert(given, library, allow_readonly=True)
+    else:
+        made = ah.convert(given, library)
+        assert ah.assparse(made).access != "readwrite"
+    assert ah.assparse(made).data.ptr == given.data.ctypes.data
+
+
+@pytest.mark.parametrize("columns", [(5, 1, 2), (1, 1, 5)], ids=["unsorted", "duplicates"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_indices_that_are_not_canonical(library, columns):
+    x = ah.assparse(compressed(columns=columns))
+    expected = x.to_dense().tolist()
+    refused = "csr" in RULES[library].canonical
+    assert refused is (library in ("torch", "pydata_sparse"))
+    if refused:
+        with pytest.raises(BufferError, match="not sorted or repeat.*copy='if_needed'"):
+            ah.convert(x, library)
+    made = ah.convert(x, library, copy="if_needed")
+    assert dense(made) == expected
+    assert ah.assparse(made).canonical is refused
+
+
+def test_duplicate_coordinates_of_torch_and_scipy_are_kept():
+    given = scipy.sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2))
+    assert ah.as_torch(given, copy="if_needed")._nnz() == 2
+    assert ah.as_scipy(ah.assparse(given)).nnz == 2
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_explicit_zeros_are_kept(library):
+    made = ah.convert(compressed(columns=(1, 2, 5), values=(0.0, 1.0, 0.0)), library, copy="if_needed")
+    assert ah.assparse(made).nnz == 3
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0), (3, 4)])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_matrices_without_stored_values(library, shape):
+    made = ah.convert(scipy.sparse.csr_array(shape, dtype="float32"), library, copy="if_needed")
+    assert tuple(made.shape) == shape and ah.assparse(made).nnz == 0
+
+
+@pytest.mark.parametrize("library", ["scipy", "torch", "pydata_sparse"])
+def test_shapes_beyond_31_bits(library):
+    wide = 2**33
+    x = ah.assparse(compressed("int64", (1, 2, 2**32 + 5), width=wide))
+    made = ah.convert(x, library)
+    assert tuple(made.shape) == (1, wide)
+    back = ah.assparse(made)
+    assert back.indices.ptr == x.indices.ptr and back.indices.tolist() == [1, 2, 2**32 + 5]
+
+
+def test_shapes_beyond_31_bits_of_jax():
+    x = ah.assparse(compressed("int64", (1, 2, 2**32 + 5), width=2**33))
+    with pytest.raises(BufferError, match="needs indices of int64"):
+        ah.as_jax(x, copy="if_needed")
+    with jax.enable_x64(True):
+        assert ah.as_jax(x, copy="if_needed").indices.tolist() == [1, 2, 2**32 + 5]
+
+
+def test_narrow_indices_of_a_wide_shape_are_widened():
+    """A shape beyond the index type is valid, as long as the indices are."""
+    x = ah.assparse(compressed("int32", (1, 2, 5), width=2**40))
+    assert ah.as_torch(x).shape[1] == 2**40
+    assert x.to_format("coo").coords[1].tolist() == [1, 2, 5]
+
+
+def test_int64_indices_of_scipy_are_not_narrowed():
+    """SciPy's constructors narrow int64 to int32 if the values fit, which copies."""
+    given = matrix("csr")
+    given.indices, given.indptr = given.indices.astype("int64"), given.indptr.astype("int64")
+    for made in (ah.as_scipy(given), ah.like(given, scipy.sparse.csr_matrix((1, 1)))):
+        assert made.indices.dtype == "int64" and np.shares_memory(made.indices, given.indices)
+        assert made.toarray().tolist() == given.toarray().tolist()

@@ -1,0 +1,41 @@
+"""Every cell of the sparse page of the matrix: right values, and equal addresses where nothing is copied."""
+
+import pytest
+from matrix.sparse import OBSTACLES, SPARSE_CONSUMERS, SPARSE_PRODUCERS, dense, export, obstacle_of
+from sparse_arrays import addresses
+
+import arrayhub as ah
+
+pytest.importorskip("sparse")
+CELLS = [
+    pytest.param(producer, format, consumer, id=f"{producer.name}-{format}-{consumer}")
+    for producer in SPARSE_PRODUCERS
+    for format in producer.formats
+    for consumer in SPARSE_CONSUMERS
+]
+
+
+@pytest.mark.parametrize(("producer", "format", "consumer"), CELLS)
+def test_cell(producer, format, consumer):
+    x = ah.assparse(producer.make(format))
+    obstacle = obstacle_of(producer, format, consumer)
+    assert x.format == format and (x.access == "readwrite") is producer.writeable
+    if obstacle is None:
+        y = export(x, consumer)
+        assert (y.format, addresses(y)) == (format, addresses(x))
+        assert producer.writeable or y.access != "readwrite"
+    else:
+        with pytest.raises(BufferError, match=obstacle.words):
+            export(x, consumer)
+        if not obstacle.copy:
+            with pytest.raises(BufferError, match=obstacle.words):
+                export(x, consumer, "if_needed")
+            return
+        y = export(x, consumer, "if_needed")
+        assert (y.data.ptr == x.data.ptr) is (producer.writeable or consumer != "torch")
+    assert dense(y) == dense(x)
+
+
+def test_every_obstacle_occurs():
+    met = {id(obstacle_of(*cell.values)) for cell in CELLS}
+    assert {id(row) for row in OBSTACLES} <= met

@@ -1,0 +1,110 @@
+"""Sparse arrays by chance: SciPy's and torch's arrays with indices, pointers and shapes that may contradict each other.
+
+Every import either raises, or its exports have indices within the shape.
+"""
+
+import pickle
+import warnings
+
+import numpy as np
+import scipy.sparse
+
+import arrayhub as ah
+
+TYPES = ["int32", "int64", "int32", "int16", "uint8", "float64", ">i4"]
+WILD = [-1, 2**31 - 1, -(2**31), 10**6, 7, 8]
+USES = {
+    "to_dense": lambda x: x.to_dense(),
+    "to_format": lambda x: x.to_format("bsr" if x.format == "csr" else "csr"),
+    "canonical": lambda x: x.canonical,
+    "as_scipy": lambda x: ah.as_scipy(x, copy="if_needed").toarray(),
+    "as_torch": lambda x: ah.as_torch(x, copy="if_needed").to_dense(),
+    "transposed": lambda x: x.T.to_dense(),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)).to_dense(),
+    "picture": lambda x: x._repr_html_(),
+    "check": ah.check,
+    "binsparse": lambda x: ah.assparse(_Again(x)).to_dense(),
+}
+
+
+class _Again:
+    """Object with the binsparse protocol of a SparseArray only."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __binsparse_descriptor__(self):
+        return self.x.__binsparse_descriptor__()
+
+    def __binsparse__(self):
+        return self.x.__binsparse__()
+
+
+def _indices(r, count, most):
+    """Return indices, most of them within `most`."""
+    rate = r.choice([0, 0, 0, 0.1])
+    values = [r.choice(WILD) if r.random() < rate else r.randint(0, max(most - 1, 0)) for _ in range(count)]
+    dtype = r.choice(TYPES)
+    return np.array(values, "int64").astype(dtype)
+
+
+def _pointers(r, count, stored):
+    rising = sorted(r.randint(0, stored) for _ in range(count + 1))
+    rising[0], rising[-1] = 0, stored
+    if r.random() < 0.3:
+        rising[r.randint(0, count)] = r.choice([*WILD, stored + 1, 0])
+    return np.array(rising, "int64").astype(r.choice(TYPES))
+
+
+def _replaced(r, made, **parts):
+    """Put the parts into an array of SciPy without SciPy's checks."""
+    for name, value in parts.items():
+        setattr(made, name, value if r.random() > 0.05 else value[: r.randint(0, len(value))])
+    return made
+
+
+def _scipy(r):
+    shape = (r.randint(0, 9), r.randint(0, 9))
+    format = r.choice(["coo", "csr", "csc", "bsr"])
+    stored = r.randint(0, 20)
+    data = np.ones(stored, r.choice(["float64", "int8", "bool", "complex64", "float16"]))
+    made = getattr(scipy.sparse, f"{format}_array")(shape)
+    if format == "coo":
+        return _replaced(r, made, data=data, coords=tuple(_indices(r, stored, length) for length in shape))
+    major, minor = shape if format != "csc" else shape[::-1]
+    if format == "bsr":
+        data = data.reshape(-1, 1, 1)
+    return _replaced(
+        r, made, data=data, indices=_indices(r, stored, minor), indptr=_pointers(r, r.choice([major, major, 3]), stored)
+    )
+
+
+def _torch(r):
+    import torch
+
+    shape = (r.randint(1, 9), r.randint(1, 9))
+    stored = r.randint(0, 20)
+    values = torch.ones(stored)
+    dtype = r.choice([torch.int32, torch.int64])
+    if r.random() < 0.4:
+        rows, columns = (torch.from_numpy(_indices(r, stored, n).astype("int64")) for n in shape)
+        return torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape, check_invariants=False)
+    indices = torch.from_numpy(_indices(r, stored, shape[1]).astype("int64")).to(dtype)
+    pointers = torch.from_numpy(_pointers(r, shape[0], stored).astype("int64")).to(dtype)
+    return torch.sparse_csr_tensor(pointers, indices, values, shape, check_invariants=False)
+
+
+def draw(r):
+    """Draw a sparse array and a use of it."""
+    warnings.simplefilter("ignore")
+    obj = _scipy(r) if r.random() < 0.7 else _torch(r)
+    use = r.choice(list(USES))
+    seed = r.random()
+
+    def call():
+        x = ah.assparse(obj)
+        found = USES[use](x)
+        if use in ("to_dense", "as_scipy"):
+            assert found.shape == x.shape
+
+    return f"{use} of {type(obj).__name__} {tuple(obj.shape)}, {seed}", call

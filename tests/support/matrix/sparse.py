@@ -1,0 +1,155 @@
+"""Sparse arrays: tables of producers, consumers and the cells that need a copy or are refused.
+
+tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/test_sparse.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sparse_arrays import FORMATS, matrix
+
+import arrayhub as ah
+
+
+class SparseProducer(NamedTuple):
+    """A row: a function from a format to a sparse object, the formats, the index type, and properties."""
+
+    name: str
+    make: object
+    formats: tuple
+    indices: str
+    joined: bool = True  # whether the coordinates are one array
+    writeable: bool = True
+
+
+def aligned(array):
+    """Return a copy of an ndarray at a 64-byte boundary, which jax requires."""
+    return ah.as_numpy(ah.asarray(array).aligned(copy=True))
+
+
+def _scipy(indices, writeable=True):
+    def make(format):
+        given = matrix(format, "float32")
+        given.data = aligned(given.data)
+        if format == "coo":
+            given.coords = tuple(aligned(array.astype(indices)) for array in given.coords)
+            parts = (given.data, *given.coords)
+        else:
+            given.indices, given.indptr = aligned(given.indices.astype(indices)), aligned(given.indptr.astype(indices))
+            parts = (given.data, given.indices, given.indptr)
+        for part in parts:
+            part.flags.writeable = writeable
+        return given
+
+    return make
+
+
+def _torch(indices):
+    def make(format):
+        import torch
+
+        dense = torch.from_numpy(matrix().toarray().astype("float32"))
+        tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format == "bsr"))
+        if indices == "int64":
+            return tensor
+        names = ("ccol_indices", "row_indices") if format == "csc" else ("crow_indices", "col_indices")
+        parts = [getattr(tensor, name)().int() for name in names]
+        return getattr(torch, f"sparse_{format}_tensor")(*parts, tensor.values(), tensor.shape)
+
+    return make
+
+
+def _jax(format):
+    from jax.experimental import sparse
+
+    make = sparse.BCOO if format == "coo" else sparse.BCSR
+    return make.fromdense(matrix().toarray().astype("float32"))
+
+
+def _pydata_sparse(format):
+    import sparse
+
+    dense = matrix().toarray().astype("float32")
+    if format == "coo":
+        made = sparse.COO.from_numpy(dense)
+    else:
+        made = sparse.GCXS.from_numpy(dense, compressed_axes=(0,) if format == "csr" else (1,))
+    made.data = aligned(made.data)
+    return made
+
+
+class _Binsparse:
+    """Object that has only the methods of the binsparse protocol."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __binsparse_descriptor__(self):
+        return self.x.__binsparse_descriptor__()
+
+    def __binsparse__(self):
+        return self.x.__binsparse__()
+
+
+def _binsparse(format):
+    return _Binsparse(ah.assparse(_scipy("int32")(format)))
+
+
+COMPRESSED = ("csr", "csc", "bsr")
+SPARSE_PRODUCERS = [
+    SparseProducer("SciPy, int32", _scipy("int32"), FORMATS, "int32", joined=False),
+    SparseProducer("SciPy, int64", _scipy("int64"), FORMATS, "int64", joined=False),
+    SparseProducer("SciPy, read-only", _scipy("int32", False), FORMATS, "int32", joined=False, writeable=False),
+    SparseProducer("torch, int32", _torch("int32"), COMPRESSED, "int32"),
+    SparseProducer("torch, int64", _torch("int64"), FORMATS, "int64"),
+    SparseProducer("jax", _jax, ("coo", "csr"), "int32", writeable=False),
+    SparseProducer("pydata/sparse", _pydata_sparse, ("coo", "csr", "csc"), "int64"),
+    SparseProducer("`__binsparse__`", _binsparse, ("coo", "csr", "csc"), "int32", joined=False),
+]
+SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
+
+
+class Obstacle(NamedTuple):
+    """A reason why a cell needs a copy, or, without `copy`, is refused."""
+
+    consumers: tuple
+    applies: object
+    copy: bool
+    words: str  # of the error, as a regular expression
+    reason: str
+
+
+OBSTACLES = [
+    Obstacle(("jax",), lambda p, f: f in ("csc", "bsr"), False, "is not supported", "jax has coo and csr"),
+    Obstacle(("pydata_sparse",), lambda p, f: f == "bsr", False, "is not supported", "pydata/sparse does not have bsr"),
+    Obstacle(("binsparse",), lambda p, f: f == "bsr", False, "not a format", "the protocol does not have bsr"),
+    Obstacle(
+        ("torch",), lambda p, f: f == "coo" and p.indices == "int32", True, "indices of int32", "coordinates are int64"
+    ),
+    Obstacle(("jax",), lambda p, f: p.indices == "int64", True, "indices of int64", "int64 requires `jax_enable_x64`"),
+    Obstacle(
+        ("torch", "jax", "pydata_sparse"),
+        lambda p, f: f == "coo" and not p.joined,
+        True,
+        "separate arrays",
+        "the coordinates are one array",
+    ),
+    Obstacle(("torch",), lambda p, f: not p.writeable, True, "read-only", "torch does not have read-only tensors"),
+]
+
+
+def obstacle_of(producer, format, consumer):
+    """Return the first obstacle of a cell; None if the memory is shared."""
+    found = (row for row in OBSTACLES if consumer in row.consumers and row.applies(producer, format))
+    return next(found, None)
+
+
+def export(x, consumer, copy=None):
+    """Return a SparseArray of what a consumer makes of `x`."""
+    if consumer == "binsparse":
+        return ah.assparse(_Binsparse(x))
+    return ah.assparse(ah.convert(x, consumer, copy=copy))
+
+
+def dense(x):
+    return np.asarray(ah.as_numpy(ah.assparse(x).to_dense())).tolist()
