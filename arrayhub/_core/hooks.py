@@ -69,6 +69,7 @@ UPWARD = {
     "conform": "arrayhub.nested.conform:conform",
     "concatenate": "arrayhub.nested.concatenate:concatenate",
     "chunks_to_arrow": "arrayhub.nested.export:chunks_to_arrow",
+    "nested_decoded": "arrayhub.nested.runs:decoded",
 }
 
 

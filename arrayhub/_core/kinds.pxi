@@ -20,6 +20,10 @@ cdef const char* _COLUMNS = \
     b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or take one column"
 cdef const char* _ENCODED = \
     b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
+cdef const char* _REPEATED = \
+    b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
+cdef const char* _ABSENT = \
+    b"has the type null, without values; call arrayhub.asnested(x).fill_null(value), which makes elements"
 cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
 
 cdef const char* _CHUNKS = \
@@ -40,6 +44,10 @@ NODE_KINDS[:] = [
     NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
     NodeKind(b"union",        TYPES | NO_BITMAP,         2,       ANY,      _MIXED),
     NodeKind(b"chunked",      CHUNKS,                    0,       0,        _CHUNKS),      # never an ArrowArray
+    NodeKind(b"decimal",      NUMBERS,                   2,       0,        NULL),
+    NodeKind(b"interval",     NUMBERS,                   2,       0,        NULL),
+    NodeKind(b"run_end",      RUNS | NO_BITMAP,          0,       2,        _REPEATED),
+    NodeKind(b"null",         ALL_MISSING | NO_BITMAP,   0,       0,        _ABSENT),
 ]
 
 
@@ -50,7 +58,7 @@ cdef object _row(int number):
     """
     cdef int properties = NODE_KINDS[number].properties
     structure = [name for name, needing in (("offsets", ENDS | SIZES | TYPES), ("sizes", SIZES), ("indices", INDICES),
-                                            ("type_codes", TYPES))
+                                            ("type_codes", TYPES), ("run_ends", RUNS))
                  if properties & needing]
     return SimpleNamespace(
         structure=tuple(structure),
@@ -62,13 +70,15 @@ cdef object _row(int number):
         views=properties & VIEWS != 0,
         fields=properties & FIELDS != 0,
         types=properties & TYPES != 0,
+        runs=properties & RUNS != 0,
+        all_missing=properties & ALL_MISSING != 0,
         named=properties & (FIELDS | TYPES) != 0,      # has `field_names` and `children`
         indices=properties & INDICES != 0,
         ends=properties & ENDS != 0,
         sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
         chunks=properties & CHUNKS != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS) != 0,      # a part other than a buffer
+        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS | RUNS) != 0,      # a part other than a buffer
     )
 
 

@@ -19,6 +19,10 @@ cdef enum Kind:
     CATEGORICAL
     UNION
     CHUNKED
+    DECIMAL
+    INTERVAL
+    RUN_END
+    NULLS
     KINDS
 
 cdef enum Property:
@@ -36,6 +40,8 @@ cdef enum Property:
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
     NO_BITMAP = 1 << 12     # elements do not have a bitmap of their own
     CHUNKS = 1 << 13        # the elements are those of `parts`, which are Trees, in order; only in the outermost node
+    RUNS = 1 << 14          # content[k] is a run of equal elements, which ends before element offsets[k] - skip
+    ALL_MISSING = 1 << 15   # every element is missing, without memory
 
 cdef enum:
     ANY = -1
@@ -60,6 +66,7 @@ cdef class Tree:
     cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
     cdef Py_ssize_t width          # WIDTH: elements of `content` in each element
+    cdef Py_ssize_t skip           # RUNS: elements of the runs before the first element
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
@@ -87,6 +94,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil
 cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1
 cdef bint is_sliced_with(Tree t) noexcept
+cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept
 cdef int check_tree(Tree t) except -1
 cdef int check_again(Tree t) except -1
 cdef int check_below(object node) except -1
@@ -96,7 +104,7 @@ cdef int wait_for(Descriptor a, str what) except -1
 cdef Descriptor first_array(object node)
 
 
-cdef inline bint has(Tree t, int properties) noexcept:
+cdef inline bint has(Tree t, int properties) noexcept nogil:
     """Return whether the kind of a node has one of the given properties."""
     return NODE_KINDS[t.kind].properties & properties != 0
 
@@ -107,7 +115,9 @@ cdef inline bint bit_at(const uint8_t* bits, Py_ssize_t k) noexcept nogil:
 
 cdef inline bint is_missing(Tree t, Py_ssize_t i) noexcept nogil:
     """Return whether element `i` is missing. The host must be able to read the bitmap."""
-    return t.validity is not None and not bit_at(<const uint8_t*> t.validity.data_, t.bit + i)
+    if t.validity is None:
+        return has(t, ALL_MISSING)
+    return not bit_at(<const uint8_t*> t.validity.data_, t.bit + i)
 
 
 cdef inline Py_ssize_t integer_at(const char* data, Py_ssize_t itemsize, Py_ssize_t i) noexcept nogil:

@@ -17,6 +17,8 @@ class _KindRow:
     views: bool
     fields: bool
     types: bool
+    runs: bool
+    all_missing: bool
     named: bool
     indices: bool
     ends: bool

@@ -246,12 +246,15 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
     part.width = t.width
     part.names = t.names
     part.meaning = t.meaning
+    part.skip = t.skip + start if has(t, RUNS) else 0
     part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
     part.bit = t.bit + start
     part.validity = t.validity
     part.content = t.content
     part.parts = t.parts
-    if t.offsets is not None:
+    if has(t, RUNS):
+        part.offsets = t.offsets
+    elif t.offsets is not None:
         part.offsets = bytes_part(t.offsets, start, stop + 1 if has(t, ENDS) else stop)
     if t.sizes is not None:
         part.sizes = bytes_part(t.sizes, start, stop)
@@ -324,7 +327,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
             t.nulls = total
         return t.nulls
     if t.validity is None:
-        return 0
+        return t.length if has(t, ALL_MISSING) else 0
     if t.nulls == UNCOUNTED:
         wait_for(t.validity, "validity")
         t.nulls = t.length - arrayhub_count_bits(<const uint8_t*> t.validity.data_, t.bit, t.length)
@@ -357,6 +360,8 @@ cdef int check_tree(Tree t) except -1:
         check_indices(t)
     elif has(t, TYPES):
         check_types(t)
+    elif has(t, RUNS):
+        check_runs(t)
     if t.validity is not None:
         wait_for(t.validity, "validity")
     t.checked = True
@@ -541,6 +546,34 @@ cdef int check_types(Tree t) except -1:
                 raise false_field_error(t, f"offsets[{k}]", offset,
                                         f"0 to {lengths[positions[code]] - 1}, within child {positions[code]}")
     return 0
+
+
+cdef int check_runs(Tree t) except -1:
+    """Validate that run ends increase, reach the last element, and have a value each."""
+    cdef Py_ssize_t k, end, last = 0, runs = t.offsets.shape_[0]
+    wait_for(t.offsets, "run_ends")
+    if length_of(t.content) < runs:
+        raise false_field_error(t, "values", f"{length_of(t.content)} elements", f"{runs}, one for each of the run_ends")
+    for k in range(runs):
+        end = index_at(t.offsets, k)
+        if end <= last:
+            raise false_field_error(t, f"run_ends[{k}]", end, f"more than {last}: run ends increase")
+        last = end
+    if t.length and (t.skip > last or t.length > last - t.skip):
+        raise false_field_error(t, f"run_ends[{runs - 1}]", last, f"{t.skip + t.length} or more, for the last element")
+    return 0
+
+
+cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept:
+    """Return the run of an element by bisection. The run ends must be validated."""
+    cdef Py_ssize_t low = 0, high = t.offsets.shape_[0] - 1, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if index_at(t.offsets, middle) > t.skip + i:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:

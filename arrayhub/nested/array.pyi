@@ -22,6 +22,10 @@ class NestedArray:
     @property
     def indices(self) -> USMArray: ...
     @property
+    def run_ends(self) -> USMArray: ...
+    @property
+    def run_offset(self) -> int: ...
+    @property
     def type_codes(self) -> USMArray: ...
     @property
     def content(self) -> Any: ...
@@ -95,11 +99,13 @@ def make(
     sizes: Any = None,
     indices: Any = None,
     type_codes: Any = None,
+    run_ends: Any = None,
     validity: Any = None,
     bit: int = 0,
     parts: Any = None,
     names: Any = None,
     width: int = 0,
+    skip: int = 0,
     meaning: Any = None,
     copy: Copy = None,
 ) -> NestedArray: ...

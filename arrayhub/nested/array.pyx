@@ -16,7 +16,7 @@ cimport cython
 from cpython.object cimport Py_EQ, Py_NE
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
-from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, TYPES, VIEWS, Tree, count_nulls, first_array, has
+from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compared
 
@@ -46,7 +46,8 @@ cdef class NestedArray(Tree):
         ``"flat"`` (numbers, possibly with missing ones), ``"bits"`` (eight truth values per byte), ``"list"``,
         ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
         ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
-        arrays of one type, see `chunks`).
+        arrays of one type, see `chunks`), ``"decimal"``, ``"interval"``, ``"run_end"`` (runs of equal elements),
+        ``"null"`` (every element is missing).
     """
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
@@ -73,7 +74,22 @@ cdef class NestedArray(Tree):
         Row i is ``content[offsets[i]:offsets[i + 1]]``; in a list_view, its length is ``sizes[i]``. In a dense union,
         position of each element in its child; None in a sparse union, whose children are as long as the union.
         """
-        return None if has(self, TYPES) and (<Tree> self).offsets is None else self.part_named("offsets", self.offsets_())
+        if has(self, TYPES) and (<Tree> self).offsets is None:
+            return None
+        return self.part_named("offsets", None if has(self, RUNS) else self.offsets_())
+
+    @property
+    def run_ends(self):
+        """USMArray : end of each run of a run_end node, as int16, int32 or int64.
+
+        Element i is ``content[k]`` of the first run with ``run_ends[k] > run_offset + i``.
+        """
+        return self.part_named("run_ends", self.offsets_() if has(self, RUNS) else None)
+
+    @property
+    def run_offset(self):
+        """int : elements of the runs of a run_end node that precede its first element, as in a slice."""
+        return (<Tree> self).skip
 
     @property
     def sizes(self):
@@ -202,10 +218,18 @@ cdef class NestedArray(Tree):
     cdef list parts_(self):
         cdef Tree t = self
         cdef Tree first = self.first_chunk()
-        present = {"offsets": t.offsets, "sizes": t.sizes, "indices": t.indices if has(t, INDICES) else None,
-                   "type_codes": t.indices if has(t, TYPES) else None, "content": t.content,
-                   "buffers": t.parts if has(t, VIEWS) else None, "fields": first.names if has(first, FIELDS) else None,
-                   "children": t.names if has(t, TYPES) else None, "chunks": t.parts if has(t, CHUNKS) else None}
+        present = {
+            "offsets": None if has(t, RUNS) else t.offsets,
+            "run_ends": t.offsets if has(t, RUNS) else None,
+            "sizes": t.sizes,
+            "indices": t.indices if has(t, INDICES) else None,
+            "type_codes": t.indices if has(t, TYPES) else None,
+            "content": t.content,
+            "buffers": t.parts if has(t, VIEWS) else None,
+            "fields": first.names if has(first, FIELDS) else None,
+            "children": t.names if has(t, TYPES) else None,
+            "chunks": t.parts if has(t, CHUNKS) else None,
+        }
         return [name for name, part in present.items() if part is not None]
 
     def __repr__(self):

@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.tree cimport BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
+from arrayhub._core.tree cimport ALL_MISSING, BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
 
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
@@ -18,7 +18,7 @@ cpdef object valid_mask(Tree t):
     if has(t, CHUNKS):
         return np.concatenate([valid_mask(chunk) for chunk in t.parts])
     if t.validity is None:
-        return np.ones(t.length, bool)
+        return np.full(t.length, not has(t, ALL_MISSING))
     return mask_in(t.validity, t.bit, t.length)
 
 
@@ -91,5 +91,6 @@ cdef Tree copy_node(Tree t):
     cdef Tree same = new_tree(t.kind, t.length)
     same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
     same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
+    same.skip = t.skip
     same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
     return same

@@ -18,7 +18,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.to_device import offsets_on_host, to_host, type_codes
+from arrayhub.nested.to_device import offsets_on_host, reached_runs, to_host, type_codes
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
@@ -47,10 +47,14 @@ def _joined(nodes: list[Any]) -> Any:
     mask = np.concatenate([valid_mask(node) for node in nodes])
     facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": first.meaning}
     kind = kind_of(first)
+    if kind.all_missing:
+        return make("null", length)
+    if kind.runs:
+        return _joined_runs(nodes, length)
     if kind.numbers:
         content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
-        return content if facts["validity"] is None and first.meaning is None else make("flat", length, content=content,
-                                                                                       **facts)  # fmt: skip
+        return content if facts["validity"] is None and first.meaning is None else make(
+            first.kind, length, content=content, **facts)  # fmt: skip
     if kind.packed:
         bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
         return make("bits", length, content=bitmap_of(bits), **facts)
@@ -64,6 +68,19 @@ def _joined(nodes: list[Any]) -> Any:
     if kind.types:
         return _joined_unions(nodes, length, first)
     return _joined_categories(nodes, length, facts)
+
+
+def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
+    """Concatenate runs. Run ends of int16 or int32 that would be too large become int64."""
+    ends, values, start = [], [], 0
+    for node in nodes:
+        own, content = reached_runs(node)
+        ends.append(own.astype(np.int64) + start)
+        values.append(content)
+        start += len(node)
+    dtype = nodes[0].run_ends.dtype
+    run_ends = np.concatenate(ends).astype(dtype if length <= np.iinfo(dtype).max else np.int64)
+    return make("run_end", length, run_ends=asarray(run_ends), content=_joined(values))
 
 
 def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) -> NestedArray:

@@ -21,6 +21,8 @@ from arrayhub.nested.array import (
     with_views,
 )
 from arrayhub.nested.concatenate import in_order
+from arrayhub.nested.logical_types import decimal_type
+from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host
 
 
@@ -36,11 +38,12 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
         "bit": node.validity_offset,
         "width": node.width,
         "meaning": node.meaning,
+        "skip": node.run_offset,
     }
     facts |= {name: getattr(node, name) for name in kind_of(node).structure}
     if kind_of(node).named:
         facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
-    else:
+    elif not kind_of(node).all_missing:
         facts["content"] = change(node.content)
     return make(node.kind, len(node), **(facts | others))
 
@@ -104,6 +107,7 @@ def for_polars(node: Any) -> Any:
         return _check_widths(node, node.shape[1:])
     kind = kind_of(node)
     if kind.numbers:
+        _check_logical(node)
         _check_widths(node, node.content.shape[1:])
         return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
@@ -117,12 +121,33 @@ def for_polars(node: Any) -> Any:
     if kind.ends:
         check(node)
         return rebuild(node, for_polars, offsets=_wide(node.offsets))
+    if kind.runs:
+        return for_polars(decoded(node))
     if kind.types:
         raise BufferError(
             f"polars: it does not have unions, such as {str(node.type).partition(' * ')[2]}. Use arrayhub.as_arrow(x),"
             " or each child, as in arrayhub.as_polars(x.children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
+
+
+def _check_logical(node: NestedArray) -> None:
+    """Raise BufferError for decimals and intervals that polars does not have."""
+    meaning = node.meaning or ""
+    call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
+    if meaning[:2] == "ti":
+        raise BufferError(f"polars: it does not have Arrow's {_name_of(node)}. Use arrayhub.as_arrow(x), or x.content")
+    if meaning[:2] == "d:":
+        name, precision, scale = decimal_type(meaning)
+        if name == "decimal256" or scale < 0 or precision > 38:
+            raise BufferError(
+                f"polars: it does not have Arrow's {_name_of(node)}; accepted: up to 38 digits, and a scale of 0 or"
+                f" more. Use arrayhub.as_arrow(x), or {call}"
+            )
+
+
+def _name_of(node: NestedArray) -> str:
+    return str(node.type).partition(" * ")[2].removeprefix("?")
 
 
 def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:

@@ -21,7 +21,7 @@ from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing, values_and_mask
 
 _CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
-_PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "content")
+_PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "content")
 
 
 def view_of(obj: Any) -> NestedArray | None:

@@ -29,6 +29,7 @@ from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
+from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
@@ -295,8 +296,8 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
         return _numbers(awkward, node.content)
     if node.meaning != "tdD":
         raise BufferError(
-            f"awkward: Arrow's type {node.meaning!r} is not supported, like time zones and times of day. Use x.content,"
-            " the numbers without this type"
+            f"awkward: Arrow's type {node.meaning!r} is not supported, like time zones, times of day, decimals and"
+            " intervals. Use x.content, the numbers without this type, or x.to_list()"
         )
     days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each
     return awkward.contents.NumpyArray(days)
@@ -346,6 +347,11 @@ def _categorical(awkward: Any, node: NestedArray) -> Any:
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
+def _nulls(awkward: Any, node: NestedArray) -> Any:
+    index = awkward.index.Index64(np.full(len(node), -1, np.int64))
+    return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
+
+
 def _union(awkward: Any, node: NestedArray) -> Any:
     """Return a union. awkward's tags are the positions of the children, and its unions have an index."""
     codes = dense_as_numpy(node.type_codes)
@@ -376,6 +382,10 @@ _LAYOUTS = per_kind(
     categorical=_categorical,
     union=_union,
     chunked=lambda awkward, node: _layout(awkward, single_chunk(node, False, "awkward")),
+    decimal=_flat,
+    interval=_flat,
+    run_end=lambda awkward, node: _layout(awkward, decoded(node)),
+    null=_nulls,
 )
 
 

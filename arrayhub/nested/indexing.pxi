@@ -29,6 +29,7 @@ from arrayhub._core.tree cimport (
     length_of,
     part_inside,
     part_of,
+    run_of,
     start_of_chunk,
     wait_for,
 )
@@ -148,6 +149,22 @@ cdef object union_value_at(Tree t, Py_ssize_t i):
     if offset < 0 or offset >= length_of(child):
         raise false_field_error(t, f"offsets[{i}]", offset, f"0 to {length_of(child) - 1}, within child {positions[code]}")
     return element_of(child, offset)
+
+
+cdef object logical_at(Tree t, Py_ssize_t i):
+    """Return a decimal or an interval as a Python object."""
+    return listed(part_of(t, i, i + 1))[0]
+
+
+cdef object run_value_at(Tree t, Py_ssize_t i):
+    cdef Py_ssize_t run = run_of(t, i)
+    if run >= length_of(t.content):      # the producer may have changed the run ends
+        raise false_field_error(t, f"run_ends of element {i}", run, f"one of {length_of(t.content)} runs")
+    return element_of(t.content, run)
+
+
+cdef object missing_at(Tree t, Py_ssize_t i):
+    return None
 
 
 cdef object element_of(object node, Py_ssize_t i):

@@ -1,6 +1,8 @@
-"""Convert Arrow's logical types to Python objects: timestamps with a time zone, times of day, days."""
+"""Convert Arrow's logical types to Python objects: timestamps with a zone, times of day, days, decimals, intervals."""
 
 import datetime
+import decimal
+import sys
 import zoneinfo
 
 _PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's unit letter; Python does not support nanoseconds
@@ -16,6 +18,8 @@ def listed(numbers, meaning):
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]
     kind, unit = meaning[:2], meaning[2:3]
+    if kind == "d:":
+        return decimals(numbers, meaning)
     if meaning == "tdD":
         return numbers.astype("M8[D]").tolist()
     if kind == "ts" and unit in _NUMPY_UNITS:
@@ -24,6 +28,24 @@ def listed(numbers, meaning):
     if kind == "tt" and unit in _PER_SECOND:
         return [_time_of_day(item, _PER_SECOND[unit]) for item in numbers.astype("i8").tolist()]
     return numbers.tolist()
+
+
+def decimals(numbers, meaning):
+    """Convert the integers of a decimal, of 4 to 32 bytes each, to ``decimal.Decimal``."""
+    scale = int(meaning[2:].split(",")[1])
+    size = numbers.dtype.itemsize
+    data = numbers.tobytes()
+    found = []
+    for start in range(0, len(data), size):
+        value = int.from_bytes(data[start : start + size], sys.byteorder, signed=True)
+        found.append(decimal.Decimal((int(value < 0), tuple(map(int, str(abs(value)))), -scale)))
+    return found
+
+
+def decimal_type(meaning):
+    """Return the name, the precision and the scale of a decimal's format, such as ``d:10,2`` or ``d:5,2,64``."""
+    precision, scale, *bits = meaning[2:].split(",")
+    return f"decimal{bits[0] if bits else 128}", int(precision), int(scale)
 
 
 def _zone(name):

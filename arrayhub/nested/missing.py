@@ -31,7 +31,7 @@ from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
-from arrayhub.nested.to_device import offsets_on_host, type_codes
+from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT
 _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
@@ -51,8 +51,11 @@ def _null_mask(node: NestedArray) -> Any:
     """Return a new ndarray that is True for missing elements. A bitmap on a device is copied to the host."""
     if kind_of(node).types:
         return _null_mask_of_union(node)
+    if kind_of(node).runs:
+        ends, values = reached_runs(node)
+        return np.repeat(_null_mask(nested_of(values)), np.diff(ends.astype(np.int64), prepend=0))
     if node.validity is None:
-        return np.zeros(len(node), bool)
+        return np.full(len(node), kind_of(node).all_missing)
     bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
     return bits[node.validity_offset : node.validity_offset + len(node)] == 0
 
@@ -146,7 +149,8 @@ def _has_records(node: Any) -> bool:
     if not isinstance(node, NestedArray):
         return False
     node = node.chunks[0]
-    return kind_of(node).named or _has_records(node.content)
+    kind = kind_of(node)
+    return kind.named or (not kind.all_missing and _has_records(node.content))
 
 
 def has_missing(node: Any) -> bool:
@@ -155,9 +159,11 @@ def has_missing(node: Any) -> bool:
         return False
     if kind_of(node).chunks:
         return any(map(has_missing, node.chunks))
-    if node.validity is not None and _null_mask(node).any():
-        return True
     kind = kind_of(node)
+    if (node.validity is not None or kind.all_missing) and _null_mask(node).any():
+        return True
+    if kind.all_missing:
+        return False
     return any(map(has_missing, node.children if kind.named else (node.content,)))
 
 
@@ -175,6 +181,10 @@ def _filled(node: Any, value: Any, name: str) -> Any:
         return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
     if kind.characters:
         return _filled_characters(node, mask, value, name)
+    if kind.all_missing:
+        return nested_of(asarray(np.full(len(node), np.nan))) if value is _NAN else from_python([value] * len(node))
+    if kind.runs:
+        return rebuild(node, lambda content: _filled(content, value, f"{name}.content"))
     if kind.types:
         if not has_missing(node):
             return node
@@ -212,7 +222,8 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
             content = content.copy()
         numbers = as_numpy(content)
         numbers[mask] = _fitting(value, numbers.dtype, node, name)
-    return content if node.meaning is None else make("flat", len(node), content=content, meaning=node.meaning)
+    return content if node.meaning is None else make(
+        node.kind, len(node), content=content, meaning=node.meaning)  # fmt: skip
 
 
 def _element_type(node: NestedArray) -> str:
@@ -239,6 +250,8 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
     """Return the number that encodes a date, a time of day or a time with a zone in Arrow's format `meaning`."""
+    if meaning[:2] in ("d:", "ti"):
+        raise TypeError(f"{call}; accepted: elements of other types. Use arrayhub.as_arrow(x).fill_null(value)")
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
         day: Any = value
         return np.datetime64(day, "D").astype(np.int64)

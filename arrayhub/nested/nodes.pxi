@@ -16,6 +16,7 @@ from arrayhub._core.tree cimport (
     CHUNKS,
     FLAT,
     NUMBERS,
+    RUNS,
     TYPES,
     UNCOUNTED,
     VIEWS,
@@ -74,8 +75,9 @@ def one_chunk(Tree t not None):
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
-         Descriptor indices=None, Descriptor type_codes=None, Descriptor validity=None, Py_ssize_t bit=0,
-         tuple parts=None, tuple names=None, Py_ssize_t width=0, str meaning=None, copy=None):
+         Descriptor indices=None, Descriptor type_codes=None, Descriptor run_ends=None, Descriptor validity=None,
+         Py_ssize_t bit=0, tuple parts=None, tuple names=None, Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None,
+         copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
     Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. They are copied if they are not
@@ -98,6 +100,9 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
         t.content = never_written(t.content)
     validity = without_gaps(validity, "validity", copy)
     t.offsets = never_written(of_offsets(without_gaps(offsets, "offsets", copy), "offsets", 0))
+    if has(t, RUNS):
+        t.offsets = never_written(without_gaps(run_ends, "run_ends", copy))
+    t.skip = skip
     t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
                                        0 if offsets is None else offsets.itemsize_))
     t.indices = never_written(without_gaps(type_codes if has(t, TYPES) else indices, "indices", copy))

@@ -23,7 +23,7 @@ from arrayhub.nested.to_device import moved
 from arrayhub.transport.deferred_error import refused
 from arrayhub.transport.tokens import token as array_token
 
-_ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes")
+_ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends")
 _INLINE_VIEW = 12  # bytes of a string that fit into its view
 
 
@@ -76,12 +76,14 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         return state
     if kind.named:
         state |= {"names": node.field_names, "parts": _states(node.children, seen)}
-    else:
+    elif not kind.all_missing:
         state["content"] = _state(node.content, seen)
     if kind.views:
         state["parts"] = _states(node.buffers, seen)
     if kind.width:
         state["width"] = node.width
+    if kind.runs:
+        state["skip"] = node.run_offset
     if node.meaning is not None:
         state["meaning"] = node.meaning
     if node.validity_offset:
@@ -162,6 +164,8 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
         if row.types:
             _check_union(facts, length)
         return
+    if row.all_missing:
+        return
     flat = row.numbers or row.packed or row.characters
     accepted = (isinstance(content, USMArray) and content.ndim > 0) or (not flat and isinstance(content, NestedArray))
     if not accepted:
@@ -177,9 +181,11 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     if row.width and not (type(facts.get("width")) is int and 0 <= facts["width"] * length <= len(content)):
         raise _state_error("width", facts.get("width"), f"rows within the {len(content)} elements of the content")
     for name in row.structure:
-        needed = length + 1 if row.ends and name == "offsets" and length else length
+        needed = 0 if row.runs else length + 1 if row.ends and name == "offsets" and length else length
         if facts[name].ndim != 1 or len(facts[name]) < needed:
             raise _state_error(name, facts[name], f"{needed} elements in one dimension")
+    if row.runs and (facts["run_ends"].dtype not in ("i2", "i4", "i8") or not 0 <= facts.get("skip", 0) <= 2**62):
+        raise _state_error("run_ends", facts["run_ends"], "int16, int32 or int64, and a run_offset of zero or more")
     if row.indices and facts["indices"].dtype.kind not in "iu":
         raise _state_error("indices", facts["indices"], "integers")
 
@@ -256,4 +262,6 @@ def _below(node: NestedArray) -> tuple[Any, ...]:
     """Return the chunks, the fields, or the content of a node."""
     if kind_of(node).chunks:
         return node.chunks
+    if kind_of(node).all_missing:
+        return ()
     return node.children if kind_of(node).named else (node.content,)

@@ -2,11 +2,13 @@
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
+    ALL_MISSING,
     BIT_PACKED,
     CHUNKS,
     FIELDS,
     LISTS,
     NUMBERS,
+    RUNS,
     SIZES,
     TYPES,
     WIDTH,
@@ -37,7 +39,7 @@ cdef object densified(object node, bint copy):
     t = <Tree> node
     if has(t, CHUNKS):
         return densified_chunks(t, copy)
-    if t.validity is not None and count_nulls(t):
+    if count_nulls(t):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without"
                          " missing values. Use x.fill_null(value)")
     if has(t, NUMBERS):
@@ -58,6 +60,13 @@ cdef object densified(object node, bint copy):
         dense = <Descriptor> hooks.nested_matrix(t)
         dense.flags_ |= COPIED
         return dense
+    if has(t, ALL_MISSING):
+        raise BufferError("to_dense: the array has the type null, without elements; use x.to_list()")
+    if has(t, RUNS):
+        if not copy:
+            raise BufferError("to_dense: an element stands for a run of equal elements; call to_dense(copy=True), which"
+                              " repeats it")
+        return densified(hooks.nested_decoded(t), copy)
     if has(t, TYPES):
         raise BufferError("to_dense: the elements have several types; use x.children, arrays of one type each, or x.to_list()")
     if not has(t, LISTS):
@@ -96,6 +105,11 @@ cdef object of_numpys_type(Tree t, bint copy):
     """Convert numbers of an Arrow logical type to the corresponding NumPy type."""
     if t.meaning == "tdm":      # date64, which is stored like datetime64[ms]
         return t.content
+    if t.meaning[:2] == "d:":
+        raise BufferError(
+            "to_dense: NumPy cannot represent Arrow's decimals; use x.to_list(), or"
+            " arrayhub.as_arrow(x).cast(pyarrow.float64())"
+        )
     if t.meaning != "tdD":
         raise BufferError(
             f"to_dense: NumPy cannot represent Arrow's type {t.meaning!r}; use x.content and x.meaning, or call as_arrow(x)"

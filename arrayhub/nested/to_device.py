@@ -49,6 +49,11 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
         facts |= _moved_rows(node, move, views)
     elif kind.sizes:
         facts |= _moved_list_views(node, move, views)
+    elif kind.all_missing:
+        pass
+    elif kind.runs:
+        ends, values = reached_runs(node)
+        facts |= {"run_ends": move(asarray(ends)), "content": moved(values, move, views)}
     elif kind.types:
         facts |= _moved_union(node, move, views)
     elif kind.fields:
@@ -123,6 +128,18 @@ def _reached(child: Any, offsets: Any, rows: Any) -> Any:
     first, last = int(offsets[rows].min()), int(offsets[rows].max())
     offsets[rows] -= first
     return part(child, first, last + 1)
+
+
+def reached_runs(node: NestedArray) -> tuple[Any, Any]:
+    """Return the ends of the runs that a node reaches, from its first element, as an ndarray, and the values."""
+    ends = _numbers(node.run_ends)
+    check(make("run_end", len(node), run_ends=asarray(ends), content=node.content, skip=node.run_offset))
+    if not len(node):
+        return ends[:0], part(node.content, 0, 0)
+    ends, skip = ends.astype(np.int64), node.run_offset
+    first, last = (int(np.searchsorted(ends, skip + k, side="right")) for k in (0, len(node) - 1))
+    inside = np.minimum(ends[first : last + 1] - skip, len(node))
+    return inside.astype(node.run_ends.dtype), part(node.content, first, last + 1)
 
 
 def type_codes(node: NestedArray) -> list[int]:

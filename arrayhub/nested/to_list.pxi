@@ -1,6 +1,6 @@
 """Elements of a nested array as Python objects."""
 
-from arrayhub._core.tree cimport KINDS, Tree, codes_of, check_again, count_nulls, is_missing, part_inside, part_of
+from arrayhub._core.tree cimport KINDS, Tree, codes_of, check_again, count_nulls, is_missing, part_inside, part_of, run_of
 
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
@@ -86,6 +86,23 @@ cdef list list_chunks(Tree t):
     return items
 
 
+cdef list list_runs(Tree t):
+    cdef Py_ssize_t first, last
+    if t.length == 0:
+        return []
+    first, last = run_of(t, 0), run_of(t, t.length - 1)
+    ends = np.minimum(as_numpy(t.offsets)[first : last + 1].astype(np.int64) - t.skip, t.length).tolist()
+    items, start = [], 0
+    for item, end in zip(listed(part_inside(t, first, last + 1, "run_ends")), ends):
+        items.extend([item] * (end - start))
+        start = end
+    return items
+
+
+cdef list list_nulls(Tree t):
+    return [None] * t.length
+
+
 cdef list list_bits(Tree t):
     return as_numpy(unpacked(t)).tolist()
 
@@ -96,7 +113,7 @@ ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 # One row for each kind, in the order of `kinds`. Cython rejects other numbers of rows.
 cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
-              list_records, list_categories, list_union, list_chunks]
+              list_records, list_categories, list_union, list_chunks, list_flat, list_flat, list_runs, list_nulls]
 cdef ElementAt[<int> KINDS] _ELEMENTS
 _ELEMENTS[:] = [number_at, bit_value_at, row_at, row_at, row_at, text_at, text_at, text_at, text_at, record_at,
-                category_at, union_value_at, element_in_chunk]
+                category_at, union_value_at, element_in_chunk, logical_at, logical_at, run_value_at, missing_at]

@@ -13,6 +13,7 @@ from arrayhub.inspection.datashape.types import (
     Logical,
     Number,
     Option,
+    RunEnd,
     String,
     Structure,
     Type,
@@ -20,6 +21,7 @@ from arrayhub.inspection.datashape.types import (
     type_of,
 )
 from arrayhub.nested.array import NestedArray
+from arrayhub.nested.logical_types import decimal_type
 
 
 def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
@@ -45,6 +47,11 @@ def _number(node: NestedArray) -> Type:
 
 def _logical(meaning: str) -> Type:
     """Return the type of Arrow's format `meaning`: a date, a time of day or a time with a time zone."""
+    if meaning[:2] == "d:":
+        name, precision, scale = decimal_type(meaning)
+        return Logical(name, f"{precision}, {scale}")
+    if meaning[:2] == "ti":
+        return Logical("interval", _INTERVALS[meaning])
     if meaning[:2] == "td":
         return Logical("date32" if meaning == "tdD" else "date64")
     unit = _UNITS[meaning[2]]
@@ -53,6 +60,7 @@ def _logical(meaning: str) -> Type:
     return Logical("timestamp", unit, meaning[4:])
 
 
+_INTERVALS = {"tiM": "M", "tiD": "D", "tin": "MDn"}
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's letters
 
 
@@ -101,4 +109,8 @@ _INNER: dict[str, Callable[[NestedArray], Type]] = per_kind(
     categorical=lambda node: Categorical(_element(node.content)),
     union=lambda node: Union(tuple(map(_element, node.children))),
     chunked=lambda node: _merged(list(dict.fromkeys(map(_element, node.chunks)))),
+    decimal=_number,
+    interval=_number,
+    run_end=lambda node: RunEnd(_element(node.content)),
+    null=lambda node: Logical("null"),
 )

@@ -425,13 +425,13 @@ def test_check_reports_other_jumps_and_with(jump):
 
 
 # A comparison of a node's kind with one kind or some: `t.kind == LIST`, `node.kind in ("list", "regular")`.
-COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|([A-Z_]+)\b)")
+COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|(?!NULL\b)([A-Z_]+)\b)")
 
 
 def compared_kinds(text):
     from arrayhub._core.tree import KIND_NAMES
 
-    found = [names[0] or names[1].lower() for names in COMPARED_KIND.findall(text)]
+    found = [names[0] or names[1].lower().replace("nulls", "null") for names in COMPARED_KIND.findall(text)]
     return [name for name in found if name in KIND_NAMES]
 
 

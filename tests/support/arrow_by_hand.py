@@ -295,6 +295,13 @@ def union(codes, offsets=None, format=None, **said):
     return Producer(format, buffers, [named(numbers(), b"a"), named(numbers(), b"b")], **said)
 
 
+def run_ends(ends, values=3, format=b"i", missing=0, **said):
+    """Return three elements in runs of numbers."""
+    bitmap = (ctypes.c_uint8 * 1)(0b101) if missing else None
+    child = Producer(format, [bitmap, int32(*ends)], length=len(ends), null_count=missing)
+    return Producer(b"+r", [], [named(child, b"run_ends"), named(numbers(values), b"values")], **said)
+
+
 def itself():
     """A list whose child is itself."""
     producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
@@ -481,6 +488,27 @@ CASES = {
     "a union of words": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,b"),
     "a sparse union that is longer than its child": lambda: union([0, 0, 0, 0], length=4),
     "a sparse union with offsets": lambda: union([0, 0, 0], [0, 0, 0], format=b"+us:0,1"),
+    "run ends that do not increase": lambda: run_ends([1, 1, 3]),
+    "run ends that start at zero": lambda: run_ends([0, 2, 3]),
+    "run ends that fall": lambda: run_ends([2, 1, 3]),
+    "run ends that are too few": lambda: run_ends([1, 2]),
+    "run ends without runs": lambda: run_ends([]),
+    "run ends before the offset": lambda: run_ends([1, 2, 3], offset=1),
+    "run ends with a large offset": lambda: run_ends([1, 2, 3], offset=2**63 - 4),
+    "run ends with more runs than values": lambda: run_ends([1, 2, 3], values=2),
+    "run ends of bytes": lambda: run_ends([1, 2, 3], format=b"c"),
+    "run ends of floats": lambda: run_ends([1, 2, 3], format=b"f"),
+    "run ends that are missing": lambda: run_ends([1, 2, 3], missing=1),
+    "run ends with a buffer": lambda: run_ends([1, 2, 3], n_buffers=1),
+    "null with a buffer": lambda: Producer(b"n", [None]),
+    "null of a negative length": lambda: Producer(b"n", [], length=-1),
+    "decimal without a scale": lambda: Producer(b"d:5", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "decimal of words": lambda: Producer(b"d:5,x", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "decimal of 65 bits": lambda: Producer(b"d:5,2,65", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "decimal of many digits": lambda: Producer(b"d:77,2", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "decimal NULL": lambda: Producer(b"d:5,2", [None, None]),
+    "interval NULL": lambda: Producer(b"tin", [None, None]),
+    "interval of an unknown unit": lambda: Producer(b"tiX", [None, int64(0, 0, 0)]),
     "released schema": released_schema,
     "released array": released_array,
     "released child": released_child,

@@ -14,6 +14,7 @@ from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.tree cimport (
+    ALL_MISSING,
     BIT_PACKED,
     CHARACTERS,
     ENDS,
@@ -22,6 +23,7 @@ from arrayhub._core.tree cimport (
     LISTS,
     NODE_KINDS,
     NUMBERS,
+    RUNS,
     SIZES,
     TYPES,
     UNCOUNTED,
@@ -207,6 +209,8 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     out.null_count = 0
     if out.length == 0:      # pyarrow rejects an offset into the buffers of an empty array
         pass
+    elif t.validity is not None and t.bit and has_runs(t):
+        set_aligned_bitmap(out, t)
     elif t.validity is not None:
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
     elif has(t, BIT_PACKED):
@@ -231,11 +235,41 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
             out.buffers[1] = back_by(t.offsets, start)
         for k in range(count):
             fill_array(out.children[k], t.parts[k], start if is_sliced_with(t) else 0)
+    elif has(t, RUNS):
+        out.offset = t.skip if t.length else 0
+        fill_array(out.children[0], t.offsets, 0)
+        fill_array(out.children[1], t.content, 0)
+    elif has(t, ALL_MISSING):
+        out.null_count = out.length
     elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
         fill_array(out.dictionary, t.content, 0)
     elif has(t, BIT_PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
+    return 0
+
+
+cdef bint has_runs(object node):
+    """Return whether a node contains run ends, to which an offset of the node's parent cannot be added."""
+    cdef Tree t
+    if not isinstance(node, Tree):
+        return False
+    t = <Tree> node
+    if has(t, RUNS) or has_runs(t.content):
+        return True
+    for part in t.parts or ():
+        if has_runs(part):
+            return True
+    return False
+
+
+cdef int set_aligned_bitmap(ArrowArray* out, Tree t) except -1:
+    """Set a copy of the bitmap that starts at a byte, so that the node does not have an offset."""
+    bits = np.unpackbits(np.asarray(t.validity), bitorder="little")[t.bit : t.bit + t.length]
+    aligned = np.packbits(bits, bitorder="little")
+    hold_also(<Body*> out.private_data, aligned)
+    out.buffers[0] = cnp.PyArray_DATA(<cnp.ndarray> aligned)
+    out.null_count = t.nulls
     return 0
 
 

@@ -10,12 +10,16 @@ from arrayhub._core.tree cimport (
     BITS,
     BYTES,
     BYTES_VIEW,
+    DECIMAL,
     FLAT,
+    INTERVAL,
     LIST,
     LIST_VIEW,
     NODE_KINDS,
+    NULLS,
     RECORD,
     REGULAR,
+    RUN_END,
     STRING,
     STRING_VIEW,
     TYPES,
@@ -32,7 +36,7 @@ cdef struct Format:
 
 cdef enum:
     REFUSED = -1
-    ROWS = 36
+    ROWS = 38
 
 cdef Format[ROWS] _TABLE
 #                   text    whole  kind         width  number   in words
@@ -64,14 +68,16 @@ _TABLE[24] = Format(b"tDs", True,  FLAT,        8,     b"m",    b"duration[s]")
 _TABLE[25] = Format(b"tDm", True,  FLAT,        8,     b"m",    b"duration[ms]")
 _TABLE[26] = Format(b"tDu", True,  FLAT,        8,     b"m",    b"duration[us]")
 _TABLE[27] = Format(b"tDn", True,  FLAT,        8,     b"m",    b"duration[ns]")
-_TABLE[28] = Format(b"ti",  False, REFUSED,     0,     NULL,    b"interval")
-_TABLE[29] = Format(b"d:",  False, REFUSED,     0,     NULL,    b"decimal")
+_TABLE[28] = Format(b"tiM", True,  INTERVAL,    4,     b"I",    b"interval[months]")
+_TABLE[29] = Format(b"d:",  False, DECIMAL,     32,    b"d",    b"decimal")      # 4 to 32 bytes, by the third number
 _TABLE[30] = Format(b"+ud:", False, UNION,      4,     NULL,    b"dense_union")
-_TABLE[31] = Format(b"+r",  True,  REFUSED,     0,     NULL,    b"run_end_encoded")
-_TABLE[32] = Format(b"n",   True,  REFUSED,     0,     NULL,    b"null")
+_TABLE[31] = Format(b"+r",  True,  RUN_END,     0,     NULL,    b"run_end_encoded")
+_TABLE[32] = Format(b"n",   True,  NULLS,       0,     NULL,    b"null")
 _TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # imported as a list
 _TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type of polars' own")
 _TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
+_TABLE[36] = Format(b"tiD", True,  INTERVAL,    8,     b"I",    b"interval[days, milliseconds]")
+_TABLE[37] = Format(b"tin", True,  INTERVAL,    16,    b"I",    b"interval[months, days, nanoseconds]")
 
 # Rows of the numbers by letter, generated from the table of element types.
 cdef Format[128] _NUMBERS

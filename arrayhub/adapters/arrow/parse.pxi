@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.runtime cimport adopt, host_ready
 from arrayhub._core.tree cimport (
+    ALL_MISSING,
     ANY,
     BIT_PACKED,
     CATEGORICAL,
@@ -34,6 +35,7 @@ from arrayhub._core.tree cimport (
     NO_BITMAP,
     NUMBERS,
     REGULAR,
+    RUNS,
     SIZES,
     TYPES,
     UNCOUNTED,
@@ -146,7 +148,7 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
     cdef bint right = array.n_buffers == buffers if buffers != ANY else 3 <= array.n_buffers <= 1 << 30
     if not right:
         raise array_error(schema, "n_buffers", array.n_buffers, str(buffers) if buffers != ANY else "3 or more")
-    if array.buffers == NULL:
+    if array.buffers == NULL and buffers != 0:
         raise array_error(schema, "buffers", None, f"a pointer to {array.n_buffers} addresses")
     if schema.n_children < 0 or (kind.children != ANY and schema.n_children != kind.children):
         raise array_error(schema, "schema.n_children", schema.n_children,
@@ -285,6 +287,11 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
         dtype = np.dtype(f"V{width}")
     elif row.number[0] == c"i":
         dtype = np.dtype("i4")
+    elif row.number[0] == c"I":
+        dtype = _INTERVALS[schema.format]
+    elif row.number[0] == c"d":
+        width = decimal_width(schema)
+        dtype = np.dtype(_DECIMALS[width])
     else:
         dtype = time_dtype(row, schema.format)
     a = blank(owner, advance(array.buffers[1], first, width), length)
@@ -292,16 +299,41 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     finished(a)
     if not has_logical_type(schema.format, row):
         return a
-    t = new_tree(FLAT, length)
+    t = new_tree(row.kind, length)
     t.content = a
     t.meaning = schema.format.decode("utf-8", "replace")
     return t
 
 
+# NumPy's type of a decimal by its size in bytes. NumPy does not have integers of 16 or 32 bytes.
+cdef dict _DECIMALS = {4: "i4", 8: "i8", 16: "V16", 32: "V32"}
+cdef dict _INTERVALS = {
+    b"tiM": np.dtype("i4"),
+    b"tiD": np.dtype([("days", "i4"), ("milliseconds", "i4")]),
+    b"tin": np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")]),
+}
+
+
+cdef int decimal_width(ArrowSchema* schema) except -1:
+    """Return the size in bytes of the elements of a decimal, whose format is ``d:precision,scale`` or with the bits behind."""
+    text = schema.format[: min(<Py_ssize_t> strlen(schema.format), 80)]
+    numbers = text[2:].split(b",")
+    if len(numbers) not in (2, 3) or any([len(n) > 9 or not n.removeprefix(b"-").isdigit() for n in numbers]):
+        raise interface_error("Arrow", "format", text, "'d:' and a precision, a scale, and the size in bits if not 128")
+    bits = int(numbers[2]) if len(numbers) == 3 else 128
+    if bits not in (32, 64, 128, 256):
+        raise interface_error("Arrow", "format", text, "a size of 32, 64, 128 or 256 bits")
+    if not 1 <= int(numbers[0]) <= 76:
+        raise interface_error("Arrow", "format", text, "a precision of 1 to 76 digits")
+    return bits // 8
+
+
 cdef bint has_logical_type(const char* text, const Format* row) noexcept:
-    """Return whether a format is a type that NumPy does not have: date32, date64, a time of day, or a time with a time zone."""
+    """Return whether a format is a type that NumPy does not have, such as date32, a time of day, or a decimal."""
     if row.number[0] == c"V":
         return False
+    if row.number[0] == c"I" or row.number[0] == c"d":
+        return True
     return text[1] == c"d" or text[1] == c"t" or (text[1] == c"s" and text[4] != 0)
 
 
@@ -347,6 +379,10 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         fill_children(t, owner, schema, array, first, length, depth, nodes)
     elif has(t, TYPES):
         fill_union(t, owner, schema, array, row, first, length, depth, nodes)
+    elif has(t, RUNS):
+        fill_runs(t, owner, schema, array, first, depth, nodes)
+    elif has(t, ALL_MISSING):
+        t.nulls = length
     elif has(t, VIEWS):
         fill_views(t, owner, schema, array, first, length)
     elif has(t, SIZES):
@@ -422,6 +458,20 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
                            array.children[k].length if length < 0 else length, depth + 1, nodes))
     t.names = tuple(names)
     t.parts = tuple(parts)
+    return 0
+
+
+cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, int depth,
+                   int* nodes) except -1:
+    """Fill in the run ends and the values of a run-end encoded array. Its offset does not apply to its children."""
+    cdef Py_ssize_t runs = array.children[0].length
+    ends = build(owner, schema.children[0], array.children[0], 0, runs, depth + 1, nodes)
+    if not isinstance(ends, Descriptor) or (<Descriptor> ends).nd_ != 1 or (<Descriptor> ends).dl_dtype_.code != 0 \
+            or (<Descriptor> ends).itemsize_ < 2:
+        raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64, without missing ones")
+    t.offsets = <Descriptor> ends
+    t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
+    t.skip = first
     return 0
 
 

@@ -27,6 +27,7 @@ from arrayhub._core.tree cimport (
     MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
+    RUNS,
     TYPES,
     WIDTH,
     Tree,
@@ -243,6 +244,10 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
     if has(t, FIELDS | TYPES):
         for k in range(len(t.parts)):
             fill_schema(out.children[k], t.parts[k], t.names[k].encode())
+    elif has(t, RUNS):
+        fill_schema(out.children[0], t.offsets, b"run_ends")
+        out.children[0].flags = 0
+        fill_schema(out.children[1], t.content, b"values")
     elif children:
         fill_schema(out.children[0], t.content, _ITEM)
     return 0
@@ -253,7 +258,7 @@ cdef bytes format_of(Tree t):
         return b"+w:%d" % t.width
     if has(t, TYPES):
         return t.meaning.encode()
-    return format_of_kind(t.kind, 0 if t.offsets is None else t.offsets.itemsize_).text
+    return format_of_kind(t.kind, 0 if t.offsets is None or has(t, RUNS) else t.offsets.itemsize_).text
 
 
 cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name) except -1:

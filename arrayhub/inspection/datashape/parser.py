@@ -22,6 +22,7 @@ from arrayhub.inspection.datashape.types import (
     Logical,
     Number,
     Option,
+    RunEnd,
     String,
     Structure,
     Time,
@@ -268,6 +269,26 @@ class _Parser:
         self.expect("]")
         return Logical(kind, unit, zone)
 
+    def read_decimal(self, kind: str) -> Type:
+        self.expect("[")
+        precision = self.read_integer("a number of digits")
+        if self.token != ",":
+            self.fail("','")
+        scale = _SCALE.match(self.s, self.end)
+        if scale is None:
+            self.take()
+            self.fail("a scale, an integer")
+        self.end = scale.end()
+        self.take()
+        self.expect("]")
+        return Logical(kind, f"{precision}, {int(scale[1])}")
+
+    def read_run_end(self, kind: str) -> Type:
+        self.expect("[")
+        inner = self.read_type()
+        self.expect("]")
+        return RunEnd(inner)
+
     def read_structure(self, kind: str) -> Type:
         fields: dict[str, Type] = {}
         while self.token != "}":
@@ -313,7 +334,13 @@ class _Parser:
 _ENCODINGS = {repr(name): name for name in ("ascii", "utf8", "utf16", "utf32")}
 _UNIT = re.compile(r"([2-9]|[1-9]\d{1,9})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)", re.ASCII)
 _PLAIN_ZONE = re.compile(rf"\s*({PLAIN_ZONE.pattern})", re.ASCII)
-_UNITS = {"time32": ("s", "ms"), "time64": ("us", "ns"), "timestamp": ("s", "ms", "us", "ns")}
+_SCALE = re.compile(r"\s*(-?\d{1,9})", re.ASCII)
+_UNITS = {
+    "interval": ("M", "D", "MDn"),
+    "time32": ("s", "ms"),
+    "time64": ("us", "ns"),
+    "timestamp": ("s", "ms", "us", "ns"),
+}
 _SWAPPABLE = (Number, Complex, String, Time)
 _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "complex": _Parser.read_complex,
@@ -331,6 +358,10 @@ _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "time32": _Parser.read_time_of_day,
     "time64": _Parser.read_time_of_day,
     "timestamp": _Parser.read_timestamp,
+    **dict.fromkeys(("decimal32", "decimal64", "decimal128", "decimal256"), _Parser.read_decimal),
+    "interval": _Parser.read_time_of_day,
+    "null": _Parser.read_date,
+    "run_end": _Parser.read_run_end,
     "union": _Parser.read_union,
     "{": _Parser.read_structure,
     "?": _Parser.read_option,

@@ -8,11 +8,14 @@
               | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
               | "void" "[" size "]" | ( "datetime64" | "timedelta64" ) [ "[" unit "]" ]
               | "date32" | "date64" | ( "time32" | "time64" ) "[" unit "]" | "timestamp" "[" unit "," zone "]"
+              | ( "decimal32" | "decimal64" | "decimal128" | "decimal256" ) "[" precision "," scale "]"
+              | "interval" "[" ( "M" | "D" | "MDn" ) "]" | "null" | "run_end" "[" type "]"
     field     = ( name | quoted ) ":" type
 
 Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
-of datetimes are additions, so that every NumPy dtype has a datashape. Dates, times of day and timestamps with a time
-zone are Arrow's types, which NumPy does not have. A timestamp without a zone is a ``datetime64``. The offsets of the
+of datetimes are additions, so that every NumPy dtype has a datashape. Dates, times of day, timestamps with a time zone,
+decimals, intervals (months; days and milliseconds; months, days and nanoseconds), unions, runs and null are Arrow's
+types, which NumPy does not have. A timestamp without a zone is a ``datetime64``. The offsets of the
 fields of a record are not part of its type.
 """
 
@@ -229,6 +232,16 @@ class Structure(Type):
     @property
     def dtype(self) -> np.dtype[Any]:
         return _numpy_dtype([(name, field.dtype, field.shape) for name, field in self.fields], self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RunEnd(Type):
+    """``run_end[T]``: runs of equal elements of type T."""
+
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"run_end[{self.inner}]"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

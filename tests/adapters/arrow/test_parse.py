@@ -35,7 +35,7 @@ def outcomes():
 # What an error begins with: the format (or the kind of array that it makes) and the field.
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |"
-    r"(list|list_view|string|string_view|categorical|union) array's [(a-z]|"
+    r"(list|list_view|string|string_view|categorical|union|run_end) array's [(a-z]|"
     r"Arrow(Schema|Array|DeviceArray\.array)\.release)|arrow\.fixed_shape_tensor: [a-z_]+ is "
 )
 

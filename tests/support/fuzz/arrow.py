@@ -17,12 +17,38 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import arrow_by_hand as by_hand
 
 BYTES = 1024  # of each buffer: more than any length here reaches
-FLAT = [b"c", b"C", b"s", b"S", b"i", b"I", b"l", b"L", b"e", b"f", b"g", b"b", b"tdD", b"tsn:", b"tDm", b"ttu"]
+FLAT = [
+    b"c",
+    b"C",
+    b"s",
+    b"S",
+    b"i",
+    b"I",
+    b"l",
+    b"L",
+    b"e",
+    b"f",
+    b"g",
+    b"b",
+    b"tdD",
+    b"tsn:",
+    b"tDm",
+    b"ttu",
+    b"d:9,2",
+    b"d:9,-2,256",
+    b"d:5,5,32",
+    b"d:18,0,64",
+    b"tiM",
+    b"tiD",
+    b"tin",
+    b"n",
+]
 TEXT = {b"u": 4, b"z": 4, b"U": 8, b"Z": 8}
 LISTS = {b"+l": 4, b"+m": 4, b"+L": 8}
 VIEW_LISTS = {b"+vl": 4, b"+vL": 8}
 UNKNOWN = [
-    b"", b"x", b"+", b"+w", b"+w:", b"+w:-2", b"+w:99999999999999999999", b"+us:0,1", b"+r", b"d:9,2", b"w:0", b"w:3",
+    b"", b"x", b"+", b"+w", b"+w:", b"+w:-2", b"+w:99999999999999999999", b"+us:0,1", b"+r", b"d:9,x",
+    b"d:9,2,65", b"d:,", b"tiQ", b"w:0", b"w:3",
     b"n", b"vx", b"tss:\xff", b"tdQ", b"+l:", b"ll", b"\xff\xfe",
 ]  # fmt: skip
 
@@ -53,12 +79,13 @@ def views(r, buffers):
 def parts(r, depth, length):
     """A format, its buffers beside the bitmap, its children and its dictionary."""
     kind = r.choice(
-        ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories", "union"][
-            : 10 if depth < 2 else 4
+        ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories", "union", "runs"][
+            : 11 if depth < 2 else 4
         ]
     )
     if kind == "flat":
-        return r.choice(FLAT), [noise(r)], [], None
+        format = r.choice(FLAT)
+        return format, [] if format == b"n" else [noise(r)], [], None
     if kind == "text":
         format = r.choice(list(TEXT))
         return format, [integers(r, TEXT[format], 60, beyond=False), noise(r)], [], None
@@ -81,12 +108,22 @@ def parts(r, depth, length):
         return b"+w:2", [], [struct_of(r, depth + 1, 2 * (length + 6) if length >= 0 else 8)], None
     if kind == "categories":
         return r.choice([b"c", b"i", b"L"]), [integers(r, 8, 3)], [], struct_of(r, depth + 1, 4)
+    if kind == "runs":
+        format = r.choice([b"s", b"i", b"l"])
+        width = {b"s": 2, b"i": 4, b"l": 8}[format]
+        ends = [r.randint(1, 3) for _ in range(8)]
+        ends = [max(sum(ends[: k + 1]), 1) for k in range(8)]
+        if r.random() < 0.2:
+            ends[r.randrange(8)] = r.choice([0, -1, 1, 2**15 - 1])
+        raw = b"".join(end.to_bytes(width, "little", signed=True) for end in ends)
+        first = by_hand.Producer(format, [None, (ctypes.c_char * len(raw)).from_buffer_copy(raw)], length=8)
+        return b"+r", [], [first if r.random() < 0.95 else struct_of(r, depth + 1, 8), struct_of(r, depth + 1, 8)], None
     if kind == "union":
         return union(r, depth, length)
     return b"+s", [], [struct_of(r, depth + 1, max(length, 0) + 6) for _ in range(r.randint(0, 3))], None
 
 
-NO_BITMAP = (b"+u",)
+NO_BITMAP = (b"+u", b"+r", b"n")
 
 
 def union(r, depth, length):

@@ -106,9 +106,10 @@ def nothing(r):
 
 def empty(r, depth=0):
     """Draw an array of length 0 whose buffers are NULL or have 0 bytes."""
-    kinds = ["flat", "text", "views", "list", "list views", "map", "struct", "fixed", "categories", "union"]
+    kinds = ["flat", "text", "views", "list", "list views", "map", "struct", "fixed", "categories", "union", "runs"]
     kind = r.choice(kinds if depth < 3 else kinds[:3])
     format, buffers, children, dictionary = r.choice(arrow.FLAT), [nothing(r)], [], None
+    buffers = [] if format == b"n" else buffers
     if kind == "text":
         format, buffers = r.choice(list(arrow.TEXT)), [nothing(r), nothing(r)]
     elif kind == "views":
@@ -128,6 +129,9 @@ def empty(r, depth=0):
         format, buffers, children = b"+w:2", [], [empty(r, depth + 1)]
     elif kind == "categories":
         format, dictionary = r.choice([b"c", b"i", b"L"]), empty(r, depth + 1)
+    elif kind == "runs":
+        first = by_hand.Producer(r.choice([b"s", b"i", b"l"]), [None, nothing(r)], length=0)
+        format, buffers, children = b"+r", [], named([first, empty(r, depth + 1)])
     elif kind == "union":
         children = named([empty(r, depth + 1) for _ in range(2)])
         format, buffers = r.choice([(b"+ud:3,0", [nothing(r), nothing(r)]), (b"+us:3,0", [nothing(r)])])

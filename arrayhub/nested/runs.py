@@ -1,0 +1,45 @@
+"""Decode run-end encoded arrays, whose elements are runs of equal values."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.tree import kind_of
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, bitmap_of, from_string_dtype, make, nested_of, to_string_dtype, unpacked
+from arrayhub.nested.array import valid_mask as valid_mask_of
+from arrayhub.nested.to_device import reached_runs
+
+
+def decoded(node: NestedArray) -> NestedArray:
+    """Return a run-end encoded array as an array with a copy of the value for each element.
+
+    Raises
+    ------
+    BufferError
+        The values are lists, records or byte strings. The message names a call that decodes them.
+    """
+    ends, values = reached_runs(node)
+    return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0))
+
+
+def _repeated(values: NestedArray, counts: Any) -> NestedArray:
+    kind = kind_of(values)
+    length = int(counts.sum())
+    mask = np.repeat(valid_mask_of(values), counts)
+    facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": values.meaning}
+    if kind.numbers:
+        return make(values.kind, length, content=asarray(np.repeat(as_numpy(values.content), counts, axis=0)), **facts)
+    if kind.packed:
+        return make("bits", length, content=bitmap_of(np.repeat(as_numpy(unpacked(values)), counts)), **facts)
+    if kind.indices:
+        indices = asarray(np.repeat(as_numpy(values.indices), counts))
+        return make(values.kind, length, indices=indices, content=values.content, **facts)
+    if kind.all_missing:
+        return make(values.kind, length)
+    if kind.utf8:
+        return from_string_dtype(np.repeat(to_string_dtype(values), counts))
+    raise BufferError(
+        f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not decoded. Use"
+        " pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
+    )

@@ -1,0 +1,169 @@
+"""Arrow's types without an equivalent in NumPy: decimals, intervals, run-end encoded and null arrays."""
+
+import ctypes
+import decimal
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from arrow_by_hand import Producer, given, int32
+
+import arrayhub as ah
+
+D = decimal.Decimal
+
+
+def runs(ends=(2, 5, 6), values=None, width="int32"):
+    values = pa.array([1.5, None, 3.0]) if values is None else values
+    return pa.RunEndEncodedArray.from_arrays(pa.array(ends, width), values)
+
+
+ARRAYS = {
+    "decimal32": lambda: pa.array([D("1.25"), None, D("-3.50")], pa.decimal32(5, 2)),
+    "decimal64": lambda: pa.array([D("1.25"), None, D("-3.50")], pa.decimal64(12, 2)),
+    "decimal128": lambda: pa.array([D("1.25"), None, D("-" + "9" * 36 + ".99")], pa.decimal128(38, 2)),
+    "decimal256": lambda: pa.array([D("1.25"), None, D("9" * 70 + ".5")], pa.decimal256(76, 4)),
+    "decimal of a negative scale": lambda: pa.array([D("1200"), None], pa.decimal128(5, -2)),
+    "interval": lambda: pa.array([(1, -2, 3), None, (0, 0, 2**62)], pa.month_day_nano_interval()),
+    "null": lambda: pa.nulls(3),
+    "runs": runs,
+    "runs of int16": lambda: runs(width="int16"),
+    "runs of int64": lambda: runs(width="int64"),
+    "runs of strings": lambda: runs(values=pa.array(["a", None, "a long word of many bytes"])),
+    "runs of booleans": lambda: runs(values=pa.array([True, None, False])),
+    "runs of lists": lambda: runs(values=pa.array([[1], None, []])),
+    "runs of nulls": lambda: runs(values=pa.nulls(3)),
+    "runs of decimals": lambda: runs(values=pa.array([D("1.25"), None, D("0")])),
+}
+SLICES = {"": slice(None), ", slice": slice(1, None), ", without elements": slice(0, 0), ", end": slice(2, 2)}
+
+
+@pytest.mark.parametrize("part", SLICES)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_come_back_equal(name, part):
+    source = ARRAYS[name]()[SLICES[part]]
+    x = ah.asnested(source)
+    values = source.to_pylist()
+    assert x.kind == name.split()[0].rstrip("s0123456789").replace("run", "run_end") and len(x) == len(source)
+    assert x.to_list() == values
+    assert [item.tolist() if isinstance(item, ah.USMArray) else item for item in x] == values
+    assert x.is_null().tolist() == [value is None for value in values]
+    assert ah.parse_type(str(x.type)) == x.type
+    for y in (x, pickle.loads(pickle.dumps(x)), ah.asnested(x, copy=True), ah.asnested(source, copy=True)):
+        back = pa.array(y)
+        back.validate(full=True)
+        assert back.type == source.type and back.equals(source)
+    assert repr(x) and ah.check(x) == [] and ah.debug_repr(x) and "<svg" in x._repr_html_()
+
+
+@pytest.mark.parametrize("part", SLICES)
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_inside_records_and_lists(name, part):
+    inner = ARRAYS[name]()
+    count = len(inner)
+    mask = pa.array([k == 1 for k in range(count)], pa.bool_())
+    sources = [
+        pa.StructArray.from_arrays([inner, pa.array(range(count), pa.int64())], ["u", "k"]),
+        pa.StructArray.from_arrays([inner], ["u"], mask=mask),
+        pa.ListArray.from_arrays(pa.array([0, 1, 1, count], pa.int32()), inner),
+        pa.FixedSizeListArray.from_arrays(inner.slice(0, count // 2 * 2), count // 2 or 1),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), inner),
+    ]
+    for source in sources:
+        source = source[SLICES[part]]
+        back = pa.array(ah.asnested(source))
+        back.validate(full=True)
+        assert back.type == source.type and back.to_pylist() == source.to_pylist()
+        assert ah.asnested(source).to_list() == source.to_pylist()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_chunks_are_concatenated(name):
+    source = ARRAYS[name]()
+    chunks = [source, source[:0], source[1:]]
+    back = pa.array(ah.asnested(pa.chunked_array(chunks), copy=True))
+    back.validate(full=True)
+    assert back.type == source.type and back.to_pylist() == source.to_pylist() + source[1:].to_pylist()
+
+
+def test_memory_is_shared():
+    source = ARRAYS["decimal128"]()
+    assert ah.asnested(source).content.ptr == source.buffers()[1].address
+    assert pa.array(ah.asnested(source)).buffers()[1].address == source.buffers()[1].address
+    encoded = runs()
+    x = ah.asnested(encoded[1:])
+    assert x.run_ends.ptr == encoded.run_ends.buffers()[1].address and x.run_offset == 1
+    assert pa.array(x).values.buffers()[1].address == encoded.values.buffers()[1].address
+
+
+def test_types_are_named():
+    assert str(ah.asnested(ARRAYS["decimal64"]()).type) == "3 * ?decimal64[12, 2]"
+    assert str(ah.asnested(ARRAYS["decimal of a negative scale"]()).type) == "2 * ?decimal128[5, -2]"
+    assert str(ah.asnested(ARRAYS["interval"]()).type) == "3 * ?interval[MDn]"
+    assert str(ah.asnested(pa.nulls(2)).type) == "2 * null"
+    assert str(ah.asnested(runs()).type) == "6 * run_end[?float64]"
+    for text in ("decimal128[5]", "decimal128[5, x]", "interval[Y]", "run_end", "decimal128[5,]"):
+        with pytest.raises(ValueError, match="parse_type"):
+            ah.parse_type(text)
+
+
+@pytest.mark.parametrize(("format", "values"), [(b"tiM", [1, 2, -3]), (b"tiD", [(1, 2), (3, 4), (-5, 6)])])
+def test_intervals_that_pyarrow_does_not_make(format, values):
+    flat = np.array(values, np.int32).ravel().tolist()
+    producer = Producer(format, [None, int32(*flat)])  # its functions are called on release
+    x = ah.asnested(producer)
+    assert x.kind == "interval" and x.to_list() == values and x[1] == values[1]
+    assert ah.parse_type(str(x.type)) == x.type
+    again = ah.asnested(given("__arrow_c_array__", x.__arrow_c_array__()))
+    assert again.type == x.type and again.to_list() == values
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_libraries_have_the_type_or_name_a_call_that_works(name):
+    x = ah.asnested(ARRAYS[name]())
+    values = x.to_list()
+    assert ah.as_pandas(x).isna().tolist() == [value is None for value in values] or x.kind == "run_end"
+    refused = {
+        "as_polars": ("decimal256", "decimal of a negative scale", "interval", "runs of lists"),
+        "as_awkward": ("decimal32", "decimal64", "decimal128", "decimal256", "decimal of a negative scale", "interval",
+                       "runs of lists", "runs of decimals"),
+    }  # fmt: skip
+    for call, names in refused.items():
+        library = call.removeprefix("as_")
+        if name in names:
+            with pytest.raises(
+                BufferError, match=rf"(?s)({library}|arrayhub): .*(x\.to_list\(\)|as_arrow\(x\)|x\.content)"
+            ):
+                getattr(ah, call)(x)
+            continue
+        assert getattr(ah, call)(x).to_list() == values
+    with pytest.raises((BufferError, ValueError), match="numpy: "):
+        ah.as_numpy(x)
+
+
+def test_calls_that_the_errors_name():
+    x = ah.asnested(ARRAYS["decimal256"]())
+    assert ah.as_polars(ah.as_arrow(x).cast(pa.float64()))[0] == 1.25
+    assert np.asarray(ah.asnested(ARRAYS["interval"]()).content)["days"][0] == -2
+    lists = ah.asnested(runs(values=pa.array([[1], None, []])))
+    with pytest.raises(BufferError, match=r"run_end_decode\(arrayhub\.as_arrow\(x\)\)"):
+        ah.as_polars(lists)
+    assert ah.as_numpy(ah.asnested(runs(values=pa.array([1, 2, 3]))), copy=True).tolist() == [1, 1, 2, 2, 2, 3]
+    assert ah.asnested(runs()).fill_null(0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
+    assert ah.asnested(pa.nulls(2)).fill_null(7).tolist() == [7, 7]
+    with pytest.raises(BufferError, match=r"run_end_decode\(x\); or call arrayhub\.asnested\(x\)"):
+        ah.asarray(runs(values=pa.array([1, 2, 3])))
+    with pytest.raises(BufferError, match=r"has nulls only.*asnested\(x\)"):
+        ah.asarray(pa.nulls(2))
+
+
+def test_run_ends_that_change_after_the_import_are_not_followed_beyond_the_values():
+    ends = int32(1, 2, 3)
+    numbers = Producer(b"l", [None, (ctypes.c_int64 * 3)(7, 8, 9)])
+    made = Producer(b"+r", [], [Producer(b"i", [None, ends]), numbers], length=3)
+    x = ah.asnested(made)
+    assert x.to_list() == [7, 8, 9]
+    ends[2] = 2
+    for k in range(3):
+        x[k]
