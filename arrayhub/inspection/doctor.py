@@ -36,7 +36,7 @@ def examine() -> dict[str, Any]:
             Versions and locations.
         ``libraries``
             By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
-            (the protocol that `asarray` uses), ``error`` and ``fix``.
+            (the protocol that `asarray` uses), ``error`` and ``fix``, which is None without a command that helps.
         ``plugins``
             Libraries that entry points of the group ``arrayhub.libraries`` add, by name: ``entry_point``, ``types``,
             ``emits`` (whether `convert` makes its arrays) and ``error``.
@@ -112,7 +112,7 @@ def _lines_of(output: bytes) -> list[str]:
     return output.decode(errors="replace").splitlines()
 
 
-def verdict(name: str, answer: dict[str, Any] | None, install: str) -> dict[str, Any]:
+def verdict(name: str, answer: dict[str, Any] | None, install: str | None) -> dict[str, Any]:
     """Return the entry of a library in the report. `answer` is None if the library is not installed."""
     empty: dict[str, Any] = {
         "status": "works",
@@ -149,7 +149,7 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     sycl, cuda = report["sycl"], report["cuda"]
     if report["libraries"]["dpctl"]["status"] == "works" and not _devices(sycl):
         reason = sycl["error"] or sycl["runtime"]["reason"]
-        fix = LIBRARIES["dpctl"].install_for(None) if sycl["runtime"] is None else sycl["runtime"]["fix"]
+        fix = (LIBRARIES["dpctl"].install or "") if sycl["runtime"] is None else sycl["runtime"]["fix"]
         yield {"what": f"SYCL: dpctl finds no device; {reason}", "fix": fix}
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}
@@ -202,7 +202,7 @@ def _state(plugin: dict[str, Any]) -> str:
 
 def _cells(library: dict[str, Any]) -> tuple[str, str]:
     if library["status"] == "missing":
-        return "missing", library["fix"]
+        return "missing", library["fix"] or "not needed: this machine has no CUDA driver"
     if library["status"] == "broken":
         return "BROKEN", library["error"]
     used = f"; asarray uses {library['asarray']}" if library["asarray"] else ""

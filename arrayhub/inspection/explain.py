@@ -1,7 +1,9 @@
 """explain: report whether an object can reach each library, by trying it without copying the object."""
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -29,6 +31,7 @@ from arrayhub.convert.functions import (
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import plugins, wrappers
+from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 
 LONGEST_TEXT = 300  # characters of foreign text
@@ -71,6 +74,11 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         further = (*nested_consumers(), *_SPARSE_CONSUMERS, *_registered(to))
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
+    explanation = _examine(obj, to)
+    return replace(explanation, call=_shortest_call(explanation, to))
+
+
+def _examine(obj: Any, to: str | None) -> Explanation:
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
     array, protocol_used, why = _import_besides_stream(obj, stream) if stream else _import(obj, name)
@@ -90,6 +98,22 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
+
+
+def _shortest_call(explanation: Explanation, to: str | None) -> str:
+    """Return the shortest call that works, "" if none is known."""
+    works = [verdict for verdict in explanation.verdicts if verdict.verdict != CANNOT]
+    if to is None:
+        is_dense = not any(verdict.consumer in nested_consumers() for verdict in works)
+        return "" if not works else "arrayhub.asarray(x)" if is_dense else "arrayhub.asnested(x)"
+    call = f"arrayhub.as_{to}(x" if to in (*CONSUMERS, *nested_consumers()) else f"arrayhub.convert(x, {to!r}"
+    if works:
+        return call + (", copy=True)" if works[0].verdict == COPY else ")")
+    reason = explanation.verdicts[0].reason
+    if advised := re.search(rf"arrayhub\.as_{to}\(x, missing='mask'\)", reason):
+        return advised[0]
+    narrowed = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", reason)
+    return f"arrayhub.as_{to}({narrowed[0]})" if narrowed else ""
 
 
 def _registered(to: Any) -> tuple[str, ...]:
@@ -280,6 +304,8 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
         return "it does not support swapped bytes; asarray(x).native() copies them into native order"
+    if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
+        return "arrays of cupy need a CUDA device, and this machine has none"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
@@ -342,7 +368,7 @@ def _explain_without_memory(obj: Any, name: str, offers: tuple[Offer, ...], why:
     if not refusal:
         empty, refusal = attempt(asarray, np.empty(0, dtype))
     if refusal:
-        return _no_array(name, offers, refusal, consumers)
+        return _nested_values(obj, name, refusal) if to is None else _no_array(name, offers, refusal, consumers)
     verdicts = tuple(_verdicts_of_copies(empty, consumers, why))
     return Explanation(name, f"a value, which NumPy converts to {dtype}", (), offers, None, why, verdicts)
 
@@ -352,6 +378,17 @@ def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iter
     for consumer in consumers:
         obstacle = _why_no_copy(empty, consumer)
         yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)
+
+
+def _nested_values(obj: Any, name: str, why: str) -> Explanation:
+    """Explain values that are not a dense array, of which `asnested` may make a nested one."""
+    verdicts = tuple(hooks.verdict_of_values(obj, consumer) for consumer in nested_consumers())
+    if all(verdict.verdict == CANNOT for verdict in verdicts):
+        return _no_array(name, (), why, [*CONSUMERS])
+    why = f"{why}; asnested copies them"
+    return Explanation(
+        name, "nested values, which are copied", (), (), None, why, (*_alike(CONSUMERS, CANNOT, why), *verdicts)
+    )
 
 
 def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[str]) -> Explanation:

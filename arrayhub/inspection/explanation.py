@@ -69,6 +69,8 @@ class Explanation:
         The reason for `taken`.
     verdicts : tuple of Verdict
         One for each consumer.
+    call : str
+        The shortest call that works, with ``x`` as the object; "" if there is none.
     """
 
     type_name: str
@@ -78,6 +80,7 @@ class Explanation:
     taken: str | None
     why: str
     verdicts: tuple[Verdict, ...]
+    call: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -85,6 +88,8 @@ class Explanation:
     __repr__ = __str__
 
     def _lines(self) -> Iterator[str]:
+        if self.call:
+            yield f"call: {self.call}"
         yield f"{self.type_name}: {self.summary}"
         yield from (f"  {fact}" for fact in self.facts)
         yield f"in: {self.why}"
@@ -105,13 +110,14 @@ class Explanation:
         return verdict.reason not in ("", self.why)
 
     def _repr_html_(self) -> str:
+        call = f"<div><code>{html.escape(self.call)}</code></div>" if self.call else ""
         head = f"<strong>{html.escape(self.type_name)}</strong>: {html.escape(self.summary)}"
         facts = "".join(f"<li>{html.escape(fact)}</li>" for fact in self.facts)
         rows = [_row(offer.protocol, self._says(offer)) for offer in self.offers]
         rows += [_row(verdict.consumer, self._colored(verdict), escaped=True) for verdict in self.verdicts]
         rows.insert(len(self.offers), f'<tr><th colspan="2" style="{_CELL}">out</th></tr>')
         return (
-            f'<div class="arrayhub-explanation"><div>{head}</div><ul style="margin:0.3em 0">{facts}</ul>'
+            f'<div class="arrayhub-explanation">{call}<div>{head}</div><ul style="margin:0.3em 0">{facts}</ul>'
             f'<table style="border-collapse:collapse"><tr><th style="{_CELL}">in</th>'
             f'<td style="{_CELL}">{html.escape(self.why)}</td></tr>{"".join(rows)}</table></div>'
         )

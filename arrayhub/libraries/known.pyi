@@ -17,7 +17,7 @@ class Library:
     call: str | None
     device_type: str | None
     reads_host: bool
-    def install_for(self, driver: str | None) -> str: ...
+    def install_for(self, driver: str | None) -> str | None: ...
 
 LIBRARIES: tuple[Library, ...]
 

@@ -77,7 +77,12 @@ cdef class Library:
                 READERS[root] = partial(_read_device, device)
 
     def install_for(self, driver):
-        """Return the installation command for a CUDA driver version, or for no driver. The row must have a command."""
+        """Return the installation command for a CUDA driver version, or for no driver. The row must have a command.
+
+        None for a library that the machine cannot use, because it needs a driver.
+        """
+        if self.by_driver and driver is None:
+            return None
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
     cdef Library importing(self, object recognise, Importer importer=NULL, Importer plain=NULL):

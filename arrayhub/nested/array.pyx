@@ -33,6 +33,27 @@ include "nodes.pxi"
 include "strings.pxi"
 
 
+# What users of arrays, columns and tensors look for, and the call that does it.
+_ELSEWHERE = {
+    **dict.fromkeys(("shape", "ndim", "size"), "len(x), x.type, or arrayhub.asarray(x) if its lists have equal lengths"),
+    "copy": "arrayhub.asnested(x, copy=True)",
+    "cpu": "x.to_host()",
+    "dropna": "arrayhub.as_pandas(x).dropna()",
+    "dtype": "x.type",
+    "fillna": "x.fill_null(value)",
+    "isna": "x.is_null()",
+    "isnull": "x.is_null()",
+    "numpy": "arrayhub.as_numpy(x)",
+    "to": "x.to_device(device)",
+    "to_arrow": "arrayhub.as_arrow(x)",
+    "to_numpy": "arrayhub.as_numpy(x)",
+    "to_pandas": "arrayhub.as_pandas(x)",
+    "to_polars": "arrayhub.as_polars(x)",
+    "to_torch": "arrayhub.as_torch(x)",
+    "tolist": "x.to_list()",
+}
+
+
 @cython.final
 cdef class NestedArray(Tree):
     """Immutable array of lists, strings, records or missing values: structure over flat arrays.
@@ -313,6 +334,11 @@ cdef class NestedArray(Tree):
         for part in key:
             node = indexed(<Tree> node, part) if isinstance(node, Tree) else node[part]
         return node
+
+    def __getattr__(self, str name):
+        """Raise an AttributeError that names the call to make instead."""
+        instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)
 
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.

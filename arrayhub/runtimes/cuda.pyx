@@ -335,6 +335,11 @@ cdef intptr_t stream_handle(object stream) except? 0:
     return <intptr_t> handle
 
 
+def has_device():
+    """Return whether there is a CUDA driver with a device."""
+    return driver_present()
+
+
 def stream_number(stream):
     """Return the result of `stream_handle`, for Python modules."""
     return stream_handle(stream)

@@ -139,9 +139,34 @@ def test_values_are_reported_as_copied(value):
 @pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70], "text"])
 def test_values_without_an_array(value):
     explained = ah.explain(value)
-    assert {verdict.verdict for verdict in explained.verdicts} == {"cannot"}
+    assert {verdict.verdict for verdict in explained.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
     with pytest.raises(TypeError):
         ah.asarray(value)
+
+
+CALLS = [  # object, consumer, the shortest call that works
+    (np.zeros(3), None, "arrayhub.asarray(x)"),
+    (np.zeros(3), "numpy", "arrayhub.as_numpy(x)"),
+    (np.zeros(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
+    (np.zeros(3), "jax", "arrayhub.as_jax(arrayhub.asarray(x, dtype='float32'))"),
+    ([1, 2], None, "arrayhub.asarray(x)"),
+    ([[1], [1, 2]], None, "arrayhub.asnested(x)"),
+    ([1, None], None, "arrayhub.asnested(x)"),
+    (ah.asnested([1, None]), "numpy", "arrayhub.as_numpy(x, missing='mask')"),
+    (object(), None, ""),
+    (np.array([object()]), "torch", ""),
+]
+
+
+@pytest.mark.parametrize(("x", "to", "call"), CALLS, ids=lambda value: str(value) if isinstance(value, str) else None)
+def test_the_first_line_is_the_shortest_call_that_works(x, to, call):
+    pytest.importorskip("torch")
+    pytest.importorskip("jax")
+    explained = ah.explain(x, to=to)
+    assert explained.call == call
+    assert str(explained).startswith(f"call: {call}\n") == bool(call)
+    if call:
+        eval(call, {"arrayhub": ah, "x": x})
 
 
 # ------------------------------------------------------------------------------------------------------ what it reads
@@ -265,8 +290,9 @@ def test_the_text():
     mem = np.zeros(9, "i1")
     text = str(ah.explain(mem[1:].view(">i4")))
     assert (
-        re.sub("0x[0-9a-f]+", "0x*", "\n".join(text.split("\n")[:10]))
+        re.sub("0x[0-9a-f]+", "0x*", "\n".join(text.split("\n")[:11]))
         == """\
+call: arrayhub.asarray(x)
 numpy.ndarray: 2 * unaligned[byteswap[int32]], readwrite, on cpu
   unaligned: the address is 0x*; asarray(x).aligned() copies
   byte-swapped: not in the machine's order; asarray(x).native() copies
@@ -550,8 +576,8 @@ def test_lists_of_unsupported_objects(values):
     with pytest.raises((BufferError, TypeError)):
         ah.asarray(values)
     said = ah.explain(values)
-    assert said.summary == "no array"
-    assert {verdict.verdict for verdict in said.verdicts} == {"cannot"}
+    assert said.summary in ("no array", "nested values, which are copied")
+    assert {verdict.verdict for verdict in said.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
 
 
 def test_several_chunks_are_one_column():

@@ -1,6 +1,7 @@
 """The type of a NestedArray names Arrow's logical types, and can be parsed."""
 
 import datetime
+import re
 
 import pandas as pd
 import polars as pl
@@ -66,3 +67,13 @@ def test_invalid_logical_types_are_refused(text, says):
 def test_numpy_does_not_have_the_types():
     with pytest.raises(TypeError, match="date32"):
         ah.parse_type("2 * date32").dtype  # noqa: B018
+
+
+def test_names_of_arrays_and_columns_raise_the_call_to_make():
+    x = ah.asnested(pa.array([[1], [2, 3]]))
+    for name, call in (("tolist", "x.to_list()"), ("shape", "len(x)"), ("dtype", "x.type"), ("copy", "copy=True")):
+        assert not hasattr(x, name)
+        with pytest.raises(AttributeError, match=re.escape(call)):
+            getattr(x, name)
+    with pytest.raises(AttributeError, match="^'NestedArray' object has no attribute 'nonsense'$"):
+        x.nonsense  # noqa: B018
