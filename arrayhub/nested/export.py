@@ -55,8 +55,13 @@ def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> Ne
             f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
             f" them{read}"
         )
+    return concatenate([x]) if library in _HOST_ONLY else _copied(x)
+
+
+def _copied(x: NestedArray) -> NestedArray:
+    """Return a copy of the elements that `x` reaches, in one chunk on the same device."""
     joined = concatenate([x])
-    return joined if library in _HOST_ONLY or is_on_host(x) else joined.to_device(x.device)
+    return joined if is_on_host(x) else joined.to_device(x.device)
 
 
 def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
@@ -481,7 +486,7 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
         from arrayhub.convert.functions import as_torch
 
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
-    return as_jagged(concatenate([x]) if copy else x, copy, allow_readonly)
+    return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
 
 
 # Export functions by `convert`'s name, for libraries with dense arrays, and for other libraries.

@@ -1,5 +1,7 @@
 """CUDA kernel that copies words between any two layouts. cupy compiles the kernel on first use."""
 
+from importlib.util import find_spec
+
 from arrayhub._core.descriptor import MAX_NDIM
 from arrayhub._core.errors import needed
 from arrayhub.transfer.cuda_copies import PER_THREAD
@@ -60,7 +62,9 @@ _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 
 def is_available():
-    """Return whether the installed cupy exposes the driver's kernel handles, which cupy does not document."""
+    """Return whether cupy is installed and exposes the driver's kernel handles, which cupy does not document."""
+    if find_spec("cupy") is None:
+        return False
     cupy = needed("cupy", "to copy CUDA memory")
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
 
