@@ -161,6 +161,10 @@ def add_one(handle):
         return before, y.access, os.getpid()
 
 
+def put_result(queue, function, *arguments):
+    queue.put(function(*arguments))
+
+
 def borrow_until(handle, connection):
     """Open a handle, send the process id, and keep the borrow until a message arrives."""
     with handle.open() as y:

@@ -249,6 +249,15 @@ def test_result_is_returned_to_the_client(client):
     assert tasks.look(x) == (499500.0, (1000,), (8,), "readwrite", None)
 
 
+def test_ipc_handle_opens_memory_of_the_client(client):
+    x = arrayhub.full((4, 5), 2.0, memory="shared_memory")
+    handle = arrayhub.ipc_handle(x)
+    before, access, process = client.submit(tasks.add_one, handle, pure=False).result(timeout=WAIT)
+    assert (before, access, process != os.getpid()) == (40.0, "readwrite", True)
+    assert x.tolist() == [[3.0] * 5] * 4
+    handle.close(timeout=WAIT)
+
+
 TRAVELLERS = ("C", "F", "reversed", "broadcast", "steps", "bfloat16", "record", "large immutable", "labels")
 
 
