@@ -1,0 +1,162 @@
+"""Kill owners and borrowers of IPC handles of CUDA memory at random moments, by hand on a machine with a GPU.
+
+    python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
+
+In even rounds a borrower is killed, and its owner lives on. In odd rounds an owner is killed, and its borrower lives
+on. Both live for the whole run. They have to find the right elements, and the same free memory and as many open files
+at the end as after the first rounds. This process only forks the others, because CUDA cannot be used after a fork.
+"""
+
+import multiprocessing
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+
+import cupy
+
+import arrayhub
+
+SIZE = 1 << 18  # elements
+LONGEST = 30e-3  # seconds until a kill
+LIMIT = 60  # seconds until a process counts as hanging
+FIRST = 10  # rounds before the resources are counted
+TOLERANCE = 64 << 20  # bytes of device memory
+
+
+def forked(function):
+    """Run a function with a connection in a forked process. Return its id and the other end of the connection."""
+    ours, theirs = multiprocessing.Pipe()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        try:
+            function(theirs)
+        except EOFError:
+            os._exit(0)
+        except BaseException as error:
+            theirs.send(f"{type(error).__name__}: {error}")
+        finally:
+            os._exit(1)
+    theirs.close()
+    return child, ours
+
+
+def received(connection):
+    assert connection.poll(LIMIT), "a process does not answer"
+    return connection.recv()
+
+
+def end(child):
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status), f"process {child} ended by itself with {status}"
+
+
+def resources():
+    return cupy.cuda.runtime.memGetInfo()[0], len(os.listdir("/proc/self/fd"))
+
+
+def lasting_owner(connection):
+    while True:
+        x = arrayhub.asarray(cupy.zeros(SIZE))
+        handle = arrayhub.ipc_handle(x)
+        connection.send(pickle.dumps(handle))
+        connection.recv()  # the borrower is killed
+        assert handle.borrowers == 0, f"{handle.borrowers} borrowers"
+        handle.close(timeout=LIMIT)
+        a = arrayhub.as_cupy(x)
+        a += 1
+        assert float(a.min()) >= 1
+        del a, x, handle
+        connection.send(resources())
+        connection.recv()
+
+
+def short_borrower(connection):
+    cupy.zeros(1).sum()
+    handle = pickle.loads(connection.recv())
+
+    def use():
+        with handle.open() as y:
+            a = arrayhub.as_cupy(y)
+            a += 1
+            connection.send(float(a[0]))
+
+    while True:
+        use()
+
+
+def short_owner(connection):
+    a = cupy.full(SIZE, 3.0)
+    handle = arrayhub.ipc_handle(a)
+    connection.send(pickle.dumps(handle))
+    signal.pause()
+
+
+def read(handle):
+    with handle.open() as y:
+        a = arrayhub.as_cupy(y)
+        for _ in range(20):
+            assert float(a.sum()) == 3.0 * SIZE
+
+
+def lasting_borrower(connection):
+    while True:
+        handle = pickle.loads(connection.recv())
+        read(handle)
+        connection.send("open")
+        opened = 1
+        try:
+            while True:
+                read(handle)
+                opened += 1
+        except ConnectionRefusedError:
+            connection.send((opened, *resources()))
+
+
+def check(answer):
+    assert not isinstance(answer, str) or answer == "open", answer
+    return answer
+
+
+def main(rounds=1000, seed=0):
+    chance = random.Random(seed)
+    _, owner = forked(lasting_owner)
+    _, borrower = forked(lasting_borrower)
+    started, first, opens = time.monotonic(), {}, 0
+    for number in range(rounds):
+        if number % 2 == 0:
+            handle = check(received(owner))
+            child, connection = forked(short_borrower)
+            connection.send(handle)
+            check(received(connection))
+            time.sleep(chance.uniform(0, LONGEST))
+            end(child)
+            owner.send("killed")
+            free, files = check(received(owner))
+            owner.send("again")
+        else:
+            child, connection = forked(short_owner)
+            borrower.send(check(received(connection)))
+            check(received(borrower))
+            time.sleep(chance.uniform(0, LONGEST))
+            end(child)
+            opened, free, files = check(received(borrower))
+            opens += opened
+        connection.close()
+        if number < FIRST:
+            first[number % 2] = free, files
+        elif number >= rounds - 2:
+            before = first[number % 2]
+            assert files <= before[1], f"{before[1]} open files became {files}"
+            assert free >= before[0] - TOLERANCE, f"{before[0]} free bytes became {free}"
+    print(
+        f"{rounds} rounds in {time.monotonic() - started:.0f} s, {opens} borrows of owners that were killed; nothing left"
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
