@@ -53,8 +53,12 @@ def _driver() -> ctypes.CDLL:
             driver = ctypes.CDLL(_LIBRARY)
         except OSError as error:
             raise CudaError(f"CUDA: this machine does not have a driver ({error})") from error
-        driver.cuInit(0)
         _loaded.append(driver)
+        try:
+            _call("cuInit", 0)
+        except CudaError:
+            _loaded.clear()
+            raise
     return _loaded[0]
 
 

@@ -314,13 +314,14 @@ def ipc_handle(x: Any, /) -> IpcHandle:
 
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
-    until the memory is freed, or until `IpcHandle.close`, which waits for the other processes.
+    until `IpcHandle.close`, which waits for the other processes. If the handle is dropped, it can be opened as long as
+    the shared memory, or `x` if it is a `USMArray`, exists.
 
     Parameters
     ----------
     x : object
-        Array in ``arrayhub.empty(..., memory="shared_memory")``, of any layout, or another library's array on this
-        memory.
+        Array in ``arrayhub.empty(..., memory="shared_memory")`` or in CUDA device memory, of any layout and of any
+        library.
 
     Returns
     -------

@@ -153,9 +153,8 @@ def main(rounds=1000, seed=0):
             before = first[number % 2]
             assert files <= before[1], f"{before[1]} open files became {files}"
             assert free >= before[0] - TOLERANCE, f"{before[0]} free bytes became {free}"
-    print(
-        f"{rounds} rounds in {time.monotonic() - started:.0f} s, {opens} borrows of owners that were killed; nothing left"
-    )
+    seconds = time.monotonic() - started
+    print(f"{rounds} rounds in {seconds:.0f} s, {opens} borrows of owners that were killed; left behind: nothing")
 
 
 if __name__ == "__main__":

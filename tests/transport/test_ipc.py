@@ -119,27 +119,6 @@ def test_a_handle_is_an_argument_of_a_process(module):
     assert process.exitcode == 0 and x.tolist() == [[3.0] * 6] * 4
 
 
-def test_a_handle_is_an_argument_of_a_ray_task():
-    pytest.importorskip("ray")
-    program = """
-        import arrayhub, os, ray
-        import engine_tasks as tasks
-
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, object_store_memory=80_000_000)
-        try:
-            x = arrayhub.zeros(4, memory="shared_memory")
-            handle = arrayhub.ipc_handle(x)
-            before, access, process = ray.get(ray.remote(tasks.add_one).remote(handle), timeout=60)
-            assert (before, access, process != os.getpid()) == (0, "readwrite", True)
-            assert x.tolist() == [1] * 4
-            handle.close(timeout=60)
-        finally:
-            ray.shutdown()
-        print("passed")
-    """
-    assert python(program).endswith("passed\n")
-
-
 def test_labels_and_types_arrive():
     x = shared(3, (4, 5, 6), dtype="<i2", dims="IJK", halo=((1, 1), (0, 0), (2, 2)), layout="F")
     with sent(arrayhub.ipc_handle(x)).open() as y:
