@@ -58,27 +58,6 @@ class IpcHandle:
 
     A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner, the process
     that called `ipc_handle`, keeps the object and counts the processes that have opened a copy of it.
-
-    Attributes
-    ----------
-    process : int
-        Process id of the owner.
-    device : str
-        Device of the memory, such as ``"cpu"`` or ``"cuda:0"``.
-    allocation : str
-        Identifier of the allocation that contains the elements. Two handles of views of one allocation share it.
-    offset : int
-        Bytes from the start of the allocation to element zero.
-    type : str
-        Shape and element type, as in `datashape`.
-    shape : tuple of int
-        Lengths of the dimensions, in elements.
-    byte_strides : tuple of int or None
-        Strides in bytes. None is C order.
-    access : str
-        ``"readwrite"``, ``"readonly"`` or ``"immutable"``.
-    borrowers : int
-        Number of borrows that are open now. Only the owner may ask.
     """
 
     __slots__ = ("__weakref__", "_description", "_entry", "_signature")
@@ -97,12 +76,12 @@ class IpcHandle:
 
     @property
     def device(self) -> str:
-        """Device of the memory."""
+        """Device of the memory, such as ``"cpu"`` or ``"cuda:0"``."""
         return self._description.device
 
     @property
     def allocation(self) -> str:
-        """Identifier of the allocation."""
+        """Identifier of the allocation that contains the elements. Handles of views of one allocation share it."""
         return self._description.allocation
 
     @property
@@ -122,17 +101,17 @@ class IpcHandle:
 
     @property
     def byte_strides(self) -> tuple[int, ...] | None:
-        """Strides in bytes. None is C order."""
+        """Strides in bytes, or None for C order."""
         return self._description.state[2]  # type: ignore[no-any-return]
 
     @property
     def access(self) -> str:
-        """Access of the borrowers: readwrite, readonly or immutable."""
+        """Access of a borrower: ``"readwrite"``, ``"readonly"`` or ``"immutable"``."""
         return _ACCESS[self._description.state[5]]
 
     @property
     def borrowers(self) -> int:
-        """Number of borrows that are open now. A borrower that was killed is not counted."""
+        """Number of borrows that are open now. Only the owner may ask. A process that was killed is not counted."""
         return len(self._own("borrowers").processes())
 
     @contextmanager
