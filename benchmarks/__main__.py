@@ -13,6 +13,7 @@ GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
     "elements": ("item, tolist and iteration beside NumPy's", rows.values),
     "nested": ("what is not dense, and Arrow's interfaces, beside pyarrow and awkward", rows.nested),
+    "sparse": ("sparse arrays beside the constructors of SciPy and torch", rows.sparse_arrays),
     "authors": ("placement, like and adapt beside the conversions alone", authors.authors),
     "native": ("what extensions pay beside their framework's own arrays", native.native),
     "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),

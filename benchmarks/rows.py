@@ -101,6 +101,20 @@ NESTED = (
 )
 
 
+# Sparse arrays: csr matrices of a thousand and of a million values, and torch's own constructor.
+_UNCHECKED = "torch.sparse_csr_tensor(*parts, shape, check_invariants=False)"
+SPARSE = (
+    Row("assparse(SciPy csr)", "assparse(csr)", "scipy.sparse.csr_array(arrays, shape=shape)", 0.15, ("sparse",)),
+    Row("as_torch(SparseArray)", "as_torch(s)", _UNCHECKED, 2.5, ("sparse",)),
+    Row("as_torch(SparseArray), 1,000,000 values", "as_torch(s_large)", "as_torch(s)", 1.25, ("sparse",)),
+    Row("as_scipy(SparseArray)", "as_scipy(s)", "scipy.sparse.csr_array(arrays, shape=shape)", 2.0, ("sparse",)),
+    Row(
+        *("as_torch(SciPy csr), 1,000,000 values", "as_torch(large)"),
+        *("torch.sparse_csr_tensor(*large_parts, large_shape, check_invariants=True)", 1.0, ("sparse",), True),
+    ),
+)
+
+
 class Producer:
     """An object with one interface dict and nothing else, as small libraries make them."""
 
@@ -232,6 +246,27 @@ def gt4py():
     return {"gt4py": gt4py}
 
 
+def sparse():
+    """Return csr matrices whose indices are validated, and torch's tensors of their parts."""
+    import scipy.sparse
+    import torch
+
+    names = {"scipy": scipy, "torch": torch, "assparse": arrayhub.assparse, "as_scipy": arrayhub.as_scipy}
+    for prefix, length in (("", 1_000), ("large_", 100_000)):
+        csr = scipy.sparse.random_array((length, length), density=10 / length, format="csr", rng=7)
+        if not prefix:
+            csr = csr[:100].copy()
+        names[f"{prefix}shape"] = csr.shape
+        names[f"{prefix}parts"] = [torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data)]
+        if prefix:
+            names |= {"large": csr, "s_large": arrayhub.assparse(csr)}
+        else:
+            names |= {"csr": csr, "arrays": (csr.data, csr.indices, csr.indptr), "s": arrayhub.assparse(csr)}
+    for x in (names["s"], names["s_large"]):
+        as_torch(x)  # validates
+    return names
+
+
 def dlpack_1():
     """Yield the rows that need NumPy 2.1."""
     np.empty(0).__dlpack__(max_version=(1, 0))
@@ -251,6 +286,7 @@ SAMPLES = {
     "nanobind": nanobind,
     "cuda.core": cuda_core,
     "gt4py": gt4py,
+    "sparse": sparse,
     "DLPack 1": dlpack_1,
 }
 
@@ -268,6 +304,11 @@ def values(options):
 def nested(options):
     """Measure nested arrays beside the functions of pyarrow, nanoarrow and awkward."""
     yield from measured("nested", NESTED, options)
+
+
+def sparse_arrays(options):
+    """Measure sparse arrays beside the constructors of SciPy and torch."""
+    yield from measured("sparse", SPARSE, options)
 
 
 def measured(group, table, options):

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, wanted
-from arrayhub._core.errors import name_of_type, show
+from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.errors import name_of_type, root_of, show
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
@@ -22,9 +22,10 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
     ----------
     obj : object
         An array or a matrix of scipy.sparse or cupyx.scipy.sparse, a torch tensor of a sparse layout, a BCOO or BCSR
-        matrix of jax, a COO or GCXS array of pydata/sparse, or a SparseArray.
+        matrix of jax, a COO or GCXS array of pydata/sparse, an object with ``__binsparse_descriptor__`` and
+        ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
     copy : {None, True, False, "if_needed"}, optional
-        True: copy each part. Other values: a view.
+        True: copy each part. Other values: a view. The csr tables of oneDAL require True or "if_needed".
 
     Returns
     -------
@@ -52,6 +53,13 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
     """
     parse = _known.get(type(obj)) or _find(type(obj))
     x = None
+    if (
+        parse is not None
+        and copy is not None
+        and root_of(type(obj)) == "onedal"
+        and (if_needed(copy) or wanted(copy, "assparse"))
+    ):
+        parse = import_module("arrayhub.sparse.onedal").parse_copy
     if parse is not None:
         x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
     if x is None:
@@ -85,6 +93,8 @@ def _find(cls: type) -> _Parse | None:
     else:
         torch = sys.modules.get("torch")
         name = "torch" if torch is not None and issubclass(cls, torch.Tensor) else sparse_module(cls)
+        if root_of(cls) == "onedal" and cls.__name__ == "table":
+            name = "onedal"
         if name is None:
             return None
         parse = import_module(f"arrayhub.sparse.{name}").parse

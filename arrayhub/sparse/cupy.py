@@ -30,7 +30,7 @@ def parse(obj: Any) -> SparseArray:
     return SparseArray(name, shape, data, indices, indptr)
 
 
-def emit(x: SparseArray, copy: Copy, allow_readonly: bool = False) -> Any:
+def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a matrix of cupyx.scipy.sparse on the memory of `x`."""
     needed("cupy", "for its arrays")
     sparse = import_module("cupyx.scipy.sparse")

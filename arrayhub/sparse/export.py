@@ -62,8 +62,10 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
     return give_any(obj, "pydata_sparse", copy)
 
 
-def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, **options: Any) -> Any:
+def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Return a sparse object of any library as a sparse array of `library`. `trace` reports one export.
+
+    `matrix` requests a matrix of SciPy instead of an array.
 
     Raises
     ------
@@ -71,43 +73,36 @@ def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = F
         The library does not have sparse arrays, or requires a copy. The message names the call to make instead.
     """
     if not tracing.is_active():
-        return _give(obj, library, copy, allow_readonly, options)
+        return _give(obj, library, copy, allow_readonly, matrix)
     nbytes = assparse(obj).nbytes
-    return tracing.traced_export(f"as_{library}", _give, obj, nbytes, library, copy, allow_readonly, options)
+    return tracing.traced_export(f"as_{library}", _give, obj, nbytes, library, copy, allow_readonly, matrix)
 
 
-def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, options: dict[str, Any]) -> Any:
-    x = assparse(obj)
-    if library not in RULES:
-        raise BufferError(
-            f"{library}: {name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
-            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy"
-        )
-    if library in _WITHOUT_READONLY:
-        options = {**options, "allow_readonly": allow_readonly}
-    return _emit(x, library, options, copy)
-
-
-# Libraries that cannot represent read-only memory.
-_WITHOUT_READONLY = ("torch", "cupy")
-
-
-def _emit(x: SparseArray, library: str, options: dict[str, Any], copy: Copy) -> Any:
+def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
+    x = obj if type(obj) is SparseArray else assparse(obj)
+    emit = _emitters.get(library) or _emitter(library, obj)
     if copy is None:
-        return _emitter(library)(conform(x, library, None), None, **options)
+        return emit(conform(x, library, None), None, allow_readonly, matrix)
     needed = if_needed(copy)
     copied = not needed and wanted(copy, f"as_{library}")
     conformed = conform(x, library, needed or copied)
     if copied:
         conformed = copied_besides(conformed, x)
-    return _emitter(library)(conformed, "if_needed" if needed or copied else None, **options)
+    return emit(conformed, "if_needed" if needed or copied else None, allow_readonly, matrix)
 
 
-def _emitter(library: str) -> Callable[..., Any]:
-    """Return the function that makes the arrays of a library."""
-    found = _emitters.get(library)
-    if found is None:
-        found = _emitters[library] = import_module(f"arrayhub.sparse.{library}").emit
+def _emitter(library: str, obj: Any) -> Callable[..., Any]:
+    """Return the function that makes the arrays of a library, whose parameters are the same for all libraries.
+
+    They are the array, ``copy=`` for its parts, `allow_readonly` and `matrix`.
+    """
+    if library not in RULES:
+        raise BufferError(
+            f"{library}: {name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
+            f" {', '.join(RULES)}. Use arrayhub.assparse(x).to_dense(), a dense copy"
+        )
+    found: Callable[..., Any] = import_module(f"arrayhub.sparse.{library}").emit
+    _emitters[library] = found
     return found
 
 

@@ -37,7 +37,7 @@ def parse(obj: Any) -> SparseArray:
     return SparseArray(name, obj.shape, data, indices, indptr)
 
 
-def emit(x: SparseArray, copy: Copy) -> Any:
+def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a COO, or a GCXS array for csr and csc, on the memory of `x`."""
     sparse = needed("sparse", "for its arrays")
     data = as_numpy(x.data, copy=copy)

@@ -18,13 +18,13 @@ def parse(obj: Any) -> SparseArray:
     name = obj.format
     if name == "coo":
         return _parse_coo(obj)
-    row = FORMATS.get(name)
-    if row is None or obj.ndim != 2:
+    row, shape = FORMATS.get(name), obj.shape
+    if row is None or len(shape) != 2:
         raise BufferError(
             f"{name_of_type(type(obj))}: {name} of {obj.ndim} dimensions is not supported; accepted: coo, and csr, csc"
             " and bsr of 2 dimensions. Call x.tocoo() first, which copies"
         )
-    shape, pointers = obj.shape, obj.indptr
+    pointers = obj.indptr
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(pointers)
     stored = indices.shape
     if len(stored) == 1 and stored == data.shape[:1] and indptr.ndim == 1 and indptr.shape[0]:
@@ -49,7 +49,7 @@ def _parse_coo(obj: Any) -> SparseArray:
     return SparseArray("coo", obj.shape, data, coords=coords)
 
 
-def emit(x: SparseArray, copy: Copy, matrix: bool = False) -> Any:
+def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a sparse array of SciPy, or a matrix, on the memory of `x`."""
     sparse = needed("scipy.sparse", "for its sparse arrays").sparse
     make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")

@@ -1,5 +1,6 @@
 """torch: sparse tensors in the layouts COO (coalesced or not), CSR, CSC and BSR."""
 
+from collections.abc import Callable
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -64,20 +65,29 @@ def _coo_parts(obj: Any) -> tuple[Any, Any]:
         raise BufferError("torch: the tensor is not coalesced; call x.coalesce() first, which copies") from None
 
 
-def emit(x: SparseArray, copy: Copy, allow_readonly: bool = False) -> Any:
+def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a sparse tensor on the memory of `x`. A COO tensor is marked as coalesced if the order is canonical."""
-    torch = needed("torch", "for its tensors")
     data = as_torch(x.data, copy=copy, allow_readonly=allow_readonly)
+    make = _functions.get(x.format) or _function(x.format)
     try:
         if x.format == "coo":
             joined = as_torch(x.coords_array, copy=copy, allow_readonly=allow_readonly)
             coalesced = x.canonical if str(x.device) == "cpu" else False
-            return torch.sparse_coo_tensor(joined, data, x.shape, check_invariants=False, is_coalesced=coalesced)
+            return make(joined, data, x.shape, check_invariants=False, is_coalesced=coalesced)
         indices = as_torch(x.indices, copy=copy, allow_readonly=allow_readonly)
         indptr = as_torch(x.indptr, copy=copy, allow_readonly=allow_readonly)
-        make = getattr(torch, f"sparse_{x.format}_tensor")
         return make(indptr, indices, data, x.shape, check_invariants=False)
     except PASSES_ON:
         raise
     except RuntimeError as error:
         raise BufferError(f"torch: {x!r} is not supported ({first_line(error)})") from error
+
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Return torch's function that makes the tensors of a format."""
+    found: Callable[..., Any] = getattr(needed("torch", "for its tensors"), f"sparse_{name}_tensor")
+    _functions[name] = found
+    return found

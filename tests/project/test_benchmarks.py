@@ -9,7 +9,7 @@ from children import finished
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = {
-    *("reach", "elements", "nested", "authors", "native", "storage", "import", "dimensions"),
+    *("reach", "elements", "nested", "sparse", "authors", "native", "storage", "import", "dimensions"),
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")

@@ -1,0 +1,34 @@
+"""oneDAL: csr tables on the memory of other libraries, and back by a copy."""
+
+import numpy as np
+import pytest
+import torch
+from sparse_arrays import matrix
+
+import arrayhub as ah
+
+datatypes = pytest.importorskip("onedal.datatypes")
+
+
+def test_tables_are_made_of_sparse_arrays_of_any_library():
+    given = matrix()
+    tensor = ah.as_torch(given)
+    table = datatypes.to_table(ah.as_scipy(tensor))
+    assert table.kind == "csr" and table.shape == given.shape
+    x = ah.assparse(table, copy="if_needed")
+    assert x.to_dense().tolist() == given.toarray().tolist()
+    assert ah.as_torch(ah.assparse(table, copy=True)).layout is torch.sparse_csr
+
+
+def test_tables_name_the_argument_that_copies():
+    table = datatypes.to_table(matrix())
+    for call in (ah.assparse, ah.as_scipy, ah.as_torch):
+        with pytest.raises(BufferError, match="copies only; call arrayhub.assparse.x, copy='if_needed'"):
+            call(table)
+
+
+def test_dense_tables_are_not_sparse():
+    table = datatypes.to_table(np.ones((3, 4)))
+    with pytest.raises(TypeError, match="is not sparse"):
+        ah.assparse(table)
+    assert ah.as_numpy(table).shape == (3, 4)
