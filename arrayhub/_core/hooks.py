@@ -28,6 +28,8 @@ UPWARD = {
     "dense_for": "arrayhub.nested.export:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "with_missing": "arrayhub.nested.missing:with_missing",
+    "with_value": "arrayhub.nested.missing:with_value",
+    "nested_or_none": "arrayhub.nested.asnested:nested_or_none",
     "nested_view": "arrayhub.nested.explain:view_of",
     "explain_nested": "arrayhub.nested.explain:explain_nested",
     "nested_verdict": "arrayhub.nested.explain:verdict_of",

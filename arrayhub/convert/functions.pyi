@@ -102,34 +102,44 @@ def array_or_nested(obj: Any, /) -> Any: ...
 def nested_consumers() -> tuple[str, ...]: ...
 @overload
 def convert(
-    obj: Any, to: Literal["numpy", "np"], *, copy: Copy = None, allow_readonly: bool = False
+    obj: Any, to: Literal["numpy", "np"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
 ) -> npt.NDArray[Any]: ...
 @overload
 def convert(
-    obj: Any, to: Literal["torch", "pytorch"], *, copy: Copy = None, allow_readonly: bool = False
+    obj: Any, to: Literal["torch", "pytorch"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
 ) -> torch.Tensor: ...
 @overload
-def convert(obj: Any, to: Literal["jax"], *, copy: Copy = None, allow_readonly: bool = False) -> jax.Array: ...
-@overload
-def convert(obj: Any, to: Literal["cupy"], *, copy: Copy = None, allow_readonly: bool = False) -> cupy.ndarray: ...
-@overload
-def convert(obj: Any, to: Literal["dpnp"], *, copy: Copy = None, allow_readonly: bool = False) -> dpnp.ndarray: ...
+def convert(
+    obj: Any, to: Literal["jax"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
+) -> jax.Array: ...
 @overload
 def convert(
-    obj: Any, to: Literal["arrow", "pyarrow"], *, copy: Copy = None, allow_readonly: bool = False
+    obj: Any, to: Literal["cupy"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
+) -> cupy.ndarray: ...
+@overload
+def convert(
+    obj: Any, to: Literal["dpnp"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
+) -> dpnp.ndarray: ...
+@overload
+def convert(
+    obj: Any, to: Literal["arrow", "pyarrow"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
 ) -> pyarrow.Array: ...
 @overload
 def convert(
-    obj: Any, to: Literal["polars"], *, copy: Copy = None, allow_readonly: bool = False
+    obj: Any, to: Literal["polars"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
 ) -> polars.Series | polars.DataFrame: ...
 @overload
 def convert(
-    obj: Any, to: Literal["pandas"], *, copy: Copy = None, allow_readonly: bool = False
+    obj: Any, to: Literal["pandas"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
 ) -> pandas.Series | pandas.DataFrame: ...
 @overload
-def convert(obj: Any, to: Literal["awkward"], *, copy: Copy = None, allow_readonly: bool = False) -> awkward.Array: ...
+def convert(
+    obj: Any, to: Literal["awkward"], *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
+) -> awkward.Array: ...
 @overload
-def convert(obj: Any, to: str | ModuleType | type, *, copy: Copy = None, allow_readonly: bool = False) -> Any: ...
+def convert(
+    obj: Any, to: str | ModuleType | type, *, copy: Copy = None, allow_readonly: bool = False, missing: Any = None
+) -> Any: ...
 @overload
 def to_host(
     obj: Any, /, *, out: None = None, copy: Copy = None, stream: Any = None, progress: _Progress = None

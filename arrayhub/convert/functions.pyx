@@ -389,11 +389,22 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
 
 
 cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
-    """Return an object that `asarray` rejects with `refusal` as a sparse array of a library, or raise `refusal`."""
+    """Return an object that `asarray` rejects with `refusal` as a sparse or nested array of a library, or raise an error."""
     sparse = hooks.sparse_or_none(obj)
-    if sparse is None:
+    if sparse is not None:
+        return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
+    nested = hooks.nested_or_none(obj, copy)
+    if nested is None:
         raise refusal
-    return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
+    try:
+        return give_untraced(nested, to, copy, allow_readonly)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError, ValueError) as error:
+        why = error
+    if len(nested.chunks) == 1 and ("copy=True" in str(why) or "allow_readonly=True" in str(why)):
+        raise why from refusal      # the arguments of this call help
+    raise refusal
 
 
 cdef object give_if_needed(object obj, Library to, bint allow_readonly):
@@ -451,7 +462,7 @@ def as_numpy(obj, /, *, copy=None, missing=None):
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts; with `missing`, any object that `asnested` accepts.
+        Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
     copy : {None, True, False, "if_needed"}, optional
         None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, from
         a device too. True: always copy. False: like None, and refuse lists and numbers, which have no memory to view.
@@ -490,7 +501,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts.
+        Any object that `as_numpy` accepts. Lists of different lengths become a jagged tensor.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`.
     allow_readonly : bool, optional
@@ -540,13 +551,13 @@ _EXPORTS = {row.name: row for row in LIBRARIES if row.call is not None}
 CONSUMERS = tuple(_EXPORTS)
 
 
-def convert(obj, to, *, copy=None, allow_readonly=False):
+def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     """Return `obj` as an array of the library that `to` names.
 
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts.
+        Any object that `asarray`, `asnested` or `assparse` accepts.
     to : str, module or type
         The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", a
         common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. Also accepted: a library
@@ -557,11 +568,14 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
         always copy. False: like None, and refuse lists and numbers, which have no memory to view.
     allow_readonly : bool, optional
         Export read-only memory to a library that cannot represent it, too; see `as_torch`.
+    missing : {None, "mask", "nan"} or value, optional
+        Representation of missing values, see `as_numpy`. Libraries of columns represent missing values themselves: for them,
+        a value replaces missing values, and "mask" and "nan" are refused.
 
     Raises
     ------
     ValueError
-        `to` is not a known library; the message suggests the nearest name.
+        `to` is not a known library; the message suggests the nearest name. Or `missing` does not apply to the library.
     BufferError
         The library rejects the memory, copies it without a request, or cannot represent read-only memory.
 
@@ -574,12 +588,19 @@ def convert(obj, to, *, copy=None, allow_readonly=False):
     torch.float64
     """
     exporter = _EXPORTS.get(to) if type(to) is str else None
-    if exporter is not None:
+    if exporter is not None and missing is None:
         return give(obj, exporter, copy, bool(allow_readonly))
     from arrayhub.convert import names
 
     name = names.library_name(to)
     exporter = _EXPORTS.get(name)
+    if missing is not None:
+        export = partial(convert, to=name, allow_readonly=allow_readonly)
+        if exporter is not None:
+            return with_missing(obj, exporter, export, missing, copy)
+        if name in hooks.NESTED_CONSUMERS:
+            return hooks.with_value(obj, export, missing, copy, name)
+        return hooks.with_missing(obj, export, missing, copy, True, False)
     if exporter is not None:
         return give(obj, exporter, copy, bool(allow_readonly))
     exporter = hooks.NESTED_CONSUMERS.get(name)

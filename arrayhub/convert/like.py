@@ -1,5 +1,6 @@
 """like: an array with the library, the device and the labels of another one."""
 
+from functools import partial
 from typing import Any
 
 from arrayhub._core.copying import Copy, if_needed
@@ -8,7 +9,7 @@ from arrayhub.convert.kinds import kind_of, same_kind
 from arrayhub.convert.names import sparse_library
 
 
-def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
+def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
     """Return `obj` as an array of the library that `model` comes from, on the device of `model`.
 
     Parameters
@@ -27,6 +28,8 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         by NumPy's "same_kind" rule. Any other value that `asarray` accepts is an explicit request, which copies.
     device : Device, str, tuple or object, optional
         Device of the result, instead of the device of `model`.
+    missing : {None, "mask", "nan"} or value, optional
+        Representation of missing values, see `convert`.
 
     Returns
     -------
@@ -55,6 +58,16 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     b    1.0
     dtype: float64
     """
+    if missing is None:
+        return like_for("like", obj, model, copy, dtype, device)
+    export = partial(_like, model=model, dtype=dtype, device=device)
+    library = kind_of(model, "like").library
+    if library in hooks.NESTED_CONSUMERS:
+        return hooks.with_value(obj, export, missing, copy, library)
+    return hooks.with_missing(obj, export, missing, copy, True, library == "numpy")
+
+
+def _like(obj: Any, model: Any, dtype: Any, device: Any, copy: Copy) -> Any:
     return like_for("like", obj, model, copy, dtype, device)
 
 

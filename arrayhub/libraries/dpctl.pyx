@@ -278,7 +278,8 @@ cdef object emit(Descriptor a):
     if a.usm_type_ == 0:
         raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
     if dtypes.by_typenum(a.typenum_).typestr == NULL:
-        raise BufferError(f"dpnp: usm_ndarray does not support {get_dtype(a)!r}; convert the array first")
+        raise BufferError(f"dpnp: usm_ndarray does not support {get_dtype(a)!r}; call"
+                          " arrayhub.as_numpy(x, copy='if_needed'), or convert the array first")
     if a.strides_ == NULL:
         raise BufferError(
             f"dpnp: usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not multiples of"

@@ -108,7 +108,7 @@ cdef Descriptor copy_values(object obj):
     except PASSES_ON:
         raise
     except (RuntimeError, TypeError, ValueError) as error:      # RuntimeError and TypeError are raised for arrays in a list
-        helps = "arrayhub.asnested accepts lists of different length" if isinstance(error, ValueError) else \
+        helps = "call arrayhub.asnested(x), which accepts lists of different lengths" if isinstance(error, ValueError) else \
             "pass its elements one by one"
         raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
     if array.dtype == object:
@@ -116,6 +116,9 @@ cdef Descriptor copy_values(object obj):
         for value in array.ravel():
             if value is None:
                 helps = f". None is a missing value: {MISSING_VALUES}, or call arrayhub.asnested(x)"
+                break
+            if isinstance(value, dict):
+                helps = ". Call arrayhub.asnested(x), which converts dicts to records"
                 break
         raise TypeError(
             f"asarray: {show(obj)} would become an array of Python objects; accepted: numbers of one type{helps}"

@@ -8,6 +8,7 @@ import numpy as np
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
 from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, from_arrow, nested_of, one_chunk
@@ -89,7 +90,28 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
         why = str(error).replace("Use x[", "Use arrayhub.asnested(x)[").removeprefix("to_dense: ")
+        why = why.replace("Use its parts, or call to_list()", "Use arrayhub.asnested(x), and its parts")
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
+
+
+def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
+    """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` does not help.
+
+    Python values are copied. Other objects are copied only if `copy` permits. Streams that can be read once are not
+    read. Tables are not imported, because their copies are matrices, nor are numbers, which `asarray` rejects for a
+    reason, such as missing values or an extension type.
+    """
+    if unread(obj) is not None:
+        return None
+    values = issubclass(type(obj), (list, tuple))
+    try:
+        x = asnested(obj, copy="if_needed" if copy else False if copy is False or not values else None)
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    kind = kind_of(x.chunks[0])
+    return None if kind.fields or kind.numbers else x
 
 
 # Attributes of columns of Arrow data.

@@ -302,7 +302,8 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
     if node.meaning != "tdD":
         raise BufferError(
             f"awkward: Arrow's type {node.meaning!r} is not supported, like time zones, times of day, decimals and"
-            " intervals. Use x.content, the numbers without this type, or x.to_list()"
+            " intervals. Use arrayhub.asnested(x).content, the numbers without this type, or"
+            " arrayhub.asnested(x).to_list()"
         )
     days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each
     return awkward.contents.NumpyArray(days)
@@ -435,6 +436,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
         As `NestedArray.to_dense`.
     """
     x = single_chunk(x, copy, library)
+    _check_logical(x, library)
     try:
         return x.to_dense(copy=True if copy else None)
     except (BufferError, ValueError) as error:
@@ -445,6 +447,15 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
         if "missing" in why:
             advice = f" or arrayhub.as_{library}({name}, missing=value)"
         raise type(error)(f"{library}: {prefix}{why}{advice}") from None
+
+
+def _check_logical(x: NestedArray, library: str) -> None:
+    """Raise BufferError for dates, times of day and time zones, which only NumPy supports, in part."""
+    if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
+        raise BufferError(
+            f"{library}: Arrow's type {x.meaning!r} is not supported. Use arrayhub.asnested(x).content, the numbers"
+            " without this type"
+        )
 
 
 def _field(field: NestedArray, name: str) -> Any:
@@ -480,9 +491,9 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
 
-        content = x.content if x.meaning is None else x.to_dense()  # rejects types that are not plain numbers
-        return as_torch(content, copy=copy, allow_readonly=allow_readonly)
-    if copy and not x.null_count and (kind_of(x).fields or kind_of(x).packed or kind_of(x).width):
+        _check_logical(x, "torch")
+        return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
+    if not x.null_count and (kind_of(x).packed or (copy and (kind_of(x).fields or kind_of(x).width))):
         from arrayhub.convert.functions import as_torch
 
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)

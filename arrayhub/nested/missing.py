@@ -394,6 +394,29 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     return export(filled, copy=copy)
 
 
+def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:
+    """Export an object to a library that represents missing values itself, with a value in place of missing ones.
+
+    Raises
+    ------
+    ValueError
+        `missing` is "mask" or "nan", which apply to libraries of dense arrays.
+    """
+    if _is(missing, "mask") or _is(missing, "nan"):
+        raise ValueError(
+            f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
+            " itself; accepted: a value, or None, which keeps missing values"
+        )
+    column = _imported(obj, copy, True)
+    if copy is False and has_missing(column):
+        forbidden(copy, "missing", "missing values are replaced in a copy")
+    try:
+        filled = fill_null(column, missing)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
+    return export(filled, copy=copy)
+
+
 def _matrix_with_missing(
     columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
 ) -> Any:
