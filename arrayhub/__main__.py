@@ -5,6 +5,7 @@ import sys
 from arrayhub import cli
 
 COMMANDS = (
+    cli.Command("check", "compare the descriptions that an object gives through its protocols", cli.check),
     cli.Command("config", "print the paths of the headers for compilers and build systems", cli.config),
     cli.Command("conformance", "check a library's arrays against the rules of the protocols", cli.conformance),
     cli.Command("demo", "pass arrays through every installed library and print the results", cli.demo),

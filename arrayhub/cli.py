@@ -1,6 +1,6 @@
 """Commands of ``python -m arrayhub``.
 
-The exit status is 0 for success, 1 if ``demo``, ``doctor`` or ``conformance`` has found a problem, and
+The exit status is 0 for success, 1 if ``check``, ``conformance``, ``demo`` or ``doctor`` has found a problem, and
 2 for invalid arguments.
 """
 
@@ -53,6 +53,25 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
 
 def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
+
+
+def check(parser: argparse.ArgumentParser) -> Run:
+    """Compare the descriptions that an object gives through its protocols."""
+    parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
+    parser.epilog = "Exit status: 0 if the descriptions agree, else 1."
+
+    def run(options: argparse.Namespace) -> int:
+        from arrayhub import check
+
+        target = _find(parser, options.target)
+        try:
+            differences = check(target)
+        except (BufferError, TypeError) as error:  # none of its protocols describes an array
+            parser.error(str(error))
+        print("\n".join(map(str, differences)) or "the descriptions agree")
+        return 1 if differences else 0
+
+    return run
 
 
 def config(parser: argparse.ArgumentParser) -> Run:

@@ -19,7 +19,12 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 html_theme = "pydata_sphinx_theme"
-html_title = "arrayhub"
+html_title = f"arrayhub {version}"
+html_favicon = "_static/favicon.svg"
+myst_html_meta = {
+    "description": "arrayhub exchanges arrays between Python libraries, C, C++ and Rust without copies.",
+    "keywords": "array, DLPack, Arrow, ragged, zero-copy, SYCL, CUDA, interoperability",
+}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False

@@ -7,9 +7,10 @@ import re
 import sys
 
 import pytest
-from children import finished, python
+from children import ROOT, finished, python
 
 import arrayhub
+from arrayhub.__main__ import COMMANDS
 from arrayhub.inspection import doctor
 from arrayhub.inspection.doctor import LIBRARIES
 
@@ -91,6 +92,27 @@ def test_explain_for_one_consumer_as_json(library):
     found = json.loads(done.stdout)
     assert found["type_name"] == "bytes"
     assert [(verdict["consumer"], verdict["verdict"]) for verdict in found["verdicts"]] == [("torch", "copy=True")]
+
+
+def test_check(library):
+    done = run("check", "mylib:images.first", cwd=library)
+    assert (done.returncode, done.stdout) == (0, "the descriptions agree\n")
+    (library / "mylib.py").write_text(
+        "import numpy\nclass Liar:\n    a = numpy.zeros(3)\n    __array_interface__ = {**a.__array_interface__}\n"
+        "    __array_struct__ = numpy.zeros(4).__array_struct__\nx = Liar()\n"
+    )
+    done = run("check", "mylib:x", cwd=library)
+    assert done.returncode == 1
+    assert "shape" in done.stdout
+    done = run("check", "builtins:print", cwd=library)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_page_describes_every_command():
+    page = (ROOT / "docs/reference/command_line.md").read_text()
+    described = re.findall(r"^\| `arrayhub (\w+)[^|]*\| ([^|]*) \|", page, re.MULTILINE)
+    assert described == [(command.name, command.purpose) for command in COMMANDS]
 
 
 def test_the_version(tmp_path):

@@ -47,12 +47,11 @@ def foreign_libraries(wheel):
     return linked - ALLOWED, tag[1]
 
 
-def check(python, arguments, folder):
-    """Build, look at and test the wheel of one interpreter; return what is to be printed, and whether it is right."""
-    step(python, "-m", "venv", folder / "build")
-    step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
-    (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")
-    foreign, tag = foreign_libraries(wheel)
+def run_tests(python, wheel, arguments, folder):
+    """Install a wheel into an empty environment without a compiler, and run tests.
+
+    Return pytest's last line, and whether the tests passed.
+    """
     step(python, "-m", "venv", folder / "fresh")
     fresh = folder / "fresh/bin/python"
     step(fresh, "-m", "pip", "install", *NEEDS)
@@ -63,15 +62,32 @@ def check(python, arguments, folder):
         (no_compiler / name).chmod(0o755)
     environ = {**os.environ, "PATH": f"{no_compiler}{os.pathsep}{os.environ['PATH']}", "CC": "cc", "CXX": "g++"}
     step(fresh, "-m", "pip", "install", wheel, env=environ)
-    command = [fresh, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
+    return pytest_in([fresh, "-P"], arguments, environ)
+
+
+def pytest_in(python, arguments, environ):
+    """Run tests with a command that is a Python, and return pytest's last line and whether it passed."""
+    command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
     tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
-    closing = tested.stdout.strip().splitlines()[-1:] or [tested.stderr]
     if tested.returncode:
-        print(tested.stdout[-5000:])
-    line = f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {tag}  {closing[0]}"
+        print(tested.stdout[-5000:], tested.stderr[-5000:])
+    closing = [line for line in tested.stdout.splitlines() if re.search(r"\d (passed|failed|error)", line)] or [
+        tested.stderr
+    ]
+    return closing[-1], tested.returncode == 0
+
+
+def check(python, arguments, folder):
+    """Build, look at and test the wheel of one interpreter; return what is to be printed, and whether it is right."""
+    step(python, "-m", "venv", folder / "build")
+    step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
+    (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")
+    foreign, tag = foreign_libraries(wheel)
+    closing, passed = run_tests(python, wheel, arguments, folder)
+    line = f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {tag}  {closing}"
     if foreign:
         line += f"  LINKS TO {', '.join(sorted(foreign))}"
-    return line, tested.returncode == 0 and not foreign
+    return line, passed and not foreign
 
 
 def main(arguments):

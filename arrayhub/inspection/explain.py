@@ -113,7 +113,8 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
     if advised := re.search(rf"arrayhub\.as_{to}\(x, missing='mask'\)", reason):
         return advised[0]
     narrowed = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", reason)
-    return f"arrayhub.as_{to}({narrowed[0]})" if narrowed else ""
+    # The new array may lie beside a 64-byte boundary, which jax requires of memory that it shares.
+    return f"arrayhub.as_{to}({narrowed[0]}, copy='if_needed')" if narrowed else ""
 
 
 def _registered(to: Any) -> tuple[str, ...]:

@@ -1,0 +1,92 @@
+"""The page "From one library to another": for each pair of libraries, the shortest call that works.
+
+    PYTHONPATH=.:tests/support python -m from_to
+
+writes docs/howto/from_to.md. `explain` names each call, and `tests/docs/test_from_to.py` makes it.
+"""
+
+import importlib
+import pathlib
+from typing import NamedTuple
+
+import arrayhub
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
+
+
+class Source(NamedTuple):
+    """An object of a library. `code` makes it, with the library under the name `m`."""
+
+    title: str
+    module: str
+    code: str
+    shown: str
+
+
+SOURCES = (
+    Source("a list", "builtins", "[1.5, 2.5]", "x = [1.5, 2.5]"),
+    Source("NumPy", "numpy", "m.ones(3, 'f4')", "x = numpy.ones(3, 'f4')"),
+    Source("torch", "torch", "m.ones(3)", "x = torch.ones(3)"),
+    Source("JAX", "jax.numpy", "m.ones(3)", "x = jax.numpy.ones(3)"),
+    Source("pyarrow", "pyarrow", "m.array([1.5, 2.5])", "x = pyarrow.array([1.5, 2.5])"),
+    Source("pandas", "pandas", "m.Series([1.5, 2.5])", "x = pandas.Series([1.5, 2.5])"),
+    Source("polars", "polars", "m.Series([1.5, 2.5])", "x = polars.Series([1.5, 2.5])"),
+    Source("awkward", "awkward", "m.Array([[1.5], [2.5, 3.5]])", "x = awkward.Array([[1.5], [2.5, 3.5]])"),
+    Source("xarray", "xarray", "m.DataArray([1.5, 2.5], dims='t')", "x = xarray.DataArray([1.5, 2.5], dims='t')"),
+)
+TARGETS = {
+    "numpy": "NumPy",
+    "torch": "torch",
+    "jax": "JAX",
+    "numba": "numba",
+    "arrow": "pyarrow",
+    "pandas": "pandas",
+    "polars": "polars",
+    "awkward": "awkward",
+}
+
+
+def made(source):
+    """Return the object of a source."""
+    return eval(source.code, {"m": importlib.import_module(source.module)})
+
+
+def rows(source, x):
+    """Yield the name of each other library, the call, and what it returns."""
+    for target, title in TARGETS.items():
+        if title == source.title:
+            continue
+        explained = arrayhub.explain(x, to=target)
+        (verdict,) = explained.verdicts
+        if target == "jax" and "dtype=" not in explained.call and explained.call:
+            yield title, "arrayhub.as_jax(x, copy='if_needed')", "a view from a 64-byte boundary on, else a copy"
+        elif explained.call:
+            narrowed = "a copy in float32" if "dtype=" in explained.call else "a copy"
+            yield title, explained.call, "the same memory" if verdict.verdict == "zero-copy" else narrowed
+        else:
+            yield title, "", "not possible: lists of different lengths are not a dense array"
+
+
+def page():
+    """Return the text of the page."""
+    text = [
+        __doc__.splitlines()[0]
+        .replace('The page "', "# ")
+        .replace('": for each pair of libraries, the shortest call that works.', "")
+    ]
+    text += [
+        "",
+        "The shortest call that works, for each pair of libraries. `arrayhub.explain` names the call for any other",
+        'object: `explain(x, to="torch").call`. `as_cupy(x, copy=True)` and `as_dpnp(x, copy=True)` copy host memory',
+        "to a CUDA or SYCL device. `PYTHONPATH=.:tests/support python -m from_to` writes this page, and a test makes",
+        "every call.",
+    ]
+    for source in SOURCES:
+        text += ["", f"## From {source.title}", "", f"`{source.shown}`", "", "| to | call | result |", "|---|---|---|"]
+        for title, call, result in rows(source, made(source)):
+            text.append(f"| {title} | {f'`{call}`' if call else ''} | {result} |")
+    return "\n".join(text) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

