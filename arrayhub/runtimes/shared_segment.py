@@ -48,12 +48,17 @@ class SharedSegment:
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
         self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises a BufferError as long as this exists
-        self.address = self.bytes.__array_interface__["data"][0]
+        self.address = self.bytes.ctypes.data  # NumPy's __array_interface__ ends the process without memory
         _live.add(self)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        return self.bytes.__array_interface__
+        return {
+            "shape": self.bytes.shape,
+            "typestr": "|u1",
+            "data": (self.address, not self.writable),
+            "version": 3,
+        }
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):

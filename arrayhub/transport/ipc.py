@@ -13,7 +13,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.inspection.datashape.types import datashape
 from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
-from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, digest_of, server
+from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
 from arrayhub.transport.pickling import in_place, state_in_place
 
 _VERSION = 1
@@ -233,7 +233,7 @@ class IpcHandle:
     def __del__(self) -> None:
         entry = getattr(self, "_entry", None)
         if entry is not None:
-            entry.memory = None
+            entry.drop()
 
     def __repr__(self) -> str:
         return f"<IpcHandle of process {self.process}: {self.type}, {self.access}, on {self.device}>"
@@ -328,12 +328,13 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     """
     array = asarray(x)
     state, address, nbytes = state_in_place(array)
+    memory: Any
+    grant: Grant
     if array.device.type == "cuda" and array.size:
         from arrayhub.transport.ipc_cuda import Export
 
         export = Export(array, address)
-        own = server()
-        entry = Entry(own, array, export.grant)
+        memory, grant = array, export.grant
         allocation, start = f"cuda {export.number}", export.base
     else:
         segment = segment_at(address, nbytes) if array.device == "cpu" else None
@@ -344,11 +345,13 @@ def ipc_handle(x: Any, /) -> IpcHandle:
                 " and CUDA device memory. Use"
                 " arrayhub.ipc_handle(arrayhub.from_array(x, memory='shared_memory')), which copies"
             )
-        own = server()
-        entry = Entry(own, segment, _grant_writable if array.access == "readwrite" else _grant_readonly)
+        memory, grant = segment, _grant_writable if array.access == "readwrite" else _grant_readonly
         allocation, start = f"memfd {os.fstat(segment.descriptor).st_ino}", segment.address
     boot, machine = _place()
     offset = state[3] + address - start
+    state = (*state[:3], offset, *state[4:])
+    own = server()
+    entry = own.entry_for(memory, grant, f"{allocation} {state}")
     description = Description(
         _VERSION,
         boot,
@@ -360,6 +363,6 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         allocation,
         offset,
         str(datashape(array)),
-        (*state[:3], offset, *state[4:]),
+        state,
     )
     return _made(description, entry.publish(repr(tuple(description))), entry)

@@ -48,8 +48,8 @@ class Entry:
     so that a handle may be a temporary argument of a call.
     """
 
-    def __init__(self, server: Server, memory: Any, grant: Grant) -> None:
-        self.server, self.identifier, self.grant = server, os.urandom(IDENTIFIER), grant
+    def __init__(self, server: Server, memory: Any, grant: Grant, layout: str) -> None:
+        self.server, self.identifier, self.grant, self.layout = server, os.urandom(IDENTIFIER), grant, layout
         self.memory = memory  # None after the handle is dropped
         self.find_memory = weakref.ref(memory, self._forget)
         self.digest = b""
@@ -67,8 +67,16 @@ class Entry:
         self.server.entries[self.identifier] = self
         return self.server.sign(self.identifier, self.digest)
 
+    def drop(self) -> None:
+        """Keep the entry until its memory is freed, or until the next handle of the memory takes it over."""
+        if not self.is_closed:
+            self.server.dropped[self.layout] = self
+        self.memory = None
+
     def _forget(self, _: object) -> None:
         self.server.entries.pop(self.identifier, None)
+        if self.server.dropped.get(self.layout) is self:
+            self.server.dropped.pop(self.layout, None)
 
     def processes(self) -> list[int]:
         """Return the process id of each open borrower."""
@@ -97,6 +105,7 @@ class Server:
         self.process = os.getpid()
         self.name = f"arrayhub-{os.urandom(16).hex()}"
         self.entries: dict[bytes, Entry] = {}
+        self.dropped: dict[str, Entry] = {}  # by layout: a program may drop any number of handles of one array
         self.changed = threading.Condition()
         self._key = os.urandom(32)
         # The entry and the memory of each connection. None before the request.
@@ -108,6 +117,14 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         threading.Thread(target=self._serve, name="arrayhub IPC", daemon=True).start()
+
+    def entry_for(self, memory: Any, grant: Grant, layout: str) -> Entry:
+        """Return a new entry, or that of a dropped handle of the same memory and layout."""
+        entry = self.dropped.pop(layout, None)
+        if entry is None or entry.is_closed or entry.find_memory() is not memory:
+            return Entry(self, memory, grant, layout)
+        entry.memory, entry.grant = memory, grant
+        return entry
 
     def sign(self, identifier: bytes, digest: bytes) -> bytes:
         """Return the signature of a handle."""
@@ -125,8 +142,15 @@ class Server:
                 connection: Any = key.fileobj
                 if connection is self._listener:
                     self._accept()
-                elif self._borrowed[connection] is not None or not self._admit(connection):
+                elif not self._keeps(connection):
                     self._drop(connection)
+
+    def _keeps(self, connection: socket.socket) -> bool:
+        """Answer a request. Return whether the connection continues; after the reply, it only ends."""
+        try:
+            return self._borrowed[connection] is None and self._admit(connection)
+        except Exception:  # without memory: the borrower sees the end of the connection
+            return False
 
     def _accept(self) -> None:
         try:

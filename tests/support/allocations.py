@@ -60,6 +60,7 @@ LEFT_OUT = {
     "asarray(bad_struct)": "the producer is made by ctypes",
     "torch.from_dlpack(u)": "torch's own call, whose Python code takes thousands of allocations",
     "asarray(ct)": "ctypes and NumPy read its type, and say something else of it",
+    "arrayhub.empty((2, 4), memory='shared_memory')": "NumPy's `ctypes` attribute raises a SystemError without memory",
     "asarray(bad_capsule(a))": "ctypes makes the capsule; `host` has `asarray(bad)`, of one that is made before",
     "asarray(used_capsule(a))": "Python code makes the capsule; `host` has `asarray(used)`",
 }

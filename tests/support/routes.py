@@ -184,6 +184,7 @@ HOST = (
     Route("arrayhub.from_dlpack(a)"),
     Route("USMArray((2, 4), 'f8', ba)", MILLION // 4),
     Route("arrayhub.empty((2, 4))"),
+    Route("arrayhub.empty((2, 4), memory='shared_memory')", FEW),
     Route("arrayhub.zeros((2, 4), halo=(1, 1))"),
     # Out.
     Route("as_numpy(u)"),

@@ -274,6 +274,20 @@ def test_memory_is_released_after_the_last_borrow():
     assert eventually(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
+def test_dropped_handles_do_not_accumulate():
+    x = shared()
+    before = len(ipc.server().entries)
+    copies = [sent(arrayhub.ipc_handle(view)) for _ in range(100) for view in (x, x[1:])]
+    assert len(ipc.server().entries) == before + 2
+    for copy in (copies[0], copies[-1]):
+        with copy.open():
+            pass
+    arrayhub.ipc_handle(x).close()
+    refused(copies[0], "closed")
+    with copies[-1].open():
+        pass
+
+
 def test_a_fork_of_a_borrower_does_not_prolong_the_borrow():
     handle = arrayhub.ipc_handle(shared())
     reader, writer = os.pipe()
