@@ -1,1 +1,1 @@
-"""Arrays that leave their process: pickle, dask, MPI."""
+"""Arrays in other processes: pickle, IPC handles, dask, MPI."""
