@@ -119,6 +119,13 @@ cdef class USMArray(Descriptor):
         USM memory is requested and dpctl is not installed; the message names the extra.
     MemoryError
         The memory cannot be allocated, or not with this ``alignment``.
+
+    Examples
+    --------
+    >>> x = arrayhub.USMArray((2, 2), dtype="f4", buffer="cpu")
+    >>> arrayhub.as_numpy(x)[:] = 1
+    >>> x.tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
     """
 
     # `inspect.getmodule` looks this up on the instance, and searches the files of all modules if it is missing. That takes

@@ -67,6 +67,15 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         The memory cannot be shared. The message names the call to make instead.
     OverflowError
         `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`.
+
+    Examples
+    --------
+    >>> a = np.zeros((2, 3))
+    >>> x = arrayhub.asarray(a)
+    >>> x.shape, x.ptr == a.ctypes.data
+    ((2, 3), True)
+    >>> arrayhub.asarray(a, dtype="f4").is_copy
+    True
     """
     # If the array is copied later, the copy is ordered by `stream`.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
@@ -254,6 +263,13 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         A copy is required and ``copy=False`` forbids it, or the device is not supported.
     MemoryError
         The host or the device does not have enough memory.
+
+    Examples
+    --------
+    >>> import dpctl.memory
+    >>> device = arrayhub.ones(3, memory="usm_device")
+    >>> arrayhub.to_host(device).tolist()
+    [1.0, 1.0, 1.0]
     """
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return hooks.sparse_to_host(obj, copy, out)
@@ -513,6 +529,16 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     -------
     torch.Tensor
         A pair of tensors for ``missing="mask"``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> a = np.zeros(2)
+    >>> arrayhub.as_torch(a)[0] = 7
+    >>> a.tolist()
+    [7.0, 0.0]
+    >>> arrayhub.as_torch(a[::-1], copy=True)
+    tensor([0., 7.], dtype=torch.float64)
     """
     if missing is None:
         return give(obj, _TORCH, copy, allow_readonly)
@@ -520,7 +546,14 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_jax(obj, /, *, copy=None, missing=None):
-    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax requires contiguous, 64-byte aligned memory."""
+    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax requires contiguous, 64-byte aligned memory.
+
+    Examples
+    --------
+    >>> import jax
+    >>> arrayhub.as_jax(np.ones(2, "f4"), copy=True)
+    Array([1., 1.], dtype=float32)
+    """
     return give(obj, _JAX, copy) if missing is None else with_missing(obj, _JAX, as_jax, missing, copy)
 
 
@@ -537,7 +570,17 @@ def as_dpnp(obj, /, *, copy=None, missing=None):
 
 
 def as_numba(obj, /, *, copy=None, missing=None):
-    """Return a ``numpy.ndarray`` for host memory, or numba's device array for CUDA memory; see `as_numpy`."""
+    """Return a ``numpy.ndarray`` for host memory, or numba's device array for CUDA memory; see `as_numpy`.
+
+    Examples
+    --------
+    >>> import numba
+    >>> @numba.njit
+    ... def total(a):
+    ...     return a.sum()
+    >>> total(arrayhub.as_numba(np.ones(3)))
+    3.0
+    """
     return give(obj, _NUMBA, copy) if missing is None else with_missing(obj, _NUMBA, as_numba, missing, copy)
 
 

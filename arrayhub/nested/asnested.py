@@ -49,6 +49,16 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
         The description that `obj` gives of its memory is invalid.
     BufferError
         A NestedArray cannot represent the object, or requires a copy. The message names the call to make instead.
+
+    Examples
+    --------
+    >>> x = arrayhub.asnested([[1], [2, 3], None])
+    >>> print(x.type)
+    3 * option[var * int64]
+    >>> x.to_list()
+    [[1], [2, 3], None]
+    >>> x.null_count
+    1
     """
     needed = if_needed(copy)
     if copy is not None:

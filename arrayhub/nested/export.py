@@ -115,6 +115,12 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         Arrow cannot represent the type, or pyarrow does not support the device.
     ImportError
         pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> arrayhub.as_arrow(np.array([1, 2])).to_pylist()
+    [1, 2]
     """
     pyarrow = needed("pyarrow", "for its arrays")
     if if_needed(copy):
@@ -169,6 +175,12 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows, only missing
     fields. Numbers and characters are shared. int32 offsets are converted to int64, and each string gets a 16-byte
     view, as in polars' layout. polars' own conversion would also copy the characters.
+
+    Examples
+    --------
+    >>> import polars
+    >>> arrayhub.as_polars(np.array([1, 2])).to_list()
+    [1, 2]
     """
     polars = needed("polars", "for its arrays")
     series = _series(obj, copy=copy)
@@ -224,6 +236,12 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
 
     The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a DataFrame
     cannot represent missing rows, only missing fields.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> arrayhub.as_pandas(np.array([1, 2])).tolist()
+    [1, 2]
     """
     pandas = needed("pandas", "for its arrays")
     array = as_arrow(obj, copy=copy)
@@ -246,6 +264,12 @@ def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
 
     The parameters are those of `as_arrow`. Numbers, offsets, characters and bits are shared. String views and list
     views are copied in order, and date32 becomes ``datetime64[D]``.
+
+    Examples
+    --------
+    >>> import awkward
+    >>> arrayhub.as_awkward(arrayhub.asnested([[1], [2, 3]]))
+    <Array [[1], [2, 3]] type='2 * var * int64'>
     """
     if if_needed(copy):
         return _view_or_copy(as_awkward, obj)

@@ -136,6 +136,7 @@ def picture(
     data: points to &buf_flat[7]
     buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }
     addr:      {    offset-6,    offset-4,    offset-2,    offset }
+    Not contiguous: dimension 0 steps by -2 elements; compact would be 1.
     """
     if getattr(shape, "ndim", 0):  # the elements of an array would be used as lengths
         raise TypeError(
