@@ -227,6 +227,21 @@ cdef Descriptor import_allowed(object obj, object copy, str call, object stream)
     return a
 
 
+cdef Descriptor dense_or_none(object obj, object copy, str call):
+    """Import `obj` as ``copy=`` permits. Return None for a sparse array."""
+    if isinstance(obj, SparseParts) or is_sparse(obj):
+        return None
+    try:
+        return import_allowed(obj, copy, call, None)
+    except InterfaceError:
+        raise
+    except (BufferError, TypeError) as error:
+        refusal = error
+    if hooks.sparse_or_none(obj) is None:
+        raise refusal
+    return None
+
+
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     """Return an array in host memory, by a copy from its device if necessary.
 
@@ -236,7 +251,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts.
+        Any object that `asarray` or `assparse` accepts.
     out : object, optional
         Host memory to copy to: any writable array that `asarray` accepts, of the same shape and element type, whose elements
         do not overlap. If `out` overlaps `obj`, it receives the values from before the copy.
@@ -271,9 +286,9 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     >>> arrayhub.to_host(device).tolist()
     [1.0, 1.0, 1.0]
     """
-    if isinstance(obj, SparseParts) or is_sparse(obj):
+    cdef Descriptor a = dense_or_none(obj, copy, "to_host")
+    if a is None:
         return hooks.sparse_to_host(obj, copy, out)
-    a = import_allowed(obj, copy, "to_host", None)
     if out is None:
         return transfer.to_host(a, copy=copy, stream=stream, progress=progress)
     transfer.to_host(a, out=import_array(out, None), copy=copy, stream=stream, progress=progress)
@@ -286,7 +301,7 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
     Parameters
     ----------
     obj : object
-        Any object that `asarray` accepts.
+        Any object that `asarray` or `assparse` accepts.
     device : Device, str, tuple or object
         Target; see `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
         context is not copied.
@@ -315,9 +330,9 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
     MemoryError
         The host or the device does not have enough memory.
     """
-    if isinstance(obj, SparseParts) or is_sparse(obj):
-        return hooks.sparse_to_device(obj, device, copy)
-    a = import_allowed(obj, copy, "to_device", None)
+    cdef Descriptor a = dense_or_none(obj, copy, "to_device")
+    if a is None:
+        return hooks.sparse_to_device(obj, device, copy, out)
     if out is not None:
         from arrayhub.array.assignment import copy_into
 
@@ -517,7 +532,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     Parameters
     ----------
     obj : object
-        Any object that `as_numpy` accepts. Lists of different lengths become a jagged tensor.
+        Any object that `as_numpy` or `assparse` accepts. Lists of different lengths become a jagged tensor.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`.
     allow_readonly : bool, optional
@@ -602,10 +617,10 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     obj : object
         Any object that `asarray`, `asnested` or `assparse` accepts.
     to : str, module or type
-        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", a
-        common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. Also accepted: a library
-        that `register_library` added, a module that can be imported and has ``from_dlpack``, such as "mlx.core" or
-        "array_api_strict", and a class that has it, such as "onnxruntime.OrtValue".
+        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray";
+        "scipy" and "pydata_sparse" for sparse arrays; a common spelling such as "np" or "pyarrow", the library's module, or
+        the type of its arrays. Also accepted: a library that `register_library` added, a module that can be imported and has
+        ``from_dlpack``, such as "mlx.core" or "array_api_strict", and a class that has it, such as "onnxruntime.OrtValue".
     copy : {None, True, False, "if_needed"}, optional
         None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible. True:
         always copy. False: like None, and refuse lists and numbers, which have no memory to view.

@@ -27,8 +27,11 @@ SPELLINGS = {
     "USMArray": OWN,
     "ak": "awkward",
     "cp": "cupy",
+    "cupyx": "cupy",
+    "cupyx.scipy.sparse": "cupy",
     "dpctl": "dpnp",
     "dpctl.tensor": "dpnp",
+    "jax.experimental.sparse": "jax",
     "jax.numpy": "jax",
     "jaxlib": "jax",
     "jnp": "jax",
@@ -41,6 +44,7 @@ SPELLINGS = {
     "pytorch": "torch",
     "scipy.sparse": "scipy",
     "sparse": "pydata_sparse",
+    "torch.sparse": "torch",
     "xr": "xarray",
 }
 
@@ -120,7 +124,7 @@ def library_name(to: Any) -> str:
         `to` is not one of these, or names a module without ``from_dlpack``.
     """
     if isinstance(to, type):
-        found = None if root_of(to) == "builtins" else name_of_type(to) or _own_class(to)
+        found = None if root_of(to) == "builtins" else sparse_library(to) or name_of_type(to) or _own_class(to)
         if found is None:
             raise ValueError(
                 f"convert: to is {show(to)}, not an array type of a known library; accepted: {_accepted()}"

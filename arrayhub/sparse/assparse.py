@@ -117,8 +117,10 @@ def to_host_as(obj: Any, copy: Copy, out: Any) -> SparseArray:
     return _allowed(x, to_host(x), "to_host", copy)
 
 
-def to_device_as(obj: Any, device: Any, copy: Copy) -> SparseArray:
+def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
     """Return a sparse object on a device, for `arrayhub.to_device`."""
+    if out is not None:
+        raise TypeError(f"to_device: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
     if wanted(copy, "to_device") is False and x.device != device:
         raise BufferError(f"to_device: the memory is on {x.device}, and copy=False forbids a copy")

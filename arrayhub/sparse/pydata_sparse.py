@@ -21,10 +21,11 @@ def parse(obj: Any) -> SparseArray:
             f"{cls}: fill_value is {obj.fill_value}; accepted: 0, which other libraries have where nothing is stored."
             " Use x.todense(), a dense copy"
         )
+    shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
         data, joined = asarray(obj.data), asarray(obj.coords)
-        check_coords(_NAME, obj.shape, data, None, joined, 0)
-        return SparseArray("coo", obj.shape, data, coords_array=joined)
+        check_coords(_NAME, shape, data, None, joined, 0)
+        return SparseArray("coo", shape, data, coords_array=joined)
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise BufferError(
@@ -33,8 +34,8 @@ def parse(obj: Any) -> SparseArray:
         )
     name = "csr" if axes == (0,) else "csc"
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(obj.indptr)
-    check_parts(_NAME, FORMATS[name], obj.shape, data, indices, indptr, 0, None)
-    return SparseArray(name, obj.shape, data, indices, indptr)
+    check_parts(_NAME, FORMATS[name], shape, data, indices, indptr, 0, None)
+    return SparseArray(name, shape, data, indices, indptr)
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:

@@ -202,3 +202,36 @@ def test_coordinates_of_any_number_of_dimensions():
     assert len(x.coords) == 3
     assert x.to_dense().tolist() == dense.tolist()
     assert ah.as_scipy(x).toarray().tolist() == dense.tolist()
+
+
+def test_to_host_and_to_device_accept_sparse_arrays():
+    given, tensor = matrix(), torch.eye(3).to_sparse_csr()
+    assert ah.to_host(given).data.ptr == given.data.ctypes.data
+    assert ah.to_host(tensor).data.ptr == tensor.values().data_ptr()
+    assert ah.to_device(tensor, "cpu").nnz == 3
+    assert ah.to_host(given, copy=True).data.ptr != given.data.ctypes.data
+    with pytest.raises(TypeError, match="out is"):
+        ah.to_host(given, out=np.ones(3))
+    with pytest.raises(BufferError, match="detach"):
+        ah.to_host(torch.ones(3, requires_grad=True))
+
+
+def test_usm_of_a_sycl_device(dpctl):
+    given = matrix()
+    device = dpctl.SyclQueue("cpu")
+    x = ah.assparse(given).to_device(device)
+    assert x.device.type == "oneapi" and x.indices.device == x.data.device
+    assert x.to_host().to_dense().tolist() == given.toarray().tolist()
+    assert x.to_dense().to_host().tolist() == given.toarray().tolist()
+    with pytest.raises(BufferError, match=r"x\.to_host\(\)"):
+        ah.as_scipy(x)
+    assert ah.as_scipy(x, copy="if_needed").toarray().tolist() == given.toarray().tolist()
+    assert ah.check(x) == []
+
+
+def test_types_and_modules_of_sparse_libraries_are_accepted_by_convert():
+    given = matrix()
+    for to in (scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse, "scipy.sparse"):
+        assert ah.convert(given, to).format == "csr"
+    assert ah.convert(given, torch.sparse).layout is torch.sparse_csr
+    assert ah.convert(given, ah.SparseArray).data.ptr == given.data.ctypes.data

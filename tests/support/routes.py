@@ -469,6 +469,51 @@ XARRAY = (
 )
 
 
+def scipy():
+    import warnings
+
+    import scipy.sparse
+    import torch
+
+    warnings.simplefilter("ignore")  # torch warns once that csr tensors are new
+    csr = scipy.sparse.csr_array(np.eye(4))
+    bad = scipy.sparse.csr_array(np.eye(4))
+    bad.indices[2] = 9
+    names = {"csr": csr, "coo": csr.tocoo(), "bsr": csr.tobsr(), "lil": csr.tolil(), "bad": bad}
+    names |= {"s": arrayhub.assparse(csr), "tensor": torch.eye(4).to_sparse_csr(), "as_torch": arrayhub.as_torch}
+    return {
+        **names,
+        "assparse": arrayhub.assparse,
+        "as_scipy": arrayhub.as_scipy,
+        "pickle": importlib.import_module("pickle"),
+    }
+
+
+SCIPY = (
+    Route("assparse(csr)", SOME),
+    Route("assparse(coo)", SOME),
+    Route("assparse(bsr)", SOME),
+    Route("assparse(tensor)", SOME),
+    Route("assparse(lil)", FEW, "BufferError"),
+    Route("assparse(csr, copy=True)", SOME),
+    Route("as_torch(s)", SOME),
+    Route("as_torch(csr)", FEW),
+    Route("as_torch(coo)", FEW, "BufferError"),
+    Route("as_torch(coo, copy='if_needed')", FEW),
+    Route("as_torch(bad)", FEW, "ValueError"),
+    Route("as_scipy(s)", FEW),
+    Route("as_scipy(tensor)", FEW),
+    Route("as_numpy(csr)", FEW, "BufferError"),
+    Route("asarray(csr)", FEW, "TypeError"),
+    Route("s.T", SOME),
+    Route("s.to_dense()", FEW),
+    Route("s.to_format('bsr')", FEW),
+    Route("assparse(csr).canonical", FEW),
+    Route("s.__binsparse__()", SOME),
+    Route("pickle.loads(pickle.dumps(s, 5))", FEW),
+)
+
+
 class Library(NamedTuple):
     """The routes of a library, and the names that they use besides the host's."""
 
@@ -485,6 +530,7 @@ LIBRARIES = {
     "tvm_ffi": Library(tvm_ffi, TVM_FFI, "tvm_ffi"),
     "dpnp": Library(dpnp, DPNP, "dpnp"),
     "numba": Library(numba, NUMBA, "numba"),
+    "scipy": Library(scipy, SCIPY, "scipy"),
     "xarray": Library(xarray, XARRAY, "xarray"),
 }
 
