@@ -195,6 +195,7 @@ cdef int take_host(Descriptor a, dict options, Py_ssize_t nbytes) except -1:
 cdef int allocate_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) except -1:
     check_usm_type(a)
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
+    sycl.check_element(a, options.get("queue"), "USMArray")
     # dpctl cannot allocate zero bytes, so an empty array gets one byte that it never uses.
     cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
     alignment = options.get("alignment") or 1

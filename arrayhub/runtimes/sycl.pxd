@@ -28,4 +28,5 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept
 cdef object queue_of(Descriptor a)
 cdef object base_of(Descriptor a)
 cdef object memory_on_queue(Descriptor a)
+cpdef int check_element(Descriptor a, object queue, str call) except -1
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options)

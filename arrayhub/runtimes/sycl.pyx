@@ -28,18 +28,21 @@ from arrayhub._core.descriptor cimport (
     block_of_reach,
     extent,
     kDLOneAPI,
+    name_of_elements,
     new_block,
     owner_of,
     same_layout,
     set_owner,
     successor_of,
 )
+from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport Runtime, device_of, runtime_of
 from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
+from arrayhub.runtimes import limits
 
 include "usm_extent.pxi"
 
@@ -54,6 +57,7 @@ ctypedef QueueRef (*QueueCreate)(ContextRef, void*, void*, int) noexcept nogil
 ctypedef void* (*GetRef)(void*) noexcept nogil
 ctypedef void (*UseRef)(void*) noexcept nogil
 ctypedef EventRef (*Barrier)(QueueRef) noexcept nogil
+ctypedef EventRef (*BarrierForEvents)(QueueRef, const EventRef*, size_t) noexcept nogil
 ctypedef EventRef (*Copy)(QueueRef, void*, const void*, size_t, const EventRef*, size_t) noexcept nogil
 
 cdef struct DpctlFunctions:
@@ -78,6 +82,7 @@ cdef struct DpctlFunctions:
     UseRef delete_queue
     UseRef wait
     Barrier barrier
+    BarrierForEvents barrier_for_events
     Copy copy
     UseRef wait_for_event
     UseRef delete_event
@@ -110,6 +115,8 @@ cdef bint _forked = False     # whether the parent process used SYCL before the 
 
 cdef enum:
     MOST_PAGES = 4096
+    kDLFloat = 2        # DLPack's type codes
+    kDLComplex = 5
 
 NAME = "__sycl_usm_array_interface__"
 
@@ -221,6 +228,7 @@ cdef int find_functions(object dpctl) except -1:
     functions.delete_queue = <UseRef> exported(library, "DPCTLQueue_Delete")
     functions.wait = <UseRef> exported(library, "DPCTLQueue_Wait")
     functions.barrier = <Barrier> exported(library, "DPCTLQueue_SubmitBarrier")
+    functions.barrier_for_events = <BarrierForEvents> exported(library, "DPCTLQueue_SubmitBarrierForEvents")
     functions.copy = <Copy> exported(library, "DPCTLQueue_MemcpyWithEvents")
     functions.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
     functions.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
@@ -543,11 +551,21 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     if kind is None:
         raise ValueError(f"USM: the kind is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
+        limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), f"USM-{usm_type}")
         return kind(nbytes, **options)
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
     except sys.modules["dpctl"].SyclDeviceCreationError as error:
         raise no_device_error(f"no SYCL device is available for USM-{usm_type} memory", error) from error
+
+
+cpdef int check_element(Descriptor a, object queue, str call) except -1:
+    """Raise TypeError if the device of a queue, or the default device for None, does not have the element type of `a`."""
+    cdef int bits = bits_of(a.dl_dtype_)
+    if a.dl_dtype_.code in (kDLFloat, kDLComplex) and bits != 32 and not (bits == 64 and a.dl_dtype_.code == kDLComplex):
+        import_dpctl()
+        limits.check_element(name_of_elements(a), queue, call)
+    return 0
 
 
 cdef object no_device_error(str what, object error):
@@ -705,6 +723,18 @@ def submit_barrier(queue):
     return new_event(_dpctl.barrier(_dpctl.queue_ref(<PyObject*> queue)), "a barrier")
 
 
+cdef int read_events(list after, EventRef* events, str call) except -1:
+    """Store the references of at most MOST_EVENTS events, and return their number."""
+    cdef int k, n = <int> min(len(after), MOST_EVENTS + 1)
+    if n > MOST_EVENTS:
+        raise ValueError(f"{call}: after has {len(after)} events; accepted: at most {MOST_EVENTS}")
+    for k in range(n):
+        events[k] = (<SyclEvent?> after[k]).ref
+        if events[k] == NULL:
+            raise TypeError(f"{call}: after[{k}] is an empty event; accepted: events of submit_copy and submit_barrier")
+    return n
+
+
 def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     """Submit a copy between two addresses to a queue, and return its event.
 
@@ -718,19 +748,32 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
         At most MOST_EVENTS events that the copy waits for.
     """
     cdef EventRef events[MOST_EVENTS]
-    cdef int k, n = <int> min(len(after), MOST_EVENTS + 1)
+    cdef EventRef done
+    cdef int n = read_events(after, events, "submit_copy")
     checked_queue(queue)
     cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
-    cdef EventRef done
-    if n > MOST_EVENTS:
-        raise ValueError(f"submit_copy: after has {len(after)} events; accepted: at most {MOST_EVENTS}")
-    for k in range(n):
-        events[k] = (<SyclEvent?> after[k]).ref
-        if events[k] == NULL:
-            raise TypeError(f"submit_copy: after[{k}] is an empty event; accepted: events of submit_copy and submit_barrier")
     with nogil:     # the copy may be executed immediately
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")
+
+
+def hand_over(queue, list after):
+    """Order later work of a queue after events, without waiting on the host.
+
+    Whoever waits for the queue waits for the events: readers on the host, and queues that are ordered after this queue.
+    dpnp does not wait for its queue, but passes the events that dpctl's order manager has for the queue to its kernels, so
+    the events are added to the manager.
+    """
+    cdef EventRef events[MOST_EVENTS]
+    cdef int n = read_events(after, events, "hand_over")
+    checked_queue(queue)
+    if n == 0:
+        return
+    new_event(_dpctl.barrier_for_events(_dpctl.queue_ref(<PyObject*> queue), events, n), "a barrier for events")
+    managers = getattr(sys.modules.get("dpctl.utils"), "SequentialOrderManager", None)
+    if managers is not None:
+        done = queue.submit_barrier()
+        managers[queue].add_event_pair(done, done)
 
 
 def reach(Descriptor array):

@@ -39,7 +39,10 @@ class Course(NamedTuple):
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
-    """Copy USM to `out`, or to new host memory that is contiguous in `order`. The copy is complete on return.
+    """Copy USM to `out`, or to new host memory that is contiguous in `order`.
+
+    The copy is complete on return, with one exception: with `stream`, and an `out` in USM of the same context and
+    layout, the copy is only queued. The caller must then keep both arrays alive until the queue has completed the copy.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         Queue for the copy. The default is the queue of the memory. The copy is ordered after the work on both queues.
     """
     target = empty_like(array, order) if out is None else out
-    if array.nbytes:
+    if array.nbytes and not (stream is not None and _queued(array, target, stream)):
         with _course(array, stream, progress) as course:
             _fetch(array, raw(target, writable=True), course)
     return target
@@ -85,17 +88,41 @@ def beside(model, array):
 def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy USM or host-readable memory, broadcast to the shape of `out`, to the device USM `out`.
 
-    The copy is ordered after the work on the queues of both arrays, and complete on return. If `out` is `fresh`, no
-    work is queued on it, and the bytes between its elements may be overwritten.
+    The copy is ordered after the work on the queues of both arrays. It is complete on return, with the exception of
+    `to_host`. If `out` is `fresh`, no work is queued on it, and the bytes between its elements may be overwritten.
     """
     if fresh:
         _copied(array, out, Course(sycl.queue_of_array(out), [], progress), fresh)
+        return
+    may_queue = stream is not None and not is_host_readable(array) and array.size == out.size
+    if may_queue and _queued(broadcast(array, out.shape), out, stream):
         return
     with _course(out, stream, progress) as course:
         _copied(array, out, course, fresh)
 
 
+def _queued(array, out, stream):
+    """Queue a copy between USM arrays, and return whether this is possible: in one context, and between equal layouts.
+
+    Later work on the queues of both arrays, and readers on the host, wait for the copy.
+    """
+    if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
+        return False
+    if not is_packed(array) and not _has_strides(array, out.byte_strides):
+        return False
+    queues = [sycl.queue_of_array(array), sycl.queue_of_array(out)]
+    with _course(array, stream, None) as course:
+        if queues[1] not in (queues[0], course.queue):
+            course.after.append(sycl.submit_barrier(queues[1]))
+        source, nbytes = sycl.reach(array)
+        events = _submit(course, sycl.reach(out)[0], source, nbytes)
+        for queue in dict.fromkeys([*queues, course.queue]):
+            sycl.hand_over(queue, events)
+    return True
+
+
 def _new(array, queue, order, usm_type="device"):
+    sycl.check_element(array, queue, "to_device")
     return on_memory(array, sycl.memory_of(usm_type, array.nbytes, queue), order)
 
 
@@ -240,8 +267,7 @@ def _fetch_sparse(array, target, course):
 
 def _pack(array, out, course):
     """Copy USM of any layout on the queue of `course` with dpnp's kernel, and return the event of the kernel."""
-    for event in course.after:
-        event.wait()  # dpnp does not accept dependencies
+    sycl.hand_over(course.queue, course.after)  # dpnp does not accept dependencies
     pack(sycl.on_queue(array, course.queue), sycl.on_queue(out, course.queue))
     return sycl.submit_barrier(course.queue)
 

@@ -186,6 +186,55 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
         assert (values_of(out) == 3 * value).all()
 
 
+@pytest.fixture
+def busy():
+    """Keep a queue busy for some tenths of a second, which is longer than a call takes."""
+    dpnp = pytest.importorskip("dpnp")
+
+    def start(queue, value):
+        x = dpnp.full((1 << 23,), value, dtype="f8", sycl_queue=queue)
+        for _ in range(10):
+            x = dpnp.sqrt(x * x)
+        return x
+
+    start(dpctl.SyclQueue(), 1.0)  # loads the kernels
+    return start
+
+
+def is_done(queue):
+    return queue.submit_barrier().execution_status == dpctl.event_status_type.complete
+
+
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
+@pytest.mark.parametrize("memory", ["usm_host", "usm_shared", "usm_device"])
+def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
+    """64 MiB behind slow kernels: the call returns before they end, and every reader gets the values."""
+    dpnp = pytest.importorskip("dpnp")
+    queue = dpctl.SyclQueue(property=list(properties))
+    out = ah.empty((1 << 23,), memory=memory, device=dpctl.SyclQueue())
+    ahead = 0
+    for value in range(1, 7):
+        source = busy(queue, float(value))
+        x = ah.asarray(source)
+        if memory == "usm_device":
+            ah.to_device(x, queue, out=out)
+        else:
+            assert ah.to_host(x, out=out, stream=queue) is out
+        ahead += not is_done(out.base.sycl_queue)
+        if value % 2:
+            assert (values_of(out) == value).all()
+        else:
+            assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
+        source[...] = -1.0  # behind the copy
+    assert ahead >= 3
+
+
+def test_a_copy_to_other_host_memory_is_complete(busy):
+    queue = dpctl.SyclQueue()
+    out = np.zeros(1 << 23)
+    assert (ah.to_host(busy(queue, 5.0), out=out, stream=queue) == 5).all()
+
+
 def test_a_stream_of_another_kind_is_refused():
     out = there(np.zeros(SHAPE))
     with pytest.raises(BufferError, match="stream is 1"):

@@ -1,0 +1,82 @@
+"""Limits of SYCL devices, which are checked before memory is allocated: element types, size and alignment.
+
+SYCL has optional types (its "aspects"): GPUs of the Arc family do not have ``fp64``. dpctl allocates memory of any type
+on them, and the first kernel that reads the memory then fails. dpnp and scikit-learn check the aspect.
+"""
+
+import sys
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+# Aspect of each optional element type, and the type that dpnp uses instead on devices without the aspect.
+OPTIONAL = {
+    "float64": ("fp64", "float32"),
+    "complex128": ("fp64", "complex64"),
+    "float16": ("fp16", "float32"),
+    "complex32": ("fp16", "complex64"),
+}
+
+_PAGE = 4096  # bytes
+_LARGE = 64 << 20  # bytes; every device can allocate less in one piece
+
+
+class Limits(NamedTuple):
+    """Facts about a device."""
+
+    name: str
+    aspects: frozenset[str]  # "fp64", "fp16"
+    most: int  # bytes of one allocation
+
+
+def check_type(limits: Limits, element: str, call: str) -> None:
+    """Raise TypeError if a device does not have an element type. `call` is the prefix of the message.
+
+    Parameters
+    ----------
+    limits : Limits
+        The device.
+    element : str
+        Name of the element type.
+    call : str
+        The call that allocates.
+    """
+    aspect, other = OPTIONAL.get(element, (None, None))
+    if aspect is not None and aspect not in limits.aspects:
+        raise TypeError(
+            f"{call}: dtype is {element}, which {limits.name} does not support (it lacks the aspect {aspect});"
+            f" accepted: types without this aspect. Pass dtype={other!r}, for example arrayhub.asarray(x,"
+            f" dtype={other!r}, device=...)"
+        )
+
+
+def check_size(limits: Limits, nbytes: int, alignment: int, call: str) -> None:
+    """Raise MemoryError if a device cannot make an allocation. `call` is the prefix of the message."""
+    for name, value in (("size", nbytes), ("alignment", alignment)):
+        if value > limits.most:
+            raise MemoryError(
+                f"{call}: {name} is {value} bytes; accepted: at most {limits.most} bytes in one allocation of"
+                f" {limits.name} (max_mem_alloc_size)"
+            )
+
+
+@lru_cache(64)
+def limits_of(device: Any) -> Limits:
+    """Return the facts about a ``dpctl.SyclDevice``."""
+    aspects = frozenset(aspect for aspect in ("fp64", "fp16") if getattr(device, f"has_aspect_{aspect}"))
+    return Limits(device.name.strip(), aspects, device.max_mem_alloc_size)
+
+
+def check_element(element: str, queue: Any, call: str) -> None:
+    """Raise TypeError if the device of `queue`, or the default device for None, does not have an element type."""
+    if element in OPTIONAL:
+        check_type(limits_of(_device_of(queue)), element, call)
+
+
+def check_allocation(nbytes: int, alignment: int, queue: Any, call: str) -> None:
+    """Raise MemoryError if the device of `queue`, or the default device for None, cannot make an allocation."""
+    if nbytes > _LARGE or alignment > _PAGE:
+        check_size(limits_of(_device_of(queue)), nbytes, alignment, call)
+
+
+def _device_of(queue: Any) -> Any:
+    return sys.modules["dpctl"].select_default_device() if queue is None else queue.sycl_device

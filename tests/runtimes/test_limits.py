@@ -1,0 +1,80 @@
+"""Limits of SYCL devices. No device here lacks fp64, so the decision is tested with stated facts."""
+
+import arrayhub as ah
+
+# isort: split
+import numpy as np
+import pytest
+
+from arrayhub.runtimes import limits
+from arrayhub.runtimes.limits import Limits, check_size, check_type
+
+ARC = Limits("Arc A770", frozenset({"fp16"}), 4 << 30)
+CPU = Limits("CPU", frozenset({"fp64"}), 12 << 30)
+
+
+@pytest.mark.parametrize(
+    ("device", "element", "aspect", "other"),
+    [
+        (ARC, "float64", "fp64", "float32"),
+        (ARC, "complex128", "fp64", "complex64"),
+        (CPU, "float16", "fp16", "float32"),
+        (CPU, "complex32", "fp16", "complex64"),
+    ],
+)
+def test_types_that_a_device_lacks(device, element, aspect, other):
+    message = f"f: dtype is {element}, which {device.name} does not support .*{aspect}.*Pass dtype='{other}'"
+    with pytest.raises(TypeError, match=message):
+        check_type(device, element, "f")
+
+
+@pytest.mark.parametrize("element", ["float32", "complex64", "int64", "bool", "bfloat16", "float8_e5m2"])
+def test_other_types_are_not_optional(element):
+    check_type(Limits("none", frozenset(), 0), element, "f")
+    check_type(ARC, "float16", "f")
+    check_type(CPU, "float64", "f")
+
+
+def test_size_and_alignment():
+    check_size(ARC, 4 << 30, 4096, "f")
+    with pytest.raises(MemoryError, match=f"f: size is {(4 << 30) + 1} bytes; accepted: at most {4 << 30} bytes .*Arc"):
+        check_size(ARC, (4 << 30) + 1, 64, "f")
+    with pytest.raises(MemoryError, match="f: alignment is"):
+        check_size(ARC, 1, 1 << 50, "f")
+
+
+def test_the_facts_of_a_device(dpctl):
+    device = dpctl.SyclDevice()
+    facts = limits.limits_of(device)
+    assert ("fp64" in facts.aspects, "fp16" in facts.aspects) == (device.has_aspect_fp64, device.has_aspect_fp16)
+    assert facts.most == device.max_mem_alloc_size
+
+
+@pytest.mark.parametrize("kind", ["device", "shared", "host"])
+def test_the_limit_is_that_of_the_runtime(dpctl, kind):
+    """The runtime refuses one byte more without a reason. arrayhub names the limit before it allocates."""
+    most = dpctl.SyclDevice().max_mem_alloc_size
+    with pytest.raises(MemoryError, match=f"size is {most + 1} bytes; accepted: at most {most} bytes"):
+        ah.USMArray((most + 1,), "u1", kind)
+    with pytest.raises(MemoryError, match=f"at most {most} bytes in one allocation"):
+        ah.empty(most + 1, "u1", memory=f"usm_{kind}")
+
+
+CALLS = {
+    "empty": lambda: ah.empty(3, memory="usm_device"),
+    "zeros": lambda: ah.zeros(3, memory="usm_shared"),
+    "USMArray": lambda: ah.USMArray((3,)),
+    "to_device": lambda: ah.to_device(np.zeros(3), "oneapi:0"),
+    "asarray": lambda: ah.asarray(np.zeros(3, "c16"), device="oneapi:0"),
+    "like": lambda: ah.empty(3, "f8", like=ah.empty(3, "f4", memory="usm_device")),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, call):
+    """With the facts of a device without fp64 stated for this one."""
+    monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
+    with pytest.raises(TypeError, match="dtype is (float64|complex128), which Arc A770 does not support .*Pass dtype="):
+        CALLS[call]()
+    assert ah.zeros(3, "f4", memory="usm_device").to_host().to_numpy().tolist() == [0, 0, 0]
+    assert ah.asarray(np.zeros(3), dtype="f4", device="oneapi:0").dtype == "f4"
