@@ -17,6 +17,8 @@ UPWARD = {
     "reduce": "arrayhub.transport.pickling:reduce",
     "token": "arrayhub.transport.tokens:token",
     "padded_copy": "arrayhub.transport.padding:padded_copy",
+    # called by capi/
+    "empty": "arrayhub.storage.allocation:empty",
     # called by _core/
     "block_of_usm": "arrayhub.runtimes.sycl:block_of_usm",
     "DTYPE_READERS": "arrayhub.libraries.dtypes:READERS",

@@ -30,6 +30,7 @@ from arrayhub.runtimes cimport cuda, sycl
 
 from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import InterfaceError, interface_error
+from arrayhub._core.hooks import hooks
 
 cdef str NAME = "PyUSMArray_New"
 
@@ -59,7 +60,7 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* raw):
-    """Make an array over the memory that a spec describes (PyUSMArray_New).
+    """Make an array over the memory that a spec describes, or in new memory like that of a model (PyUSMArray_New).
 
     The last step takes over the memory. If an earlier step fails, the memory still belongs to the caller.
     """
@@ -70,6 +71,8 @@ cdef object make(const PyUSMArraySpec* raw):
         if not resized(raw, raw.struct_size, &storage, sizeof(PyUSMArraySpec)):
             raise size_error("PyUSMArraySpec", raw.struct_size, sizeof(PyUSMArraySpec))
         raw = &storage
+    if raw.model != NULL:
+        return new_like(raw)
     if (raw.owner == NULL) == (raw.release == NULL):
         raise ValueError(
             f"{NAME}: owner is {'NULL' if raw.owner == NULL else 'given'}, and so is release; accepted: exactly one. For"
@@ -92,13 +95,35 @@ cdef object make(const PyUSMArraySpec* raw):
     return a
 
 
+cdef object new_like(const PyUSMArraySpec* spec):
+    """Return a new array in memory of the library of the spec's model."""
+    cdef int k
+    for name, is_given in (
+        ("data", spec.data != NULL), ("byte_strides", spec.byte_strides != NULL), ("owner", spec.owner != NULL),
+        ("release", spec.release != NULL), ("queue", spec.queue != NULL), ("queue_ref", spec.queue_ref != NULL),
+        ("stream", spec.stream != NULL), ("device", spec.device.device_type != 0 or spec.device.device_id != 0),
+    ):
+        if is_given:
+            raise interface_error(NAME, name, "given", "zero with a model, which determines the memory")
+    if spec.access != 0 and spec.access != WRITEABLE:
+        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_WRITEABLE or 0 with a model: new memory is writable")
+    check_shape(spec)
+    shape = tuple([spec.shape[k] for k in range(spec.nd)])
+    return hooks.empty(shape, dtypes.dtype_of(type_of(spec)), like=<object> spec.model)
+
+
+cdef int check_shape(const PyUSMArraySpec* spec) except -1:
+    if spec.nd < 0 or spec.nd > layout.MAX_NDIM:
+        raise interface_error(NAME, "nd", spec.nd, f"0 to {layout.MAX_NDIM}")
+    if spec.nd > 0 and spec.shape == NULL:
+        raise interface_error(NAME, "shape", None, f"{spec.nd} lengths")
+    return 0
+
+
 cdef Descriptor new_described(const PyUSMArraySpec* spec):
     """Make a sealed host array with the layout, type and access of a spec."""
     cdef int k, nd = spec.nd
-    if nd < 0 or nd > layout.MAX_NDIM:
-        raise interface_error(NAME, "nd", nd, f"0 to {layout.MAX_NDIM}")
-    if nd > 0 and spec.shape == NULL:
-        raise interface_error(NAME, "shape", None, f"{nd} lengths")
+    check_shape(spec)
     cdef Descriptor a = new_array(nd)
     a.protocol_ = CONSTRUCTED
     a.device_ = DLDevice(kDLCPU, 0)

@@ -115,6 +115,7 @@ cdef extern from *:
         PyObject* queue
         void* queue_ref
         void* stream
+        PyObject* model
 
     ctypedef struct PyUSMArrayElement:
         Py_ssize_t struct_size             # of the caller's declaration

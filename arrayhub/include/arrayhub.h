@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* Incremented for every new field, function or member. New ones are always appended. */
-#define ARRAYHUB_C_VERSION 2
+#define ARRAYHUB_C_VERSION 3
 
 /* The oldest arrayhub that an extension supports; define it before including the header. Newer functions are then not
    declared. 1: the struct alone. 2: the functions. */
@@ -218,6 +218,9 @@ typedef struct PyUSMArraySpec {
     PyObject *queue;                /* SYCL: a dpctl.SyclQueue or an object that names one; or NULL, and then: */
     void *queue_ref;                /* SYCL: a sycl::queue*; the queue is copied */
     void *stream;                   /* CUDA: the stream that fills the memory; NULL for none */
+    /* version 3 */
+    PyObject *model;                /* NULL, or an array: new memory of the library, device and stream of this array; data,
+                                       byte_strides, device, owner, release, queue, queue_ref and stream must then be zero */
 } PyUSMArraySpec;
 #define PyUSMArraySpec_HEAD sizeof(PyUSMArraySpec)
 
@@ -336,7 +339,7 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequ
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }
 
-/* Wrap existing memory as an array. On failure the ownership stays with the caller, and `release` is not called. */
+/* Wrap existing memory as an array, or allocate memory like arrayhub.empty(shape, dtype, like=spec->model). On failure the ownership stays with the caller, and `release` is not called. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_New(const PyUSMArraySpec *spec) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->make(spec);
 }

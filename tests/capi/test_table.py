@@ -818,10 +818,45 @@ def test_an_extension_of_version_1_runs(old):
         old.address(BASE)
 
 
+def test_new_memory_of_a_models_library(probe):
+    for model in (np.zeros(3, "f4"), ah.zeros(3)):
+        x = probe.make(0, (4, 5), model=model)
+        assert (x.shape, x.dtype, x.device, x.access) == ((4, 5), "f8", "cpu", "readwrite")
+        assert isinstance(x.base, np.ndarray)
+    assert probe.make(0, (), dtype=(1, 8, 1), model=np.zeros(3)).dtype == "u1"
+    with pytest.raises(TypeError, match="asarray"):
+        probe.make(0, (3,), model=object())
+
+
+def test_new_usm_is_on_the_queue_of_the_model(probe, dpctl):
+    device = dpctl.SyclDevice()
+    queue = dpctl.SyclQueue(dpctl.SyclContext(device), device)
+    model = ah.empty(3, memory="usm_shared", device=queue)
+    x = probe.make(0, (4,), model=model)
+    assert x.usm_type == "shared" and x.base.sycl_queue == queue
+
+
+@pytest.mark.parametrize(
+    ("key", "options"),
+    [
+        ("data", {"data": 4096}),
+        ("owner", {"owner": 1}),
+        ("byte_strides", {"byte_strides": (8,)}),
+        ("device", {"device": (2, 0)}),
+        ("stream", {"stream": 1}),
+        ("access", {"access": IMMUTABLE}),
+        ("nd", {"nd": 65}),
+    ],
+)
+def test_a_model_excludes_members_that_describe_memory(probe, key, options):
+    with pytest.raises(ah.InterfaceError, match=f"PyUSMArray_New: {key} "):
+        probe.make(shape=(3,), model=np.zeros(3), **{"data": 0, **options})
+
+
 def newer_header():
     """The header as a later arrayhub may have it: a version more, and a function more behind all others."""
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
-    newer = text.replace("#define ARRAYHUB_C_VERSION 2", "#define ARRAYHUB_C_VERSION 3")
+    newer = text.replace("#define ARRAYHUB_C_VERSION 3", "#define ARRAYHUB_C_VERSION 4")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
     for struct in ("PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArrayElement"):
         newer = newer.replace(f"}} {struct};", f"    Py_ssize_t not_yet[2];\n}} {struct};")
@@ -870,10 +905,10 @@ def test_each_source_file_of_an_extension_shares_the_table(folder, language, lim
 
 
 def test_extension_that_needs_a_newer_arrayhub_raises(folder, newer):
-    flags = ("-DNAME=probe_newest", "-DARRAYHUB_TARGET_VERSION=3")
+    flags = ("-DNAME=probe_newest", "-DARRAYHUB_TARGET_VERSION=4")
     module = build.load(build.compiled(folder, "probe_newest", [build.SOURCES / "probe.c"], *flags, includes=(newer,)))
     for call in (module.from_object, module.request, module.to_host, module.device):
-        with pytest.raises(ImportError, match=r"compiled for version 3 .*upgrade arrayhub"):
+        with pytest.raises(ImportError, match=r"compiled for version 4 .*upgrade arrayhub"):
             call(BASE)
 
 

@@ -167,7 +167,8 @@ static PyObject *take_released(PyObject *module, PyObject *nothing) {
 static PyObject *make(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {(char *)"data", (char *)"shape", (char *)"byte_strides", (char *)"dtype", (char *)"typenum",
                             (char *)"access", (char *)"device", (char *)"owner", (char *)"queue", (char *)"queue_ref",
-                            (char *)"stream", (char *)"nd", (char *)"struct_size", (char *)"raises", (char *)"both", NULL};
+                            (char *)"stream", (char *)"nd", (char *)"struct_size", (char *)"raises", (char *)"both",
+                            (char *)"model", NULL};
     PyUSMArraySpec spec;
     PyObject *data, *shape, *strides = NULL, *dtype = NULL, *array;
     Py_ssize_t lengths[MOST], steps[MOST], k, n = 1, queue_ref = 0, stream = 0;
@@ -176,9 +177,10 @@ static PyObject *make(PyObject *module, PyObject *args, PyObject *keywords) {
     (void)module;
     memset(&spec, 0, sizeof(spec));
     spec.struct_size = PyUSMArraySpec_HEAD;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOii(ii)OOnninpp", names, &data, &shape, &strides, &dtype,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|$OOii(ii)OOnninppO", names, &data, &shape, &strides, &dtype,
                                      &spec.typenum, &spec.access, &spec.device.device_type, &spec.device.device_id,
-                                     &spec.owner, &spec.queue, &queue_ref, &stream, &nd, &spec.struct_size, &raises, &both))
+                                     &spec.owner, &spec.queue, &queue_ref, &stream, &nd, &spec.struct_size, &raises, &both,
+                                     &spec.model))
         return NULL;
     raising = raises;
     spec.queue_ref = (void *)queue_ref;
