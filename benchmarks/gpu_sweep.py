@@ -1,11 +1,11 @@
-"""The sweep of ``benchmarks.sweep`` on a GPU, beside cupy: copies to the host, to a device, and on it."""
+"""The sweep of ``benchmarks.sweep`` on a GPU, beside cupy: copies to the host, to a device, on it, and assignment."""
 
 import arrayhub
 
 from . import sweep
 
 SECONDS = 80
-SIDES = ("to_host", "out=", "to_device", "copy")
+SIDES = ("to_host", "out=", "to_device", "copy", "from host", "from device")
 
 
 def pairs(cupy):
@@ -25,7 +25,17 @@ def pairs(cupy):
             d = cupy.asarray(a)
             far = cupy.moveaxis(d, 0, -1) if "move" in layout else sweep.LAYOUTS[layout](d)
             x, out = arrayhub.asarray(far), sweep.filled(near.shape, dtype)
+            given = cupy.ones(near.shape, dtype)
+
+            def set_far(value):
+                if far.flags.c_contiguous or far.flags.f_contiguous:
+                    far.set(value)
+                else:
+                    far[...] = cupy.asarray(value)
+
             calls = {
+                "from host": (lambda: sweep.assign(x, out), lambda: waited(set_far(out))),
+                "from device": (lambda: waited(sweep.assign(x, given)), lambda: waited(sweep.assign(far, given))),
                 "to_host": (lambda: arrayhub.to_host(x), lambda: cupy.asnumpy(far, order="C")),
                 "out=": (lambda: arrayhub.to_host(x, out=out), lambda: far.get(out=out)),
                 "copy": (lambda: waited(x.copy()), lambda: waited(far.copy("C"))),
@@ -33,6 +43,7 @@ def pairs(cupy):
             return *calls[way], near.size
 
         into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "copy": "({}).copy()"}
+        into["from host"], into["from device"] = "({})[...] = host", "({})[...] = device"
         into["to_device"] = "to_device({}, 'cuda:0')"
         yield sweep.Pair(into[way].format(layout), dtype, "cupy", shapes, prepare)
 

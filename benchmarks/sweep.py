@@ -135,6 +135,10 @@ class Row(NamedTuple):
         return self.ratio / self.shared
 
 
+def assign(array, value):
+    array[...] = value
+
+
 def filled(shape, dtype):
     """An array whose memory has been written: pages that were not are all one page of zeros."""
     dtype = np.dtype(dtype)
@@ -160,13 +164,13 @@ def host():
 
 
 def sycl():
-    """Copies from and to device USM, beside dpnp's."""
+    """Copies from and to device USM, and assignment to it, beside dpnp's."""
     import dpnp.tensor as dpt
 
     def down(view, out):
         return lambda: arrayhub.to_host(view, out=out)
 
-    for dtype, shapes, layout, way in cases(TYPES, ("to_host", "out=", "to_device")):
+    for dtype, shapes, layout, way in cases(TYPES, ("to_host", "out=", "to_device", "from host", "from device")):
 
         def prepare(shape, dtype=dtype, layout=layout, way=way):
             a = filled(shape, dtype)
@@ -182,6 +186,9 @@ def sycl():
             d.sycl_queue.wait()
             theirs = LAYOUTS[layout](d) if "move" not in layout else dpt.moveaxis(d, 0, -1)
             x = arrayhub.asarray(theirs)
+            if way.startswith("from"):
+                given = filled(view.shape, dtype) if way == "from host" else dpt.ones(view.shape, dtype=dtype)
+                return lambda: assign(x, given), lambda: (assign(theirs, given), waited(theirs)), view.size
             out = None if way == "to_host" else filled(view.shape, dtype)
             return down(x, out), lambda: dpt.asnumpy(dpt.copy(theirs, order="C")), view.size
 
@@ -189,7 +196,13 @@ def sycl():
             made.sycl_queue.wait()
             return made
 
-        into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "to_device": "to_device({}, 'oneapi:0')"}[way]
+        into = {
+            "to_host": "to_host({})",
+            "out=": "to_host({}, out=C)",
+            "to_device": "to_device({}, 'oneapi:0')",
+            "from host": "({})[...] = host",
+            "from device": "({})[...] = device",
+        }[way]
         yield Pair(into.format(layout), dtype, "dpnp", shapes, prepare)
 
 

@@ -67,11 +67,12 @@ cdef struct DpctlFunctions:
     BorrowRef memory_queue
     BorrowRef memory_context
     MemoryMake memory_make
-    # dpctl._sycl_queue, dpctl._sycl_context
+    # dpctl._sycl_queue, dpctl._sycl_context, dpctl._sycl_event
     BorrowRef queue_ref
     MakeObject queue_make
     BorrowRef context_ref
     MakeObject context_make
+    MakeObject event_make
     # the C library
     PointerType pointer_type
     PointerDevice pointer_device
@@ -217,6 +218,8 @@ cdef int find_functions(object dpctl) except -1:
     functions.context_ref = <BorrowRef> declared(
         context, "SyclContext_GetContextRef", f"DPCTLSyclContextRef ({Context})")
     functions.context_make = <MakeObject> declared(context, "SyclContext_Make", f"{Context}(DPCTLSyclContextRef)")
+    functions.event_make = <MakeObject> declared(
+        sys.modules["dpctl._sycl_event"], "SyclEvent_Make", "struct PySyclEventObject *(DPCTLSyclEventRef)")
     # dpctl has already loaded this file, so CDLL returns the loaded library and does not start a second runtime.
     library = ctypes.CDLL(os.path.join(os.path.dirname(dpctl.__file__), "libDPCTLSyclInterface.so"))
     functions.pointer_type = <PointerType> exported(library, "DPCTLUSM_GetPointerType")
@@ -769,11 +772,12 @@ def hand_over(queue, list after):
     checked_queue(queue)
     if n == 0:
         return
-    new_event(_dpctl.barrier_for_events(_dpctl.queue_ref(<PyObject*> queue), events, n), "a barrier for events")
+    cdef SyclEvent done = new_event(
+        _dpctl.barrier_for_events(_dpctl.queue_ref(<PyObject*> queue), events, n), "a barrier for events")
     managers = getattr(sys.modules.get("dpctl.utils"), "SequentialOrderManager", None)
     if managers is not None:
-        done = queue.submit_barrier()
-        managers[queue].add_event_pair(done, done)
+        event = _dpctl.event_make(done.ref)      # makes a copy of the reference
+        managers[queue].add_event_pair(event, event)
 
 
 def reach(Descriptor array):
