@@ -18,6 +18,7 @@ SLOW = (
     "adapters/test_dlpack.py::test_the_end_of_the_interpreter_is_survived",
     "adapters/test_sycl_usm.py::test_foreign_pointers_with_every_form",
     "adopters/",
+    "array/test_assignment.py",
     "capi/test_table.py::test_memory_does_not_grow",
     "convert/test_functions_nested.py",
     "docs/test_c_interface.py",

@@ -49,14 +49,14 @@ def check_type(limits: Limits, element: str, call: str) -> None:
         )
 
 
-def check_size(limits: Limits, nbytes: int, alignment: int, call: str) -> None:
-    """Raise MemoryError if a device cannot make an allocation. `call` is the prefix of the message."""
-    for name, value in (("size", nbytes), ("alignment", alignment)):
-        if value > limits.most:
-            raise MemoryError(
-                f"{call}: {name} is {value} bytes; accepted: at most {limits.most} bytes in one allocation of"
-                f" {limits.name} (max_mem_alloc_size)"
-            )
+def check_size(limits: Limits, nbytes: int, alignment: int, kind: str) -> None:
+    """Raise MemoryError if a device cannot make an allocation of a kind of USM."""
+    if max(nbytes, alignment) > limits.most:
+        aligned = f" with an alignment of {alignment} bytes" if alignment > limits.most else ""
+        raise MemoryError(
+            f"cannot allocate {nbytes} bytes of USM-{kind} memory{aligned}; accepted: at most {limits.most} bytes in"
+            f" one allocation of {limits.name} (max_mem_alloc_size)"
+        )
 
 
 @lru_cache(64)
@@ -68,15 +68,24 @@ def limits_of(device: Any) -> Limits:
 
 def check_element(element: str, queue: Any, call: str) -> None:
     """Raise TypeError if the device of `queue`, or the default device for None, does not have an element type."""
-    if element in OPTIONAL:
-        check_type(limits_of(_device_of(queue)), element, call)
+    device = _device_of(queue) if element in OPTIONAL else None
+    if device is not None:
+        check_type(limits_of(device), element, call)
 
 
-def check_allocation(nbytes: int, alignment: int, queue: Any, call: str) -> None:
+def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None:
     """Raise MemoryError if the device of `queue`, or the default device for None, cannot make an allocation."""
-    if nbytes > _LARGE or alignment > _PAGE:
-        check_size(limits_of(_device_of(queue)), nbytes, alignment, call)
+    device = _device_of(queue) if nbytes > _LARGE or alignment > _PAGE else None
+    if device is not None:
+        check_size(limits_of(device), nbytes, alignment, kind)
 
 
 def _device_of(queue: Any) -> Any:
-    return sys.modules["dpctl"].select_default_device() if queue is None else queue.sycl_device
+    """Return the device of a queue, or None without a device or a queue. The allocation then raises an error."""
+    if queue is not None:
+        return getattr(queue, "sycl_device", None)
+    dpctl = sys.modules["dpctl"]
+    try:
+        return dpctl.select_default_device()
+    except dpctl.SyclDeviceCreationError:
+        return None

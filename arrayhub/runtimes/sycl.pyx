@@ -554,7 +554,7 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     if kind is None:
         raise ValueError(f"USM: the kind is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
-        limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), f"USM-{usm_type}")
+        limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), usm_type)
         return kind(nbytes, **options)
     except memory.USMAllocationError as error:
         raise MemoryError(f"cannot allocate {nbytes} bytes of USM-{usm_type} memory ({error})") from error
@@ -774,10 +774,18 @@ def hand_over(queue, list after):
         return
     cdef SyclEvent done = new_event(
         _dpctl.barrier_for_events(_dpctl.queue_ref(<PyObject*> queue), events, n), "a barrier for events")
+    tell_dpnp(queue, [done])
+
+
+def tell_dpnp(queue, list after):
+    """Let dpnp's later kernels on a queue depend on events."""
+    cdef EventRef events[MOST_EVENTS]
+    cdef int k, n = read_events(after, events, "tell_dpnp")
     managers = getattr(sys.modules.get("dpctl.utils"), "SequentialOrderManager", None)
     if managers is not None:
-        event = _dpctl.event_make(done.ref)      # makes a copy of the reference
-        managers[queue].add_event_pair(event, event)
+        for k in range(n):
+            event = _dpctl.event_make(events[k])      # makes a copy of the reference
+            managers[queue].add_event_pair(event, event)
 
 
 def reach(Descriptor array):

@@ -156,9 +156,10 @@ def _relay(array, out, course, fresh):
     if is_host_readable(array):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out.shape)
-    with _course(array, None, None) as origin:
+    is_ordered = course.after and sycl.queue_of_array(array) == course.queue
+    with contextlib.nullcontext(course._replace(progress=None)) if is_ordered else _course(array, None, None) as origin:
         if origin.queue.sycl_context == course.queue.sycl_context:
-            near = course._replace(after=[*course.after, *origin.after])
+            near = course if is_ordered else course._replace(after=[*course.after, *origin.after])
             if is_packed(array) or _has_strides(array, out.byte_strides):
                 source, nbytes = sycl.reach(array)
                 _direct(sycl.reach(out)[0], source, nbytes, near)
@@ -267,7 +268,7 @@ def _fetch_sparse(array, target, course):
 
 def _pack(array, out, course):
     """Copy USM of any layout on the queue of `course` with dpnp's kernel, and return the event of the kernel."""
-    sycl.hand_over(course.queue, course.after)  # dpnp does not accept dependencies
+    sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
     pack(sycl.on_queue(array, course.queue), sycl.on_queue(out, course.queue))
     return sycl.submit_barrier(course.queue)
 

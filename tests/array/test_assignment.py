@@ -192,7 +192,7 @@ def busy():
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
-        x = dpnp.full((1 << 23,), value, dtype="f8", sycl_queue=queue)
+        x = dpnp.full((1 << 20,), value, dtype="f8", sycl_queue=queue)
         for _ in range(10):
             x = dpnp.sqrt(x * x)
         return x
@@ -208,12 +208,12 @@ def is_done(queue):
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_shared", "usm_device"])
 def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
-    """64 MiB behind slow kernels: the call returns before they end, and every reader gets the values."""
+    """Behind slow kernels, the call returns before they end, and every reader gets the values."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue(property=list(properties))
-    out = ah.empty((1 << 23,), memory=memory, device=dpctl.SyclQueue())
+    out = ah.empty((1 << 20,), memory=memory, device=dpctl.SyclQueue())
     ahead = 0
-    for value in range(1, 7):
+    for value in range(1, 5):
         source = busy(queue, float(value))
         x = ah.asarray(source)
         if memory == "usm_device":
@@ -226,12 +226,12 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
         source[...] = -1.0  # behind the copy
-    assert ahead >= 3
+    assert ahead >= 2
 
 
 def test_a_copy_to_other_host_memory_is_complete(busy):
     queue = dpctl.SyclQueue()
-    out = np.zeros(1 << 23)
+    out = np.zeros(1 << 20)
     assert (ah.to_host(busy(queue, 5.0), out=out, stream=queue) == 5).all()
 
 
