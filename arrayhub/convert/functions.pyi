@@ -12,6 +12,7 @@ import pandas
 import polars
 import pyarrow
 import torch
+from typing_extensions import disjoint_base
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import _DeviceLike
@@ -73,6 +74,7 @@ def as_dpnp(obj: Any, /, *, copy: Copy = None, missing: Literal["mask"]) -> tupl
 def as_dpnp(obj: Any, /, *, copy: Copy = None, missing: Any) -> dpnp.ndarray: ...
 def as_numba(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any: ...
 
+@disjoint_base
 class SparseParts:
     format: str
     shape: tuple[int, ...]
