@@ -188,14 +188,13 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
 
 @pytest.fixture
 def busy():
-    """Keep a queue busy for some tenths of a second, which is longer than a call takes."""
+    """Return values that a queue writes behind a product of matrices, which takes longer than a call."""
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
-        x = dpnp.full((1 << 20,), value, dtype="f8", sycl_queue=queue)
-        for _ in range(10):
-            x = dpnp.sqrt(x * x)
-        return x
+        factor = dpnp.ones((1500, 1500), sycl_queue=queue)
+        dpnp.matmul(factor, factor)
+        return dpnp.full((1 << 20,), value, dtype="f8", sycl_queue=queue)
 
     start(dpctl.SyclQueue(), 1.0)  # loads the kernels
     return start
@@ -226,7 +225,7 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
         source[...] = -1.0  # behind the copy
-    assert ahead >= 2
+    assert ahead >= 1  # 0 if a call waited
 
 
 def test_a_copy_to_other_host_memory_is_complete(busy):
