@@ -1,1 +1,1 @@
-"""Layer 4: `known` has one row per library. A library that needs more than its protocol has a module here."""
+"""Layer 4: the table of libraries (`known`), and a module for each library that needs more than its protocols."""

@@ -1,12 +1,13 @@
-"""Table of the exports that depend on the consumer, `QUIRKS`, with a row for each consumer and fault.
+"""Exports that depend on the consumer: `QUIRKS` has one row for each consumer and fault.
 
-Neither the protocols nor pickle name the consumer. A row exists only if two conditions hold:
+A row exists only if two conditions hold:
 
-1. The consumer would read wrong values, would fail an assertion, would end or hang a process, or would treat equal
-   arrays as different.
-2. The consumer does not offer a hook for the type in time.
+1. Given the usual export, the consumer would read wrong values, fail an assertion, end or hang a process, or treat
+   equal arrays as different.
+2. The consumer does not have a hook that could be registered for USMArray before the export.
 
-The modules of the calling Python code then identify the consumer. docs/private_names.md lists these modules.
+Neither the protocols nor pickle identify the consumer, so the module of the calling Python code does. torch's C code is
+identified on the native stack instead. docs/private_names.md lists the modules.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 
 
 class Quirk(NamedTuple):
-    """Request of a consumer, for which the export differs."""
+    """Export that differs for one consumer."""
 
     consumer: str
     request: str
@@ -41,7 +42,7 @@ QUIRKS = (
         "torch",
         "__dlpack__ of read-only memory",
         ("torch.utils.dlpack",),
-        "makes a writable tensor",
+        "creates a writable tensor",
         "a warning",
         "https://github.com/pytorch/pytorch/issues/44027",
     ),
@@ -65,48 +66,48 @@ QUIRKS = (
         "multiprocessing",
         "a pickle of mapped memory",
         ("multiprocessing.reduction",),
-        "copies the memory, so that the sender does not see writes of the receiver",
-        "the name of the memory",
+        "receives a copy, so the sender does not see the receiver's writes",
+        "the name of the shared memory",
         "https://github.com/numpy/numpy/issues/25561",
     ),
     Quirk(
         "joblib",
         "a pickle",
         ("joblib.hashing",),
-        "returns different hashes for equal elements of different access or padding",
-        "a pickle that contains neither",
+        "hashes equal arrays differently if their access or padding differs",
+        "a pickle without access and padding",
         "https://github.com/joblib/joblib/pull/1540",
     ),
     Quirk(
         "dask",
         "a pickle of device memory, on arrival",
         ("distributed.scheduler",),
-        "restores the arrays of a graph in the scheduler's process, whose machine may lack the device",
-        "a host array that keeps the note of its device",
+        "unpickles the arrays of a graph in the scheduler, whose machine may lack the device",
+        "a host array that records the original device",
         "https://github.com/dask/distributed/issues/6924",
     ),
     Quirk(
         "dask",
         "a pickle that cannot be made",
         ("distributed.protocol.pickle",),
-        "waits, or sends again without end, and loses the error",
-        "a stand-in that raises the error where it is used",
+        "hangs or resends forever, and loses the error",
+        "a placeholder that raises the error on first use",
         "https://github.com/dask/distributed/issues/1347",
     ),
     Quirk(
         "dask",
         "a pickle that cannot be restored",
         ("distributed.actor", "distributed.scheduler", "distributed.worker", "distributed.comm.utils"),
-        "waits without end, and takes the next message for the answer to another request",
-        "a stand-in that raises the error where it is used",
+        "hangs, and treats the next message as the reply to another request",
+        "a placeholder that raises the error on first use",
         "https://github.com/dask/distributed/issues/7060",
     ),
     Quirk(
         "process pools",
         "a pickle that cannot be restored",
         ("multiprocessing.pool", "concurrent.futures.process"),
-        "ends the thread or process that reads, so that the pool hangs",
-        "a stand-in that raises the error where it is used",
+        "ends the thread or process that unpickles, so the pool hangs",
+        "a placeholder that raises the error on first use",
         "https://github.com/python/cpython/issues/79492",
     ),
 )
@@ -118,9 +119,9 @@ def quirk(consumer: str, request: str) -> Quirk:
 
 
 def calling() -> Iterator[tuple[str, str]]:
-    """Yield module and function of the calling Python code, starting at the innermost frame.
+    """Yield the module and function of each calling Python frame, innermost first.
 
-    Frames of arrayhub and of Python's pickler are skipped. A thread started by C code may not have other Python frames.
+    Frames of arrayhub and of Python's pickler are skipped. Nothing may be left, for example in a thread started by C.
     """
     frame: FrameType | None = sys._getframe().f_back
     while frame is not None:
@@ -131,5 +132,5 @@ def calling() -> Iterator[tuple[str, str]]:
 
 
 def is_called_by(row: Quirk) -> bool:
-    """Return whether the nearest calling Python code is in a module of a row."""
+    """Return whether the innermost calling frame outside of arrayhub belongs to one of the row's modules."""
     return next(calling(), ("", ""))[0] in row.callers

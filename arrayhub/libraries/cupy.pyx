@@ -1,4 +1,4 @@
-"""cupy: import and export through attributes, which are faster than cupy's protocols and support bfloat16 and records.
+"""cupy: import and export through attributes. They are faster than cupy's protocols and support bfloat16 and records.
 
 Importing this module does not import cupy. `parse` finds cupy in ``sys.modules``, and `emit` imports cupy.
 """
@@ -46,7 +46,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_r
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.devices import is_hip
 
-cdef int _found = 0                    # whether the following variables are set; on the first import
+cdef int _found = 0                    # whether the variables below are set, which the first import does
 cdef object _current_stream = None     # cupy.cuda.get_current_stream
 cdef bint _is_hip = False
 
@@ -69,8 +69,8 @@ cdef int _find_cupy() except -1:
 cdef Descriptor parse(object obj, object stream):
     """Import a ``cupy.ndarray``.
 
-    cupy has queued the array's pending work on the current stream. The descriptor keeps this stream and the owner of the
-    stream, because another stream may be current later.
+    cupy has queued the array's pending work on the current stream. Another stream may be current at the export, so the
+    descriptor stores the stream and keeps its owner alive.
     """
     if not is_done(&_found):
         _find_cupy()
@@ -93,7 +93,7 @@ cdef Descriptor parse(object obj, object stream):
     a.device_ = DLDevice(kDLCUDA, device)
     seal(a)
     if size_of(a) != 0:
-        locate_start(a)     # trust cupy for the end of the array, as NumPy for its arrays
+        locate_start(a)     # only the start is checked: cupy guarantees the extent of its arrays, as NumPy does
     set_stream(a, _current_stream(device))
     return a
 
@@ -130,14 +130,16 @@ cdef int set_stream(Descriptor a, object stream) except -1:
 
 
 cpdef object emit(Descriptor a, bint allow_readonly=False):
-    """Export as a ``cupy.ndarray`` that keeps the memory of `a` alive, in stream order on cupy's current stream.
+    """Export as a ``cupy.ndarray`` that keeps the memory of `a` alive.
+
+    cupy's current stream waits for the producer's stream first.
 
     Parameters
     ----------
     a : USMArray
         CUDA memory: device memory, managed memory, or pinned host memory.
     allow_readonly : bool, optional
-        Also export read-only memory, although cupy cannot prevent writes to the memory.
+        Also export read-only memory, to which cupy does not prevent writes.
 
     Raises
     ------
@@ -178,7 +180,7 @@ cdef int check_type(Descriptor a) except -1:
     if a.flags_ & PACKED or not a.flags_ & NOTSWAPPED or not (number or is_record(a)):
         raise BufferError(f"cupy: {row.name.decode()} elements"
                           f" ({'packed' if a.flags_ & PACKED else repr(get_dtype(a))}) are not supported; call x.to_host(), or"
-                          " export by another protocol")
+                          " use another protocol")
     if number and size_of(a) != 0 and (a.strides_ == NULL or <size_t> a.data_ % <size_t> a.itemsize_ != 0):
         raise BufferError(f"cupy: elements are not aligned (address {<size_t> a.data_:#x}, item size {a.itemsize_}), and"
                           " CUDA kernels cannot read them; call x.copy() first")
@@ -190,7 +192,7 @@ cdef bint is_record(Descriptor a) except -1:
 
 
 cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
-    """Create a cupy array of any shape, dtype and strides (bytes) within the bytes that `a` covers."""
+    """Create a cupy array with any shape, dtype and byte strides, on the bytes that `a` covers."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id
@@ -211,17 +213,17 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
     Parameters
     ----------
     array : USMArray
-        CUDA memory. It may be read-only, so only the owner of new memory may write through the view.
+        CUDA memory. The view is writable even if `array` is read-only, so write only to newly allocated memory.
     axes : sequence of int or None
-        The order of the dimensions in the view, or None for packed elements, whose bytes are contiguous.
+        The order of the dimensions in the view, or None for packed elements, which are viewed as 1-d bytes.
     largest : int, optional
         Maximum size of an integer in bytes.
 
     Returns
     -------
     cupy.ndarray
-        Unsigned integers of the largest size (up to `largest` bytes) that divides pointer, strides and item size, with one
-        more dimension for the integers of an element.
+        The integers have the largest size (up to `largest` bytes) that divides the pointer, the strides and the item size.
+        The last dimension holds the integers of one element.
     """
     check_reachable(array)
     cupy = needed("cupy", "to copy CUDA memory")
@@ -237,8 +239,9 @@ def as_words(Descriptor array, axes, Py_ssize_t largest=8):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writeable array with the type and shape of `model` on new CUDA memory, in stream order on cupy's current
-    stream.
+    """Return a writable array with the type and shape of `model` on new CUDA memory.
+
+    For device memory, cupy's current stream becomes the producer's stream.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Conversion of the libraries' device objects to DLPack pairs, one function per library.
+"""Conversion of the libraries' device objects to DLPack's (device type, device id), one function per library.
 
-A function receives an object of the library, so the library is already loaded. This module does not import libraries.
+Each function receives an object of its library, so the library is already loaded and is not imported here.
 """
 
 import sys
@@ -13,7 +13,7 @@ _ROCM = 10
 
 
 def read_torch(device):
-    """Return the pair of a ``torch.device``. A device without an index is the current device of its type."""
+    """Return the DLPack pair of a ``torch.device``. A device without an index means the current device of its type."""
     torch = sys.modules["torch"]
     if not isinstance(device, torch.device) or device.type not in _TORCH_TYPES:
         what = repr(device.type) if isinstance(device, torch.device) else show(device)
@@ -28,7 +28,7 @@ def read_torch(device):
 
 
 def read_cupy(device):
-    """Return the pair of a ``cupy.cuda.Device``."""
+    """Return the DLPack pair of a ``cupy.cuda.Device``."""
     cupy = sys.modules["cupy"]
     if not isinstance(device, cupy.cuda.Device):
         raise TypeError(f"device: cupy's {show(device)} is not a device; accepted: cupy.cuda.Device")
@@ -41,7 +41,7 @@ def is_hip(cupy):
 
 
 def read_jax(device):
-    """Return the pair of a ``jax.Device``."""
+    """Return the DLPack pair of a ``jax.Device``."""
     platform = getattr(device, "platform", None)
     if platform == "cpu":
         return (1, 0)
@@ -52,7 +52,7 @@ def read_jax(device):
 
 
 def read_cuda_core(device):
-    """Return the pair of a ``cuda.core.Device``."""
+    """Return the DLPack pair of a ``cuda.core.Device``."""
     if type(device).__name__ != "Device":
         raise TypeError(f"device: {show(device)} is not a device; accepted: cuda.core.Device")
     return (2, device.device_id)

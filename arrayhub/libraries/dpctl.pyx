@@ -1,12 +1,11 @@
 """dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, if possible without the interface dict.
 
-Creating the dict of a usm_ndarray takes 2 us, mostly to wait for the queue. Two faster methods take a few nanoseconds:
+Creating the dict of a usm_ndarray takes 2 us, mostly to wait for the queue. Two methods take a few nanoseconds instead:
 
-1. Call the exported C functions (dpctl up to 0.21), if their signatures are known here.
-2. Read the C struct, if the size of the type is known here.
+1. Call the exported C functions (dpctl up to 0.21), if they have the signatures below.
+2. Read the C struct, if the type has the size of the struct below.
 
-Both methods are used for the exact type only, and only after a test array of known layout was read correctly
-(`reads_truly`). Otherwise the dict is used.
+Both methods are used for the exact type only, and only after they have read a test array correctly (`reads_truly`).
 """
 
 import sys
@@ -55,7 +54,7 @@ cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/
     PyObject* array_namespace
     PyObject* weak_references
 
-# The exported C functions, which neither run Python code nor fail.
+# The exported C functions. They do not run Python code and do not fail.
 cdef struct ArrayFunctions:
     char* (*data)(PyObject*) noexcept
     int (*nd)(PyObject*) noexcept
@@ -84,20 +83,20 @@ cdef enum How:
 
 
 cdef class Reader:
-    """Method for importing the usm_ndarray of one release."""
+    """Method for importing one usm_ndarray type."""
     cdef How how
     cdef ArrayFunctions call
 
 
-# At most two readers, each created for the first array of its type.
+# One reader per usm_ndarray type, dpctl's and dpnp's, created for the first array of the type.
 cdef dict _readers = {}
 cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
 
 cdef Descriptor parse_memory(object obj, object stream):
-    """Import a ``dpctl.memory.MemoryUSM*`` as a writeable 1-d array of uint8.
+    """Import a ``dpctl.memory.MemoryUSM*`` as a writable 1-d array of uint8.
 
-    The read-only flag of its interface dict is wrong (True), so the dict is not used.
+    The interface dict is not used, because it marks the memory as read-only.
     """
     if not sycl.is_memory(obj):      # another class of the same name
         return None
@@ -115,13 +114,13 @@ cdef Descriptor parse_memory(object obj, object stream):
 
 
 cdef Descriptor parse_dpnp(object obj, object stream):
-    """Import a ``dpnp.ndarray``, a Python wrapper of a usm_ndarray."""
+    """Import a ``dpnp.ndarray``, which is a Python wrapper of a usm_ndarray."""
     inner = getattr(obj, "_array_obj", None)      # private, so a later release may not have it
     return parse_by_dict(obj, stream) if inner is None else parse_usm_ndarray(inner, stream)
 
 
 cdef Descriptor parse_usm_ndarray(object obj, object stream):
-    """Import a ``usm_ndarray`` through known C functions or its struct if possible, else through its interface dict."""
+    """Import a ``usm_ndarray`` through C functions or its struct if verified, else through its interface dict."""
     cdef UsmNdarray fields
     cdef Descriptor a = None
     cdef Reader reader = <Reader> found(_readers, type(obj))
@@ -136,9 +135,10 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
 
 
 cdef Descriptor parse_by_dict(object obj, object stream):
-    """Import an array or a Memory object through ``__sycl_usm_array_interface__``. The block is the complete allocation.
+    """Import an array or a Memory object through ``__sycl_usm_array_interface__``.
 
-    The dict does not contain the allocation, which is queried separately. The array must lie within this allocation.
+    The dict does not describe the allocation. If the object has a Memory object that contains all elements, the memory
+    block is the complete allocation, otherwise only the bytes of the array.
     """
     cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
@@ -149,7 +149,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef bint is_inside(Descriptor a, object memory) except -1:
-    """Return whether all bytes of a complete array belong to a Memory object."""
+    """Return whether all bytes of an array lie within a Memory object."""
     cdef Py_ssize_t low, high
     cdef char* start = sycl.memory_pointer(memory)
     extent(a, &low, &high)
@@ -157,7 +157,10 @@ cdef bint is_inside(Descriptor a, object memory) except -1:
 
 
 cdef Descriptor describe(UsmNdarray* u):
-    """Create an array from its fields, or return None if its owner or its typenum is unknown."""
+    """Create a descriptor from the fields of a usm_ndarray.
+
+    Return None if the base is not a Memory object, or if the type number is unknown.
+    """
     cdef const dtypes.ElementType* row = dtypes.by_typenum(u.typenum)
     if row == NULL or row.typestr == NULL or u.base == NULL or not sycl.is_memory(<object> u.base):
         return None
@@ -185,7 +188,7 @@ cdef Descriptor describe(UsmNdarray* u):
 
 
 cdef Reader reader_of(object cls):
-    """Determine how arrays of a type are read, and cache the result for dpctl's and dpnp's own usm_ndarray types."""
+    """Return the reader of a type. The readers of dpctl's and dpnp's own usm_ndarray types are cached."""
     cdef Reader reader = Reader()      # BY_DICT
     name = module_of(cls)
     module = sys.modules.get(name) if name in _MODULES else None
@@ -197,7 +200,7 @@ cdef Reader reader_of(object cls):
 
 
 cdef int verify_reader(Reader reader, object cls, object module) except -1:
-    """Select a faster method that reads a test array correctly."""
+    """Select a faster method if one reads a test array correctly."""
     cdef UsmNdarray fields
     try:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
@@ -216,7 +219,7 @@ cdef int verify_reader(Reader reader, object cls, object module) except -1:
 
 
 cdef bint find_functions(Reader reader, object module) except -1:
-    """Return whether a release exports the C functions with the known signatures."""
+    """Look up the exported C functions. Return whether all exist with the expected signatures."""
     cdef void** slots = <void**> &reader.call
     cdef int k
     try:
@@ -228,7 +231,7 @@ cdef bint find_functions(Reader reader, object module) except -1:
 
 
 cdef object call_all(Reader reader, object array, UsmNdarray* u):
-    """Fill the fields for `describe` by calling the C functions. Return the base, which must outlive the use of the fields."""
+    """Fill the fields for `describe` by calling the C functions. Return the base, which keeps the fields valid."""
     cdef PyObject* obj = <PyObject*> array
     base = reader.call.base(obj)
     u.base = <PyObject*> base
@@ -242,7 +245,7 @@ cdef object call_all(Reader reader, object array, UsmNdarray* u):
 
 
 cdef bint reads_truly(UsmNdarray* u, object array) except -1:
-    """Return whether the fields of the test array are correct. Each comparison is safe if all earlier comparisons hold."""
+    """Return whether the fields of the test array are correct. Pointers are followed only after all earlier checks pass."""
     memory = array.usm_data
     return (
         u.nd == 2
@@ -260,7 +263,7 @@ cdef int get_typenum(object dtype) except -1:
 
 
 def emit_attribute(Descriptor a):
-    """Implement ``__usm_ndarray__``, which dpnp reads first. The attribute exists only if dpnp supports the array."""
+    """Implement ``__usm_ndarray__``, which dpnp tries first. The attribute exists only if dpnp supports the array."""
     try:
         return emit(a)
     except (BufferError, ImportError, TypeError) as error:
@@ -274,6 +277,8 @@ cdef object emit(Descriptor a):
     ------
     BufferError
         The memory is not USM, or usm_ndarray does not support the element type or the strides.
+    ImportError
+        dpnp is not installed.
     """
     if a.usm_type_ == 0:
         raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
@@ -300,7 +305,7 @@ cdef object emit(Descriptor a):
 
 
 cdef str advice(dtype):
-    """Return the call that converts, on the host, an element type that dpnp does not have."""
+    """Return the call that converts the elements on the host to a type that dpnp has."""
     if not dtype.isnative:
         call = "native()"
     elif dtype.char in "gG":     # long double
@@ -311,7 +316,7 @@ cdef str advice(dtype):
 
 
 cdef int see_dpnp() except -1:
-    """Raise ImportError if dpnp is not installed, because no advice about memory would help then."""
+    """Raise ImportError if dpnp is not installed. An error about the memory would hide this reason."""
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
@@ -334,7 +339,7 @@ cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
 
 
 def on_memory(Descriptor model, memory, order):
-    """Return a writeable array with the type and shape of `model` on new USM.
+    """Return a writable array with the type and shape of `model` on new USM.
 
     Parameters
     ----------
@@ -362,7 +367,7 @@ def on_memory(Descriptor model, memory, order):
     return fresh
 
 
-# dpnp's types by item size. A copy can use any type of the same size.
+# Kind of a dpnp type by item size. Copying does not depend on the type, only on its size.
 cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
 
 
@@ -372,10 +377,10 @@ def can_pack(Descriptor array):
 
 
 def pack(Descriptor array, Descriptor target):
-    """Copy `array` into `target` with dpnp's kernel. Both arrays must have the same shape and queue, and be ready.
+    """Copy `array` into `target` with a kernel of dpnp, which may still run on return.
 
-    The copy may still be running on return. Dimensions of length 1 are removed first, because dpnp 0.20 raises
-    "Unexpected result of simplifying iteration space" for some of their strides.
+    Both arrays must have the same shape and queue, without pending work elsewhere. Dimensions of length 1 are removed
+    first, because dpnp 0.20 raises "Unexpected result of simplifying iteration space" for some of their strides.
     """
     squeeze = getattr(sys.modules.get("dpnp.tensor"), "squeeze", None)
     if squeeze is None:

@@ -1,7 +1,7 @@
-"""Element types of the libraries as NumPy dtypes, or as names that `requested_dtype` knows: one function per library.
+"""Conversion of the libraries' element types to NumPy dtypes or to names, one function per library.
 
-A function receives an object or a type of the library, so the library is already loaded. The function returns None for
-anything other than an element type of fixed size.
+`requested_dtype` accepts the names. Each function receives an object or a type of its library, so the library is
+already loaded. The result is None for anything other than an element type of fixed size.
 """
 
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def by_name(dtype):
-    """Return the name of a dtype of torch, paddle or mlx, whose ``str`` is ``torch.float32``."""
+    """Return the name of a dtype of torch, paddle or mlx, such as "float32" for ``torch.float32``."""
     return str(dtype).rpartition(".")[2] if type(dtype).__name__.lower() == "dtype" else None
 
 
@@ -31,7 +31,7 @@ def read_pyarrow(dtype):
 
 
 def read_polars(dtype):
-    """Return the name of a polars dtype, which may be a class or an instance. For times, return the NumPy dtype."""
+    """Return the name of a polars dtype (class or instance), or the NumPy dtype of a temporal type."""
     polars = sys.modules["polars"]
     if not isinstance(dtype, polars.DataType) and not (isinstance(dtype, type) and issubclass(dtype, polars.DataType)):
         return None

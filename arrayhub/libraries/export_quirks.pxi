@@ -1,6 +1,6 @@
-"""Exports that depend on the consumer that calls: the rows `torch` and `awkward` of consumer_quirks.
+"""Exports that depend on the calling consumer: the `torch` and `awkward` rows of consumer_quirks.
 
-All functions of torch that import by DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
+torch's functions that import through DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
 torch.asarray requests a buffer from C, where only the native stack identifies the caller.
 awkward.Array and awkward.from_dlpack call ``__dlpack_device__``, then ``numpy.from_dlpack``, in two modules of awkward.
 """
@@ -57,12 +57,12 @@ cdef extern from *:
         return walk.found;
     }
     """
-    # Return whether C code of a library with `name` in its path called the package.
+    # Whether the C code that called the package belongs to a library with `name` in its path.
     bint called_from "arrayhub_called_from"(const char* name) noexcept
 
 
 cdef bint steps_backwards(Descriptor a) noexcept:
-    """Return whether the stride of a dimension with two or more elements is negative."""
+    """Return whether a dimension of length 2 or more has a negative stride."""
     cdef int k
     if a.flags_ & C_CONTIGUOUS or a.byte_strides_ == NULL:
         return False
@@ -121,7 +121,7 @@ cdef bint is_awkward_calling() except -1:
 
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:
-    """If torch requests plain bytes, raise BufferError. torch replaces the error by another error, so also warn."""
+    """If torch requests plain bytes, warn and raise BufferError. The warning is needed because torch replaces the error."""
     if "torch" not in sys.modules:
         return 0
     load_rows()

@@ -1,4 +1,4 @@
-"""Importers of libraries that need a few lines before a protocol imports their objects."""
+"""Importers that check or select something before they call a protocol, for libraries without a module here."""
 
 import sys
 
@@ -13,21 +13,21 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError
 
 
 cdef Descriptor without_strings(object obj, object stream):
-    """Reject TensorFlow tensors whose elements are not numbers. Return None for other tensors, which support protocols.
+    """Reject TensorFlow tensors whose elements are not numbers. Return None for others, so that protocols are tried.
 
-    The ``__dlpack__`` of these tensors fails a CHECK (``DataTypeCanUseMemcpy``) and so ends the process (tensorflow 2.21).
+    ``__dlpack__`` of the rejected tensors ends the process (``CHECK(DataTypeCanUseMemcpy)`` in tensorflow 2.21).
     """
     name = obj.dtype.name
     if name == "string":
         call = "arrayhub.asnested(x.numpy().tolist())" if obj.shape.rank else "x.numpy(), which returns its bytes"
         raise BufferError(f"tensorflow.Tensor: dtype is 'string'; accepted: numbers. Call {call}")
     if name == "variant" or name == "resource":
-        raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, a handle without elements; accepted: numbers")
+        raise BufferError(f"tensorflow.Tensor: dtype is {name!r}, whose elements are opaque handles; accepted: numbers")
     return None
 
 
 cdef Descriptor dlpack_first(object obj, object stream):
-    """Import through DLPack, which describes these objects better than their buffer. Return None if DLPack fails."""
+    """Import through DLPack, which describes these objects better than their buffer does. Return None if DLPack fails."""
     try:
         return dlpack.parse(obj, stream)
     except InterfaceError:
@@ -39,7 +39,7 @@ cdef Descriptor dlpack_first(object obj, object stream):
 
 
 cdef Descriptor unpacked_buffer(object obj, object stream):
-    """Import through the buffer protocol, except packed booleans, which nanoarrow (0.9) exports with the format of bytes."""
+    """Import through the buffer protocol. Reject packed booleans, which nanoarrow (0.9) exports with the format of bytes."""
     cdef Descriptor a = buffer.parse(obj, stream)
     if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
         raise TypeError(f"nanoarrow.{type(obj).__name__}: booleans are packed, eight per byte; accepted: one per byte. Use"
@@ -50,8 +50,8 @@ cdef Descriptor unpacked_buffer(object obj, object stream):
 cdef Descriptor parse_paddle(object obj, object stream):
     """Import a ``paddle.Tensor`` or a parameter through the exchange table.
 
-    The table ignores that a tensor requires gradients, which ``__dlpack__`` rejects. Neither the table nor ``__dlpack__``
-    supports sparse tensors, and ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
+    Unlike ``__dlpack__``, the table exports tensors that require gradients, so they are rejected here. Neither supports
+    sparse tensors. ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""jax: import and export of arrays. jax arrays are immutable, although their protocols do not mark them as immutable."""
+"""jax: import and export of arrays. jax arrays are immutable, which their protocols do not express."""
 
 import sys
 
@@ -27,7 +27,7 @@ from arrayhub.runtimes.host cimport as_host, for_host_library
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
 
 
-cdef bint _on_gpu = False       # whether the last array was on a GPU, which is then tried first
+cdef bint _on_gpu = False       # whether the last array was on a GPU; if so, the GPU path is tried first
 cdef object _to_capsule = None  # jaxlib's function behind ``__dlpack__``; False if it is missing
 
 
@@ -35,10 +35,10 @@ cdef Descriptor parse(object obj, object stream):
     """Import a ``jax.Array`` as immutable memory, because neither jax nor other libraries may write to jax arrays.
 
     - Host memory is imported through the buffer protocol, which is several times faster than DLPack.
-    - Everything else (bfloat16, GPU memory) is imported through DLPack. On a GPU this calls jaxlib's function directly,
-      without the Python code of ``__dlpack__``.
-    - The CUDA interface dict is even faster, but does not keep the memory alive: donated or deleted memory is reused by the
-      next array while the view exists.
+    - bfloat16 and GPU memory are imported through DLPack. On a GPU this calls jaxlib's function directly, without the
+      Python code of ``__dlpack__``.
+    - The CUDA interface dict would be even faster, but does not keep the memory alive. If the array is deleted or donated,
+      jax reuses its memory while the view exists.
 
     Raises
     ------
@@ -124,22 +124,23 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule on a stream that already waits for jax's work. jax is not called again, as the array may be deleted."""
+    """Import a capsule. The stream already waits for jax's work, so jax, which may delete the array, is not called later."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a
 
 
 cdef object address_of(object array):
-    """Return the address of the only buffer of a jax array, from jax's unofficial method or else from its protocols."""
+    """Return the address of a jax array with one buffer, from jax's unofficial method or else from its protocols."""
     ask = getattr(array, "unsafe_buffer_pointer", None)
     return <size_t> parse(array, None).data_ if ask is None else ask()
 
 
 cdef class LegacyView:
-    """Producer of legacy capsules for jax, which never writes to imported memory.
+    """Producer of legacy DLPack capsules for jax.
 
-    A legacy capsule does not have a read-only flag, so the flag is omitted. Host-readable memory is exported as host memory.
+    Legacy capsules lack a read-only flag, which is safe here because jax never writes to imported memory. Host-readable
+    memory is exported as host memory.
     """
     cdef Descriptor array
 
@@ -157,7 +158,7 @@ cdef class LegacyView:
 
 
 cdef str advice(Descriptor a, bint may_copy, object jax):
-    """Return the advice for an array that jax rejects because of gaps, negative strides, its device or its element type."""
+    """Return the advice for an array whose strides, device or element type jax rejects."""
     if a.flags_ & PACKED:
         return PACKED_ELEMENTS
     if not may_copy and not a.flags_ & C_CONTIGUOUS:
@@ -189,10 +190,9 @@ cdef bint has_cuda(object jax) except -1:
 cdef object emit(Descriptor a, bint may_copy):
     """Export as a ``jax.Array`` on the memory of `a`.
 
-    With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must use the same memory. jax imports
-    host memory without a copy only if the memory is compact, is aligned to 64 bytes and has an element type that jax
-    supports. jax silently copies other memory, so this function compares the addresses. Read-only memory is accepted, because
-    jax never writes to imported memory.
+    With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares host
+    memory only if it is compact, aligned to 64 bytes and of an element type that jax supports, and silently copies other
+    memory, so this function compares the addresses. Read-only memory is accepted, because jax never writes to it.
 
     Raises
     ------
@@ -203,7 +203,7 @@ cdef object emit(Descriptor a, bint may_copy):
     dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
     if a.dl_dtype_.code != NO_DLPACK and a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
         raise BufferError(
-            f"jax: elements of type {dtype} are padded to bytes, and jax imports packed ones only; {conversion(a)}"
+            f"jax: elements of type {dtype} are padded to bytes, and jax imports only packed elements; {conversion(a)}"
         )
     view = LegacyView(for_host_library(a, "jax", kDLCUDA))
     try:

@@ -11,20 +11,20 @@ cdef enum:
 cdef class Library:
     """Row of the table."""
     cdef readonly str name              # name of the module, and the library's name in `convert`
-    cdef readonly str install           # command that installs the library; None if error messages do not need the command
+    cdef readonly str install           # command that installs the library; None if error messages do not name one
     cdef readonly dict by_driver        # commands for other CUDA drivers, by major version
-    cdef readonly dict environ          # environment variables for creating the sample without side effects on the machine
-    cdef readonly object sample         # creates an array from the module, or returns the array type if a device is missing
+    cdef readonly dict environ          # environment variables to set before creating the sample
+    cdef readonly object sample         # function of the module: a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
-    cdef readonly str like              # library to export to if this one cannot import a USMArray; by default itself
+    cdef readonly str like              # library that results for this library's arrays are exported to; by default itself
     cdef readonly str call              # name of the function that returns its arrays, or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
-    cdef str module                     # module in this folder that defines the functions; None once imported
+    cdef str module                     # module in this folder that sets the functions; None after its import
     cdef int first_importer             # number of the first of its import functions
     cdef Exporter exporter              # NULL before `load`
-    cdef Require require                # checks, before a copy, that the library is installed; NULL if not needed
+    cdef Require require                # checks before a copy that the library is installed; may be NULL
 
     cdef Library importing(self, object recognise, Importer importer=*, Importer plain=*)
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)
@@ -33,7 +33,7 @@ cdef class Library:
     cdef int set_exporter(self, Exporter exporter, Require require=*) except -1
 
 
-# Import functions of known types, by the number in the record of a type (0: unknown).
+# Import functions by number. The type cache stores the number of each type (0: unknown type).
 cdef Importer importers[MAX_IMPORTERS]
 
 cdef int importer_of_type(type cls) except -1

@@ -1,13 +1,16 @@
 """Table of known libraries.
 
 Each row contains the installation command of a library, the import of its types, the export to its arrays, its devices, and
-its deviations from the specifications. A library that follows a protocol does not need a row. To add a library, write a row
-here, and a module in this folder if the library needs more than a few lines. Objects are recognized without importing their
-library. The module of a library is imported with the first object of the library, or with the first export to the library,
-and then sets its functions in the row.
+its deviations from the specifications. A library that follows a protocol does not need a row.
 
-- importers: importers of a few lines
-- export_quirks: exports that depend on the consumer that calls
+To add a library, write a row here, and a module in this folder if the import or export takes more than a few lines. The first
+import or export of the library imports this module, which sets its functions in the row. Objects are recognized without
+importing their library.
+
+Included files:
+
+- importers: importers without a module of their own
+- export_quirks: exports that depend on the calling consumer
 """
 
 import importlib
@@ -38,7 +41,7 @@ from arrayhub._core.errors import INSTALL, root_of
 include "export_quirks.pxi"
 include "importers.pxi"
 
-# If disabled, each known type is imported by a protocol. All other knowledge of the modules is still used.
+# If False, each known type is imported through a protocol. The modules' checks and advice still apply.
 cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 cdef list _recognise = [None]       # for each import function: a predicate on types
@@ -48,7 +51,7 @@ cdef dict _by_name = {}
 
 
 def _read_device(function, device):
-    """Return the DLPack pair of a device object by a function of `devices`, which is imported with the first device."""
+    """Return the DLPack pair of a device object. `devices` is imported on the first call."""
     from arrayhub.libraries import devices
 
     return getattr(devices, function)(device)
@@ -57,9 +60,9 @@ def _read_device(function, device):
 cdef class Library:
     """Row of the table. The constructor adds the row to the table.
 
-    `module` is the name of the module in this folder that implements import and export. `device` is the name of the
-    function in `devices` that converts a device object of the library to a DLPack pair. `environ` prevents, for example,
-    jax's sample from allocating most of a GPU's memory.
+    `module` names the module in this folder that implements import and export. `device` names the function in `devices`
+    that converts the library's device objects. `environ` avoids side effects of the sample: jax would allocate most of a
+    GPU's memory.
     """
 
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
@@ -86,9 +89,9 @@ cdef class Library:
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
     cdef Library importing(self, object recognise, Importer importer=NULL, Importer plain=NULL):
-        """Register an import function for the types that `recognise` accepts, and its variant `plain` without fast paths.
+        """Register an import function for the types that `recognise` accepts. `plain` is used if fast paths are disabled.
 
-        If the function is omitted, the module of the library calls `set_importer`.
+        If `importer` is omitted, the module of the library calls `set_importer`.
         """
         assert len(_recognise) < MAX_IMPORTERS and (importer != NULL or self.module is not None)
         importers[len(_recognise)] = importer if _fast_paths else plain
@@ -97,9 +100,9 @@ cdef class Library:
         return self
 
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=NULL):
-        """Register the device type of the library's arrays, whether they may also be in host memory, and the export function.
+        """Register the export function, the device type of the arrays, and whether they can also be in host memory.
 
-        If the function is omitted, the module of the library calls `set_exporter`.
+        If `exporter` is omitted, the module of the library calls `set_exporter`.
         """
         assert exporter != NULL or self.module is not None
         self.exporter, self.device_type, self.reads_host = exporter, device_type, reads_host
@@ -141,7 +144,7 @@ def derived_from(module, *names):
 
 
 def named(root, *names):
-    """Return a predicate for types with the given names in any module of a library, because the modules are private."""
+    """Return a predicate for types with the given names in any module of a library, for types in private modules."""
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 
@@ -221,8 +224,8 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
 Library("nanoarrow", None) \
     .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
-# These libraries are recognized by Arrow's interfaces, as wrappers, or by `asnested`. The rows are used in reports, and for
-# polars columns of dtype Object (up to 2.1.0), whose schema looks like fixed-size bytes. polars exports no other type so.
+# Arrays of these libraries are imported through Arrow's interfaces, as wrappers, or by `asnested`. Their rows are for reports.
+# polars (up to 2.1.0) exports columns of dtype Object, and no others, with the schema of fixed-size bytes.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
@@ -230,7 +233,7 @@ Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0])
 # narwhals 2.29 concatenates the chunks of a Series for __arrow_c_array__, even a single chunk.
 Library("narwhals", None, traits=ARROW_STREAM_FIRST)
 
-# Each call of __arrow_c_stream__ runs the query (duckdb 2.0, ibis 12, datafusion 55); once only in duckdb/duckdb#17084.
+# Each call of __arrow_c_stream__ runs the query again (duckdb 2.0, ibis 12, datafusion 55; by design: duckdb/duckdb#17084).
 Library("duckdb", None, roots=("duckdb", "_duckdb"), traits=ARROW_IS_LAZY)
 
 Library("ibis", None, traits=ARROW_IS_LAZY)
@@ -259,10 +262,11 @@ Library("tensorflow", None, traits=DLPACK_BY_IMPORTER) \
 
 Library("ml_dtypes", "pip install ml_dtypes")
 
-Library("onnxruntime", None, traits=BORROWS)      # only the Python object of an OrtValue keeps its NumPy array alive
+# The capsule of an OrtValue does not keep the NumPy array alive that the OrtValue was created from.
+Library("onnxruntime", None, traits=BORROWS)
 
-# oneDAL's tables (2026.2) store `is_mutable` in the read-only flag of the dict, and are never mutable. Inverting the flag
-# would make the tables writeable once oneDAL fixes the flag. The tables' DLPack capsules are read-only.
+# oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict. Inverting the
+# flag would make the tables writable once oneDAL corrects the flag. The tables' DLPack capsules are read-only.
 Library("onedal", None, traits=SYCL_IS_READONLY)
 
 Library("cuda.core", None, roots=("cuda",), device="read_cuda_core")
@@ -284,8 +288,8 @@ cdef int importer_of_type(type cls) except -1:
 cdef Library library_of_type(type cls, int importer):
     """Return the row of a type, or None.
 
-    If the type has an import function, this is the function's row. Otherwise it is the row of the library that defines the
-    first class of the type's MRO whose library has a row.
+    If the type has an import function, the result is the function's row, otherwise the row of the first class in the MRO
+    whose library has a row.
     """
     cdef Library row
     if importer != 0:
@@ -298,7 +302,7 @@ cdef Library library_of_type(type cls, int importer):
 
 
 def row_of_type(cls, /):
-    """Return the row of the library that defines a type or, failing that, the first base that has a row, or None."""
+    """Return the row of the first class in the MRO whose library has a row, or None."""
     return library_of_type(<type> cls, 0)
 
 

@@ -1,4 +1,4 @@
-"""numba: export as arrays for compiled functions. numba_typing defines the numba type of USMArray."""
+"""numba: export as an array that compiled functions accept. numba_typing defines the numba type of USMArray."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import PASSES_ON, first_line, unreadable
@@ -23,8 +23,8 @@ def emit(array):
     dtype = array.dtype  # TypeError for a type that NumPy does not have
     if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(
-            f"numba: compiled functions do not support the elements of {array!r}; convert them, for example by"
-            " arrayhub.asarray(x, dtype='f4'), or to native byte order by arrayhub.asarray(x).native()"
+            f"numba: compiled functions do not support the elements of {array!r}; convert them, for example with"
+            " arrayhub.asarray(x, dtype='f4'), or with arrayhub.asarray(x).native() for native byte order"
         )
     if on_host:
         return ndarray(array)
@@ -41,7 +41,7 @@ def emit(array):
 
 
 def _has_no_type(dtype, characters):
-    """Return whether numba lacks a type for the elements or for a field. numba has all other NumPy types."""
+    """Return whether numba lacks a type for the elements or for a field."""
     if dtype.subdtype is not None:
         return _has_no_type(dtype.base, characters)
     if dtype.fields is not None:

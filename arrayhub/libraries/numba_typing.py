@@ -1,9 +1,8 @@
 """numba: typing of USMArray, so that an ``@njit`` function receives a USMArray as an array on the same memory.
 
-numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without this
-registration a USMArray is typed as a plain buffer, which has neither methods nor array expressions. This also happens
-if numba removes a name used here, because most of the names are internal. numba then warns that the extension failed to
-load.
+numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without it, numba
+types a USMArray as a plain buffer, which does not support methods and array expressions. Most of the names used here
+are internal to numba. If one is missing, numba warns that the extension failed to load, and uses the plain buffer.
 """
 
 from numba.core import types
@@ -21,7 +20,7 @@ from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
-# Names that are looked up only during compilation, where an error would reach the user.
+# Names used only during compilation. `register` checks them, because their absence would then be an error for the user.
 _LATER = (
     (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
     (numpy_support, "from_dtype"),

@@ -29,8 +29,8 @@ from arrayhub.runtimes.host cimport as_host, for_host_library
 
 from arrayhub._core.errors import MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
 
-# Types of values without memory that could be viewed. NumPy makes arrays of them. Test the type, not the object: isinstance
-# asks the object's __class__, which may be false.
+# Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
+# ``__class__``, which an object can forge.
 VALUES = (bool, int, float, complex, list, tuple, range, np.generic)
 
 cnp.import_array()
@@ -57,8 +57,8 @@ cdef Descriptor parse(object obj, object stream):
     """
     if not cnp.PyArray_CheckExact(obj):
         refuse_mask(obj)     # first, because this runs code of the subclass, which may change the fields read below
-    # The garbage collector may also run code that changes the array, so the descriptor is created before any field is read.
-    # `obj` is not bound to a typed variable, which would update the reference count, which threads may share.
+    # Allocation can start the garbage collector, whose finalizers may change the array, so allocate before reading any field.
+    # Do not bind `obj` to a typed variable: changing the reference count of an array that threads share is slow.
     cdef Descriptor a = bare_array()
     cdef cnp.dtype descr = <cnp.dtype> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> obj)
     cdef int k, nd = cnp.PyArray_NDIM(<cnp.ndarray> obj)
@@ -160,17 +160,15 @@ cdef object array_of(object obj, object dtype):
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # the usual types of values; none is an array
 
 
-# More elements than any machine can store, which lists that share their elements can represent.
+# Nested lists that share sublists can represent more elements than any machine can store.
 cdef double MANY_ELEMENTS = 2.0 ** 40
 
 
 cpdef int refuse_endless(object obj, str call) except -1:
-    """Reject sequences that NumPy would traverse endlessly.
+    """Reject nested sequences that are too deep, contain themselves, or represent too many elements by sharing lists.
 
-    Such sequences are nested too deeply, contain themselves, or share their elements.
-
-    NumPy determines the shape from the first element of each level and stops at a sequence that differs, so only the first
-    elements need to be followed.
+    Only the first element of each level is followed, because NumPy determines the shape from these elements and stops at a
+    sequence of another length.
     """
     cdef double elements = 1
     cdef int levels = 0
@@ -267,7 +265,7 @@ cdef int refuse_mask(object obj) except -1:
     if issubclass(cls, np.ma.MaskedArray):
         bare = "x.data" if cls.data is np.ma.MaskedArray.data else "numpy.ma.getdata(x)"     # astropy's data includes the mask
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
-        helps = "x.shrink_mask(), since it hides nothing"
+        helps = "x.shrink_mask(), because no element is masked"
         if hides:
             helps = f"x.filled(value), or {bare} to ignore it, or {MISSING_VALUES}"
     raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Take {helps}")
@@ -292,7 +290,7 @@ cpdef int refuse_unit(object obj) except -1:
         if unit is not None and not callable(unit) and str(unit) not in _NO_UNITS:
             raise TypeError(
                 f"{module_of(cls)}.{cls.__name__}: {name} is {show(str(unit))}, which an array of these values cannot keep;"
-                " accepted: numbers without a unit. Convert each to one unit and then call numpy.asarray(x)"
+                " accepted: numbers without a unit. Convert all values to one unit, then call numpy.asarray(x)"
             )
     return 0
 
@@ -332,11 +330,11 @@ cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py
 
 
 cdef object emit_raw(Descriptor a):
-    """Export with opaque items, which NumPy copies uninterpreted. Packed elements become a flat array of bytes."""
+    """Export with opaque items (dtype void), which NumPy copies as bytes. Packed elements become a flat array of bytes."""
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
-    # Not np.dtype((np.void, n)), because NumPy would misinterpret an interrupt in the code that it calls as a result.
+    # Not np.dtype((np.void, n)): if an interrupt arrives in the Python code that it calls, NumPy discards the exception.
     return array_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 

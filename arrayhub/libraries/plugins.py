@@ -193,7 +193,7 @@ def built_in_exports() -> tuple[str, ...]:
 
 
 def _exported_roots() -> set[str]:
-    """Return the modules of the libraries that `convert` supports, including those exported as another library's."""
+    """Return the top-level modules whose arrays `convert` can create, including aliases such as dpctl for dpnp."""
     names = built_in_exports()
     return {root for row in LIBRARIES if row.name in names or row.like in names for root in (row.name, *row.roots)}
 
@@ -279,7 +279,7 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` can export to."""
-    if not _emitters:  # the usual case, without an allocation: CPython 3.11 may end the process if it fails
+    if not _emitters:  # usual; does not allocate, because CPython 3.11 may end the process if allocation fails here
         return ()
     return tuple([root for root, emit in _emitters.items() if emit is not None])
 
@@ -319,7 +319,7 @@ def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoR
 
 
 def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
-    """Return the error about the result of a function."""
+    """Return the error about an invalid result of a plug-in's `parse` or path. `why` describes the result."""
     text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array on the memory of the object"
     return _marked(InterfaceError(text), row.root)
 
@@ -331,7 +331,7 @@ def raise_emit_error(root: str, error: Exception) -> NoReturn:
 
 
 def emit_fault(root: str, why: str) -> Exception:
-    """Return the error about the result of an `emit`."""
+    """Return the error about an invalid result of `emit`. `why` describes the result."""
     text = (
         f"{root}: {_words(_emitters.get(root), root)} {why}; accepted: an array of {root} on the memory of its argument"
     )

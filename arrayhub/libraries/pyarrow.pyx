@@ -1,7 +1,7 @@
 """pyarrow: import of arrays, and advice for arrays that are not dense.
 
-Arrays are imported through DLPack, which is faster, or through ``__arrow_c_array__`` for types that DLPack does not have.
-pyarrow's Buffer and Tensor support PEP 3118 and do not need this module.
+Arrays are imported through DLPack, the faster protocol, or through ``__arrow_c_array__`` if DLPack lacks the type. Buffers
+and Tensors support PEP 3118 and do not need this module.
 """
 
 import sys
@@ -65,14 +65,14 @@ cdef inline object capsule_of(object obj):
 
 
 cdef object legacy_capsule(object obj):
-    """Return the capsule of a pyarrow without ``max_version``, or None if the call failed for another reason."""
+    """Return the capsule of a pyarrow release without ``max_version``, or None if the call failed for another reason."""
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
     except PASSES_ON:
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError or others, depending on the version
         kind = type(error)
-    if kind is not TypeError:      # only TypeError can be about the keyword
+    if kind is not TypeError:      # only a TypeError can mean that the keyword is unknown
         return None
     try:
         return obj.__dlpack__()
@@ -89,8 +89,7 @@ cdef object pyarrow_error(object obj, object reason):
     return BufferError(f"pyarrow.{type(obj).__name__}: {words}{nested}")
 
 
-# Objects whose memory is not a single array, as pairs of a predicate on pyarrow and the object, and the advice. The first
-# match is used.
+# Advice for objects that are not a single dense array: pairs of a predicate and a text. The first match applies.
 _ADVICE = (
     (lambda pa, x: isinstance(x, pa.Table),
      "has columns in chunks; call x.column(i).combine_chunks(), or pass copy=True, which makes a matrix"),
@@ -125,7 +124,7 @@ cdef str advice(object obj, object reason):
 
 
 cdef str advice_without_nulls(object obj):
-    """Return the advice for an array with nulls. If the array without nulls is not dense, append the advice for that array."""
+    """Return the advice for an array with nulls, including the advice that applies after the nulls are dropped."""
     why = "has nulls, which a dense array cannot represent"
     dropped = obj.drop_null()
     reason = refusal_of(dropped)
@@ -136,7 +135,7 @@ cdef str advice_without_nulls(object obj):
 
 
 cdef str advice_in_chunks(object obj):
-    """Return the advice for a chunked array. If a chunk is not dense, append the advice for the combined array."""
+    """Return the advice for a chunked array, or for the combined array if a chunk is not dense."""
     for chunk in obj.chunks:
         reason = refusal_of(chunk)
         if reason is not None:

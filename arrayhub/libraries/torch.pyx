@@ -104,8 +104,8 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
     """Import an ordinary dense tensor through the exchange table. Return None for any other tensor.
 
     The table exports tensors that require a gradient, and ignores the conjugate and the negative bit, so these states
-    are checked here. The array holds the storage. An owning call of the table would hold only the tensor, whose storage
-    ``tensor.data = ...``, ``tensor.set_(...)``, ``module.half()`` and ``swap_tensors`` can replace.
+    are checked here. The descriptor keeps the storage alive. The table's owning call would keep only the tensor alive,
+    whose storage ``tensor.data = ...``, ``tensor.set_(...)``, ``module.half()`` and ``swap_tensors`` can replace.
     """
     cdef DLTensor tensor
     if obj.requires_grad is not False or _is_neg(obj) is not False:
@@ -128,11 +128,11 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
 
 
 cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
-    """Fill `out` from a tensor, and return the storage that contains the tensor's memory.
+    """Fill `out` from a tensor, and return the tensor's storage.
 
-    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled, because CPython 3.11 may run
-    the collector when torch creates the Python object of the storage, and a finalizer may then replace the storage before
-    torch fills `out`.
+    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled meanwhile: CPython 3.11 may
+    run it when torch creates the Python object of the storage, and a finalizer could replace the storage before torch fills
+    `out`.
     """
     cdef int enabled = PyGC_Disable()
     cdef PyObject* storage = PyObject_CallOneArg(_untyped_storage, tensor)
@@ -148,9 +148,9 @@ cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
 
 
 cdef inline bint is_simple(const DLTensor* tensor, object stream) noexcept:
-    """Return whether a borrowed tensor describes its memory completely.
+    """Return whether the exchange table describes a tensor completely.
 
-    A borrowed tensor does not have a flag for packed elements, and the exchange table does not order streams.
+    A borrowed DLTensor lacks a flag for packed elements, and the exchange table does not order streams.
     """
     cdef int kind = tensor.device.device_type
     return (bits_of(tensor.dtype) >= 8
@@ -173,7 +173,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
     except Exception as error:     # raised by the __torch_function__ of a subclass
         raise tensor_error(obj, error) from error
     try:
-        # A detached tensor shares the storage, and no other code can replace the storage of the detached tensor.
+        # The detached tensor shares the storage. No other code refers to it, so its storage cannot be replaced.
         a = dlpack.parse(obj.detach(), stream)
     except PASSES_ON:
         raise
@@ -187,10 +187,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 
 cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Store torch's current stream as the producer's stream.
-
-    A later request would return the stream that is current at that time.
-    """
+    """Store torch's current stream as the producer's stream, because another stream may be current at the export."""
     if api == NULL or api.current_work_stream == NULL:
         stream = _torch.cuda.current_stream(a.device_.device_id)
         return remember_handle(a, stream_handle(stream), stream)
@@ -315,13 +312,13 @@ cdef str jagged_call(object tensor):
 
 
 cdef int refuse_parts_of_bytes(object tensor) except -1:
-    """Raise BufferError for integers of 1 to 7 bits, because torch's DLPack export describes whole bytes as the elements."""
+    """Raise BufferError for integers of 1 to 7 bits, which torch's DLPack export describes as 8-bit integers."""
     dtype = tensor.dtype
     if dtype is _uint8 or dtype is _int8:
         return 0
     if str(dtype).partition("int")[2] in ("1", "2", "3", "4", "5", "6", "7"):
         raise BufferError(
-            f"torch: dtype is {dtype}, which torch exports as whole bytes; accepted: dtypes of 8 bits or more. Call"
+            f"torch: dtype is {dtype}, which torch exports as 8-bit integers; accepted: dtypes of 8 bits or more. Call"
             " x.view(torch.uint8) for the bytes"
         )
     return 0
@@ -340,7 +337,7 @@ _WITHOUT_MEMORY = (
     (lambda torch, x: torch._is_functional_tensor(x), "it is functionalized; call arrayhub outside functionalize()"),
     (lambda torch, x: x._is_zerotensor(), "it is a zero tensor without memory; call x.clone()"),
     (lambda torch, x: isinstance(x, torch._subclasses.FakeTensor), "it is fake, without data"),
-    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to nothing"),
+    (lambda torch, x: x.untyped_storage().nbytes() == 0, "its storage was resized to 0 bytes"),
 )
 
 
@@ -370,7 +367,7 @@ cdef bint is_in_state(object applies, object tensor) except -1:
 
 
 cdef tuple packed_call(object tensor):
-    """Return the name of a dtype that arrayhub does not support, and the call that views its bytes, else (None, None)."""
+    """Return the name of a ``torch.bits*`` dtype and the call that views its bytes, or (None, None) for other dtypes."""
     try:
         dtype = str(tensor.dtype)
         if dtype.startswith("torch.bits"):

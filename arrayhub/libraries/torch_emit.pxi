@@ -1,4 +1,4 @@
-"""torch: export as tensors through the C exchange table, after checks that the table omits. The import is in `torch`."""
+"""torch: export as tensors through the C exchange table, after checks that the table omits."""
 
 import sys
 
@@ -42,8 +42,9 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     Raises
     ------
     BufferError
-        The memory is read-only, which torch does not support, and `allow_readonly` is False. A stride is negative, for
-        which torch would end the process. torch does not support the device, the element type or the strides.
+        - The memory is read-only, which torch does not support, and `allow_readonly` is False.
+        - A stride is negative. torch would end the process.
+        - torch does not support the device, the element type or the alignment.
     """
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
@@ -127,7 +128,7 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 cdef bint surely_known(Descriptor a) noexcept:
     """Return whether every torch release with an exchange table supports the element type.
 
-    These types are int, float, complex, bool and bfloat16, with one lane.
+    These types are integers, floats, complex numbers, booleans and bfloat16, of one lane.
     """
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
             and a.dl_dtype_.bits == 8 * a.itemsize_)

@@ -1,7 +1,7 @@
-"""Built-in table of types that hold or resemble an array. Functions are used only if the result depends on the object.
+"""Built-in table of types that hold or resemble an array. `wrappers` applies the table.
 
-Each entry has the form of the arguments of `arrayhub.register_library`. `wrappers` applies the table, and
-docs/howto/plug_in.md describes the arguments.
+The entries are arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes. A function is used only
+where the result depends on the object.
 """
 
 import sys
@@ -13,16 +13,16 @@ import numpy as np
 from arrayhub._core.errors import PASSES_ON
 from arrayhub.adapters import arrow
 
-LOOKED_AT = 1000  # elements, to judge objects of possibly different types
+LOOKED_AT = 1000  # number of elements examined to find the common type of Python objects
 
 
 def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
-    """Return a function that returns the expression of `function` for an object, or else `call`."""
+    """Return a function of an object that returns ``function(obj)``, or `call` if that is empty."""
     return lambda obj: function(obj) or call
 
 
-# OpenVINO's names of the element types that `Tensor.data` returns correctly. `Tensor.data` returns elements of other
-# types as bytes or as another type.
+# OpenVINO's names of the element types that `Tensor.data` returns correctly. It returns other types as bytes or as
+# another type.
 _OPENVINO = {
     "boolean": "bool",
     **{f"{code}{bits}": f"{name}{bits}" for code, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
@@ -43,7 +43,7 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """Return the call that views `data` as a type of ml_dtypes, because OpenVINO returns another type of equal size."""
+    """Return the call that views `data` as a type of ml_dtypes. OpenVINO returns another type of equal size."""
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 
@@ -109,7 +109,7 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """Return the lossless call, and ``to_numpy()`` unless it returns Python objects, judged by one or two rows."""
+    """Return the lossless calls, and ``to_numpy()`` unless it returns Python objects, which one or two rows show."""
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
         missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
@@ -134,7 +134,7 @@ def _nested_of_pandas(obj: Any) -> str | None:
 
 
 def _has_form(obj: Any) -> bool:
-    """Return whether `asnested` supports the object, judged by its first rows."""
+    """Return whether `asnested` supports the object. Only its first rows are examined."""
     first = obj.take(range(min(len(obj), LOOKED_AT)))
     return bool(arrow.has_form(first if hasattr(first, "__arrow_c_stream__") else sys.modules["pandas"].Series(first)))
 
@@ -197,7 +197,7 @@ _GET_BUFFER = "x.buffer_rgba()"
 _MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
 _OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
 _LIST = "list(x), a copy"
-_OPENVINO_CALL = "x.data, which returns types that NumPy does not have as other types or as bytes"
+_OPENVINO_CALL = "x.data, which represents types that NumPy lacks as other types or as bytes"
 _PANDAS = "x.to_numpy(), a copy that may change the type"
 _QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
 _READ_CALL = "x[...]"
@@ -232,8 +232,8 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 # and include subclasses.
 #
 # types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type, or None if NumPy does not have the type. If the path is None, the type is
-#     not imported, not even through its protocols.
+#     that returns the object's element type. A type that is not a NumPy dtype is rejected, and None is not compared. If
+#     the path is None, the type is not imported, not even through its protocols.
 # advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
 #     The protocols of types that only `advice` lists are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {

@@ -1,9 +1,9 @@
-"""Import of types that hold or resemble an array, and the advice for types that are not imported.
+"""Import of wrappers (types that hold or resemble an array), and advice for wrappers that are not imported.
 
-A wrapper is imported if the array that it returns views the wrapper's memory with the wrapper's element type, which is
-checked for each object. Importing other wrappers would lose information (a mask, a unit, a time zone, implicit values)
-or lose writes (into a copy made on each access), so the error names a call that returns an array. Types are identified
-by the names of their library and class, including base classes, so recognizing an object does not import its library.
+A wrapper is imported if its array views the wrapper's memory and has the wrapper's element type, which is checked for
+each object. Other wrappers would lose information (a mask, a unit, a time zone, implicit values) or lose writes (if
+each access makes a copy), so the error names a call that returns an array. Types are recognized by the names of their
+library and class, including base classes, without importing the library.
 
 `wrapper_table` contains the built-in rows. `plugins` adds rows of registered libraries, in the same form.
 """
@@ -25,15 +25,15 @@ class Wrapper(NamedTuple):
 
     root: str  # top-level module of the library
     attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None: not imported
-    dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None if NumPy lacks it
+    dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None if it is not to be compared
     advice: str | Callable[[Any], str] | None = None  # expression that returns an array; "" if the object is symbolic
-    asked: bool = False  # try the type's protocols, and use `advice` only if all fail
+    asked: bool = False  # the type's protocols are tried first, and `advice` applies only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
     words: str = ""  # the plug-in's function, in messages
 
 
 def path_getter(path: str) -> Callable[[Any], Any]:
-    """Return the function that follows a path, such as "data", "a.b" or "get()"."""
+    """Return a function that evaluates a path, such as "data", "a.b" or "get()", on an object."""
     if "()" not in path:
         return operator.attrgetter(path)
 
@@ -74,7 +74,7 @@ _KINDS = (
     datetime.timedelta,
 )
 
-# `x` in an error message: as the object of a call or access, or as an argument.
+# The name `x` in an error message, followed by an attribute, a call, an index or the end of an argument.
 _X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
 
 # The interpreter's own slots, which a metaclass cannot redefine.
@@ -143,10 +143,10 @@ def check(obj, array, again):
         raise wrapper_error(obj, "makes a copy on each access, in which writes would be lost")
     dtype = known(type(obj)).dtype(obj)
     if dtype is not None and array.dtype != dtype:
-        raise wrapper_error(obj, f"has elements of type {dtype}, but returns {array.dtype}")
+        raise wrapper_error(obj, f"has dtype {dtype}, but its array has dtype {array.dtype}")
     shape = tuple(getattr(obj, "shape", array.shape))
     if shape != array.shape:
-        raise wrapper_error(obj, f"has shape {shape}, but returns {array.shape}")
+        raise wrapper_error(obj, f"has shape {shape}, but its array has shape {array.shape}")
 
 
 def wrapper_error(obj, why):
@@ -159,7 +159,7 @@ def wrapper_error(obj, why):
 def _advice(obj):
     advice = known(type(obj)).advice
     if advice is None:
-        return "its library does not name a call that returns an array"
+        return "convert it to an array with a function of its library"
     call = advice if isinstance(advice, str) else advice(obj)
     return f"pass {call}" if call else "it is symbolic, with no values yet"
 
@@ -186,7 +186,7 @@ def _advice_on_elements(array):
     if _is_nestable(array):
         return "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype) with float or str"
     if dtype.names is not None:
-        return "Pass x['name'], one of its fields"
+        return "Pass one of its fields, as in x['name']"
     row = known(type(array.ravel()[0]))
     return (
         f"Pass {row.advice}"
@@ -196,7 +196,7 @@ def _advice_on_elements(array):
 
 
 def _is_nestable(array):
-    """Return whether `asnested` supports an array of Python objects, judged by its first elements."""
+    """Return whether `asnested` supports an array of Python objects. Only its first elements are examined."""
     if array.ndim == 0:
         return False
     if array.dtype.names is not None:
@@ -214,15 +214,15 @@ def named_as(path, words):
 
 
 def error_at(path, error):
-    """Return `error` with the path to the part of the object that caused the error."""
+    """Return a copy of `error` in which `x` is replaced by the path to the part that caused the error."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
 
 
 def hint(obj, reasons=""):
     """Return the advice for an object that no protocol imports, as the end of a sentence, or "" for unknown types.
 
-    `reasons` contains the errors of the object's protocols. A call is named only for a known type, for which the tests
-    make the call, because methods of the same name differ between libraries.
+    `reasons` contains the errors of the object's protocols. A call is named only for known types, whose calls the tests
+    make, because methods of the same name differ between libraries.
     """
     if "arrayhub.asnested(x)" in reasons or "Take x." in reasons:
         return ""

@@ -44,7 +44,7 @@ REFUSED = {
     "jagged": ("torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)", r"x\.values\(\)"),
     "quantized": ("torch.quantize_per_tensor(torch.ones(3), 0.1, 10, torch.qint8)", r"x\.int_repr\(\)"),
     "zero": ("torch._efficientzerotensor((3,))", r"x\.clone\(\)"),
-    "resized": ("resized()", "storage was resized to nothing"),
+    "resized": ("resized()", "storage was resized to 0 bytes"),
     "fake": ("fake()", "it is fake, without data"),
     "raising subclass": ("torch.ones(3).as_subclass(Refuses)", "not today"),
     "wrapper": ("torch.Tensor._make_wrapper_subclass(Wrapper, (3,), dtype=torch.float32)", "torch: "),
@@ -52,7 +52,7 @@ REFUSED = {
     **{
         f"{name} {kind}": (
             f"torch.empty(3, dtype=torch.{name}){kind}",
-            r"which torch exports as whole bytes.*x\.view\(torch.uint8\)",
+            r"which torch exports as 8-bit integers.*x\.view\(torch.uint8\)",
         )
         for name in ("int4", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7")
         if hasattr(torch, name)  # the kinds are newer than the unsigned ones of them
@@ -146,7 +146,7 @@ def test_requires_grad_is_checked_on_each_import(make):
         (np.arange(6)[::-1], "negative strides, which torch does not have; pass copy=True"),
         (np.arange(6).reshape(2, 3)[:, ::-1], "negative strides"),
         (b"abc", "read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"),
-        (np.zeros(3, ">f8"), "DLPack: there is no code for dtype"),
+        (np.zeros(3, ">f8"), "no code for dtype"),
         (np.zeros(3, "g"), "no code for dtype"),
         (np.zeros(3, "M8[s]"), "no code for dtype"),
         (np.zeros(3, "i4,f4"), "no code for dtype"),
