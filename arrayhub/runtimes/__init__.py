@@ -1,1 +1,1 @@
-"""Layer 2: the SYCL and CUDA runtimes, which identify pointers and wait for queues and streams."""
+"""Layer 2: the SYCL and CUDA runtimes, used to identify pointers and to synchronize queues and streams."""

@@ -76,7 +76,7 @@ _FORKED = (
 )
 
 cdef object _lock = object()
-cdef int _looked = 0                   # whether the following variables are set
+cdef int _looked = 0                   # whether the next four variables are set
 cdef bint _present = False             # whether there is a driver with a device
 cdef Driver _driver
 cdef int _process = 0                  # id of the process that initialized the driver
@@ -84,7 +84,7 @@ cdef int _devices = 0                  # number of devices
 cdef int _retained[MAX_DEVICES]        # whether _primary is set
 cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
 cdef int _made[MAX_DEVICES]            # whether _waiting is set
-cdef Stream _waiting[MAX_DEVICES]      # one per device, on which the host waits for producers that do not name a stream
+cdef Stream _waiting[MAX_DEVICES]      # internal stream of each device (waiting_stream)
 
 
 # ------------------------------------------------------------------------------------------------------- the driver
@@ -142,7 +142,7 @@ cdef int check(int error, str call) except -1:
     _driver.error_name(error, &name)
     text = f"CUDA: {call} failed with {'an unknown error' if name == NULL else name.decode()} ({error})"
     if error == OUT_OF_MEMORY:
-        raise MemoryError(f"{text}: free memory there, or copy in parts")
+        raise MemoryError(f"{text}: free memory on the device, or copy in parts")
     if error == NOT_INITIALIZED and _process != getpid():
         raise BufferError(f"{_FORKED}. {text}")
     raise BufferError(f"{text}. The driver also reports errors of earlier kernels here. Check stream= and the memory that the"
@@ -176,8 +176,8 @@ cdef Context primary_context(int device) except NULL:
 cdef bint enter(intptr_t stream, int device) except -1:
     """Make the context of `stream` current. Return whether `leave` must restore the previous context.
 
-    A handle has its own context. For the default streams, the context is the caller's current context if that context
-    belongs to `device`, else the primary context.
+    The driver reports the context of a handle. The default streams use the current context if it belongs to `device`, else
+    the primary context of `device`.
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
@@ -197,7 +197,7 @@ cdef bint enter(intptr_t stream, int device) except -1:
 
 
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
-    """Like `enter`, for a stream to wait for. Raise if the stream is being captured, because the wait would never end."""
+    """Call `enter` before a wait for `stream`. Raise BufferError if the stream is being captured and would never finish."""
     check_handle(stream)
     if capture_of(stream, device) != 0:
         refuse_captured_producer()
@@ -234,13 +234,13 @@ cdef int device_of(intptr_t stream) except -1:
 cdef int locate(Descriptor a) except -1:
     """Set the device of a sealed array: device, managed or pinned host memory, and the ordinal.
 
-    The driver is queried for the first and the last byte of the array. Without a driver, and for an array without elements,
-    the result is device memory on device 0.
+    The driver is queried for the first and the last byte of the array. The result is device memory on device 0 without a
+    driver, for an array without elements, and for unknown addresses if kernels can access all host memory.
 
     Raises
     ------
     InterfaceError
-        The driver does not know the address.
+        The driver does not know an address, and kernels can access only registered memory.
     """
     cdef Py_ssize_t low, high
     cdef DLDevice first, last
@@ -256,15 +256,18 @@ cdef int locate(Descriptor a) except -1:
         unknown = a.data_ + low if first.device_type == 0 else a.data_ + high - 1
         raise interface_error(
             "__cuda_array_interface__", "data", <size_t> a.data_,
-            "memory that CUDA allocated, mapped or registered in this process, up to the last element; its driver"
-            f" knows nothing at {<size_t> unknown:#x}",
+            "memory that CUDA allocated, mapped or registered in this process, up to the last element; the driver"
+            f" does not know the address {<size_t> unknown:#x}",
         )
     a.device_ = first
     return 0
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """Locate a nonempty array like `locate`, but query only element zero, because the array's library guarantees the extent."""
+    """Locate a nonempty array by element zero alone, because its library guarantees the extent.
+
+    Without a driver, the device does not change. If the driver does not know the address, call `locate`.
+    """
     cdef DLDevice found
     if not driver_present():
         return 0
@@ -304,7 +307,7 @@ cdef bint pageable_access() noexcept:
 
 
 cdef intptr_t stream_handle(object stream) except? 0:
-    """Convert a stream to DLPack's numbers: -1 for no order, 1 for legacy default, 2 for per-thread default, or a handle.
+    """Convert a stream to DLPack's numbers: -1 (no synchronization), 1 (legacy default), 2 (per-thread default) or a handle.
 
     Parameters
     ----------
@@ -329,7 +332,7 @@ cdef intptr_t stream_handle(object stream) except? 0:
             return LEGACY_STREAM
     if handle == 0:
         raise interface_error("CUDA stream", "stream", 0, "1 (legacy default), 2 (per-thread default), a handle, or -1"
-                              " (no order); 0 could mean either of the first two")
+                              " (no synchronization); 0 could mean either default stream")
     if not -1 <= handle < 2**63:
         raise interface_error("CUDA stream", "stream", stream, "-1, 1, 2, or the handle of a stream")
     return <intptr_t> handle
@@ -370,9 +373,9 @@ cdef object handle_of_object(object stream):
 
 
 cdef int check_handle(intptr_t stream) except -1:
-    """Raise an error for a handle that cannot be the address of a stream, because the driver would dereference the handle."""
+    """Raise BufferError if a handle cannot be the address of a stream. The driver would dereference it."""
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
-        raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle that CUDA gave")
+        raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle from CUDA")
     return 0
 
 
@@ -385,9 +388,9 @@ cdef intptr_t checked_handle(object stream) except? 0:
 
 
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
-    """Return the number of the graph capture that `stream` belongs to, or 0.
+    """Return the id of the graph capture that `stream` belongs to, or 0.
 
-    Return UNASKABLE for the legacy stream if a capture forbids querying it.
+    Return UNASKABLE if the capture was invalidated, or if `stream` is the legacy stream and a capture forbids querying it.
     """
     cdef int status = 0, error
     cdef uint64_t sequence = 0
@@ -421,9 +424,9 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
 
     Notes
     -----
-    A wait cannot cross the boundary of a graph that is being captured. If `consumer` is being captured, the function does
-    not add a wait, because the captured work is ordered when the graph is launched. If `producer` is being captured, its
-    work has not run yet, and the function raises BufferError.
+    A wait cannot cross the boundary of a graph that is being captured. If only `consumer` is being captured, no wait is
+    added: the captured work is ordered when the graph is launched. If only `producer` is being captured, its work has not
+    run, and BufferError is raised.
     """
     cdef uint64_t capture
     cdef CudaEvent event = NULL
@@ -503,22 +506,24 @@ cdef int finish(intptr_t stream, int device) except -1:
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
     """Return a stream of `device` on which `a` can be read.
 
-    If `stream` is given, it waits for the producer and is returned. Otherwise return the producer's stream if it is known,
-    else an internal stream.
+    - If `stream` is given, return it, after making it wait for the producer.
+    - If `stream` is -1 (no synchronization), return the internal stream without a wait.
+    - If `stream` is None, return the producer's stream if it is known, else the internal stream, which waits for the
+      producer.
     """
     cdef intptr_t chosen = NO_STREAM if stream is None else stream_handle(stream)
     if chosen == NO_STREAM:
         if stream is None and a.stream_ != NULL:
             return <intptr_t> a.stream_
         chosen = waiting_stream(device)
-        if stream is not None:             # -1: no order requested
+        if stream is not None:             # -1: no synchronization
             return chosen
     consumer_ready(a, chosen)
     return chosen
 
 
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
-    """Copy between any two addresses that CUDA can access, in stream order on `stream`. Return when the copy is done."""
+    """Copy `nbytes` bytes on `stream`, between any two addresses that CUDA can access, and wait for the copy."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -530,7 +535,7 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 cdef int allow_peer(int device, int peer) except -1:
-    """Enable access from a device to a peer's memory if supported. Otherwise the driver copies through the host."""
+    """Enable access from `device` to the memory of `peer`, if supported. Otherwise the driver copies through the host."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
@@ -546,7 +551,7 @@ cdef int allow_peer(int device, int peer) except -1:
 
 
 cdef intptr_t waiting_stream(int device) except 0:
-    """Return an internal stream of `device` that contains only waits and does not synchronize with default streams."""
+    """Return the internal stream of `device`, for waits and copies. It does not synchronize with the default streams."""
     cdef Stream stream = NULL
     cdef bint pushed
     cdef int error
@@ -568,9 +573,9 @@ cdef intptr_t waiting_stream(int device) except 0:
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
-    """Return an internal stream of `device` that waits for the event at `place`.
+    """Return the internal stream of `device`, after making it wait for the event at `place`.
 
-    The event is read only after the driver and the device are validated.
+    `place` is dereferenced only after the driver and the device are validated.
     """
     cdef intptr_t stream = waiting_stream(device)
     cdef CudaEvent event = place[0]
@@ -614,12 +619,12 @@ cdef void destroy_event(CudaEvent event) noexcept:
 
 
 cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
-    """Request that the producer make `consumer` wait for its work. Return False if the producer does not support this."""
+    """Call ``__dlpack__`` of the producer, so that `consumer` waits for its work. Return False without ``__dlpack__``."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
     cdef bint pushed = enter(consumer, device)     # a default stream is relative to the current context
-    # The capsule is discarded: only the ordering of the stream matters.
+    # The capsule is discarded: the call is made only for its effect on the stream.
     try:
         try:
             export(stream=consumer, max_version=(1, 0))
@@ -631,7 +636,7 @@ cdef bint tell_producer(object producer, intptr_t consumer, int device) except -
 
 
 cdef int consumer_ready(Descriptor a, object stream) except -1:
-    """Make the consumer's stream wait for the producer's work. None is the legacy default stream. -1 disables the wait."""
+    """Make the consumer's stream wait for the producer's work. None means the legacy default stream, -1 no wait."""
     cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
     if consumer == NO_STREAM or not driver_present():
@@ -649,7 +654,7 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
 
 
 cdef int host_ready(Descriptor a) except -1:
-    """Wait for the producer's work on `a`, only for the producer's stream and never for a whole device."""
+    """Wait on the host for the producer's stream, not for the complete device."""
     cdef int device = a.device_.device_id
     cdef intptr_t stream
     if (a.stream_ == NULL and a.producer_ is None) or not driver_present():
@@ -661,10 +666,10 @@ cdef int host_ready(Descriptor a) except -1:
 
 
 cdef int adopt_stream(Descriptor a, object stream) except -1:
-    """Make `stream` the stream of a new array. `stream` waits for the producer's work, and consumers wait for `stream`.
+    """Make `stream` the stream of a newly imported array, after making it wait for the producer's work.
 
-    A caller that imports with ``stream=`` continues on `stream`, so the array can be read in stream order. If the producer
-    has already ordered `stream` during the import, return without adding another wait.
+    The caller can then read the array in stream order on `stream`, and consumers wait for `stream`. If the import has already
+    ordered `stream`, do not add another wait.
     """
     if a.stream_ != NULL and a.producer_ is stream:
         return 0
@@ -676,7 +681,7 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
     """Record that `a` can be read in stream order on `stream`, which already waits for the producer.
 
-    `handle` is the handle of `stream`. Callers read the handle only once, because an object may return different handles.
+    `handle` is passed separately because an object may return another handle when it is read again.
     """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
@@ -685,9 +690,9 @@ cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 
 
 cdef intptr_t safe_stream(Descriptor a) except? -2:
-    """Return a stream on which `a` can be read in stream order, or 0 if no order is needed.
+    """Return a stream on which `a` can be read in stream order, or 0 if no work is pending.
 
-    If the producer's stream is unknown, the producer is requested to make the legacy default stream wait.
+    If the producer's stream is unknown, the legacy default stream is made to wait for the producer.
     """
     if a.stream_ != NULL:
         return <intptr_t> a.stream_
@@ -703,7 +708,7 @@ def stream_of_array(Descriptor a):
 
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
-    """Allocate memory for `a` from cupy's pools, in stream order on cupy's current stream."""
+    """Allocate device, managed or pinned memory for `a` with cupy. Device memory is ordered on cupy's current stream."""
     cupy = needed("cupy", "to allocate CUDA memory")
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, see tracing.listen

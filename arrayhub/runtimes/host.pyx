@@ -1,4 +1,4 @@
-"""Arrays for a reader on the host, and arrays ordered on a caller's stream.
+"""Views of arrays for the host or for a caller's stream.
 
 - host_memory: host-readable memory as host memory
 - streams: the argument ``stream=``

@@ -1,4 +1,4 @@
-"""Represent host-readable memory as host memory: shared and host USM, and CUDA's pinned and managed memory."""
+"""Views with device ``cpu`` of host-readable memory: shared and host USM, and CUDA's pinned and managed memory."""
 
 from arrayhub._core.descriptor cimport (
     NOT_USM,
@@ -17,7 +17,7 @@ from arrayhub._core.errors import unreadable
 
 
 cdef Descriptor as_host(Descriptor a):
-    """Return a view of the same memory with device ``cpu``, after waiting for the producer. `a` must be host-readable."""
+    """Wait for the producer, and return a view of the same memory with device ``cpu``. `a` must be host-readable."""
     if a.device_.device_type == kDLCPU:
         return a
     host_ready(a)
@@ -26,7 +26,7 @@ cdef Descriptor as_host(Descriptor a):
     view.usm_type_ = NOT_USM
     view.flags_ &= ~OTHER_CONTEXT     # irrelevant for host memory
     view.stream_ = NULL
-    if view.block_.device_.device_id != UNRESOLVED_ID:     # otherwise x.memory.device requires the queue
+    if view.block_.device_.device_id != UNRESOLVED_ID:     # otherwise the queue is needed to determine x.memory.device
         view.producer_ = None
     return view
 
@@ -47,7 +47,7 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
 
 
 def host_view(Descriptor array):
-    """Return `array` as host memory, after waiting for the producer. Raise BufferError if the host cannot read the memory."""
+    """Wait for the producer, and return a view with device ``cpu``. Raise BufferError if the host cannot read the memory."""
     return for_host_library(array, "the host", 0)
 
 
@@ -57,5 +57,5 @@ def is_host_readable(Descriptor array):
 
 
 def is_packed(Descriptor array):
-    """Return whether elements of less than a byte share bytes. Packed arrays are compact and do not have byte strides."""
+    """Return whether several elements share a byte. Packed arrays are compact and do not have byte strides."""
     return bool(array.flags_ & PACKED)

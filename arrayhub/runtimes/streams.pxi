@@ -1,4 +1,4 @@
-"""Argument ``stream=``: ordering of imports for every kind of memory, and validation of the argument."""
+"""The argument ``stream=``: validation, and ordering of an array for every kind of memory."""
 
 from arrayhub._core.descriptor cimport Descriptor, kDLCPU, same_layout
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
@@ -8,18 +8,18 @@ from arrayhub._core.errors import show
 
 
 cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
-    """Return `a` ordered for a caller that continues on `stream`, which waits for the producer's work.
+    """Make `stream` wait for the producer of `a`, and return `a` with `stream` as its stream.
 
     Consumers of the result wait for `stream`. A repeated call does not add another wait.
 
     Parameters
     ----------
     a : Descriptor
-        The array.
+        Host memory is returned unchanged, because no work on it is pending.
     stream : object
         Value of ``stream=``, except None.
     fresh : bool
-        Whether this call owns `a`. If not, the result is a view, and `a` itself keeps the producer's order.
+        Whether `a` may be changed. If not, the result is a view, and `a` keeps its own stream.
 
     Raises
     ------
@@ -48,16 +48,16 @@ cdef int check_stream(object stream) except -1:
         cuda.checked_handle(stream)
     except TypeError:
         raise TypeError(
-            f"stream is {show(stream)}; accepted: None, the handle of a CUDA stream (1 the legacy default one, 2 the"
-            " per-thread one, -1 for no order), an object with __cuda_stream__, cuda_stream or ptr, or a dpctl.SyclQueue"
+            f"stream is {show(stream)}; accepted: None, the handle of a CUDA stream (1: legacy default, 2: per-thread"
+            " default, -1: no synchronization), an object with __cuda_stream__, cuda_stream or ptr, or a dpctl.SyclQueue"
         ) from None
     return 0
 
 
 cdef int order_by_producer(Descriptor a, object stream) except -1:
-    """Request, through ``__dlpack__``, that the producer order a stream of an unsupported runtime such as ROCm.
+    """Order a stream of a runtime without a module here, such as ROCm, by calling the producer's ``__dlpack__``.
 
-    Integers are passed unchanged, because 0 is the default stream for ROCm. -1 disables the ordering.
+    Integers are passed unchanged, because 0 is ROCm's default stream. -1 means no synchronization.
     """
     handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
     if handle == cuda.NO_STREAM:
@@ -65,8 +65,8 @@ cdef int order_by_producer(Descriptor a, object stream) except -1:
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
-            f"stream is {show(stream)} for memory on {device_name(a)}, whose producer does not have __dlpack__ to"
-            " order it; accepted: None, after the producer's work is done"
+            f"stream is {show(stream)} for memory on {device_name(a)}, whose producer cannot order it because it does not"
+            " have __dlpack__; accepted: None, after the producer's work is done"
         )
     export(stream=handle)
     return 0

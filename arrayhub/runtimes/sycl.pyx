@@ -1,8 +1,7 @@
 """SYCL runtime through dpctl: the kind of a pointer, its queue, and synchronization.
 
-dpctl is an optional dependency, which is imported only for a SYCL object or on request. dpctl's C functions are looked up at
-run time. Functions of its Cython modules are looked up in ``__pyx_capi__``, whose entries contain the signature, which is
-compared. Functions of its C library are looked up by name.
+dpctl is an optional dependency, which is imported only for a SYCL object or on request. Its C functions are looked up at run
+time: those of its Cython modules in ``__pyx_capi__``, with a check of the signature, those of its C library by name.
 """
 
 import ctypes
@@ -93,7 +92,7 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """Queue and its context, cached because querying the context takes time."""
+    """Queue with its context, which takes time to query."""
     cdef object queue
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
@@ -110,9 +109,9 @@ cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 cdef int _found = 0     # whether dpctl's functions and types are set
-cdef QueueContext _asked = None     # for the last queue whose pointers were checked
+cdef QueueContext _asked = None     # of the last queue whose pointers were checked
 cdef int _unknown_dpctl = 0     # whether dpctl lacks a required function
-cdef bint _forked = False     # whether the parent process used SYCL before the fork, so that SYCL's threads are missing
+cdef bint _forked = False     # whether the parent process used SYCL before the fork; SYCL's threads are missing then
 
 cdef enum:
     MOST_PAGES = 4096
@@ -158,10 +157,10 @@ def _after_fork():
 
 
 cdef bint available() except -1:
-    """Return whether dpctl's functions can be called. Does not import dpctl unless its memory module is loaded.
+    """Return whether ``dpctl.memory`` is loaded and its functions can be called.
 
-    Returns False for an unsupported dpctl. Operations on dpctl's memory then raise the error of `import_dpctl`. All other
-    operations work without dpctl.
+    The result is False for an unsupported dpctl. Operations on dpctl's memory then raise the error of `import_dpctl`, and all
+    other operations work without dpctl.
     """
     if not is_done(&_found) and not is_done(&_unknown_dpctl) and "dpctl.memory" in sys.modules:
         try:
@@ -195,7 +194,8 @@ cdef void* exported(object library, str name) except NULL:
 cdef int find_functions(object dpctl) except -1:
     """Look up all functions and types of dpctl.
 
-    Opening a library may release the GIL, so several threads may run this function. The first to finish stores its result.
+    Opening a library may release the GIL, so several threads may run this function. The first thread to finish stores its
+    result.
     """
     global _dpctl, _memory_type, _queue_type, _context_type
     cdef DpctlFunctions functions
@@ -252,7 +252,7 @@ cdef int find_functions(object dpctl) except -1:
 
 
 cdef inline bint is_a(object obj, object cls) noexcept:
-    """Return whether `obj` has the C struct of a dpctl class. Checks the real type, because ``__class__`` may be forged."""
+    """Return whether `obj` has the C struct of a dpctl class. Do not trust ``__class__``, which an object can forge."""
     return PyObject_TypeCheck(obj, <PyTypeObject*> cls)
 
 
@@ -267,7 +267,7 @@ cdef bint is_queue(object obj) except -1:
 
 
 cdef bint speaks_as_memory(object obj) except -1:
-    """Return whether the interface dict of `obj` is implemented by dpctl's Memory classes, not overridden by a subclass."""
+    """Return whether `obj` is a Memory object whose interface dict is dpctl's own, not that of a subclass."""
     return is_memory(obj) and getattr(type(obj), NAME) is getattr(_memory_type, NAME)
 
 
@@ -280,7 +280,7 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1:
 
 
 cdef int memory_usm_type(object memory) except -1:
-    """Return the kind of USM of a Memory object, from its class if possible, because dpctl has one class per kind."""
+    """Return the kind of USM of a Memory object. dpctl has one class per kind. For a subclass, query the pointer."""
     cdef int k
     cdef PyObject* cls = <PyObject*> Py_TYPE(memory)
     for k in range(<int> USM_DEVICE, <int> USM_HOST + 1):
@@ -292,7 +292,7 @@ cdef int memory_usm_type(object memory) except -1:
 
 
 cdef MemoryBlock block_of_memory(object memory):
-    """Return the block of a complete dpctl Memory object."""
+    """Return a memory block for a complete dpctl Memory object."""
     if not is_done(&_found):
         import_dpctl()
     if not is_memory(memory):
@@ -301,7 +301,7 @@ cdef MemoryBlock block_of_memory(object memory):
 
 
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
-    """Set the memory of `a` to a block of USM. The caller sets pointer and layout."""
+    """Set the memory of `a` to a block of USM. The caller sets the pointer and the layout."""
     a.block_ = block
     a.base_ = block.owner_
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -319,7 +319,7 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
 
 
 def block_of_usm(Descriptor a not None):
-    """Return the block of a complete Memory object, or the block of the range that the first array uses for other owners."""
+    """Return the memory block of an array: the complete Memory object, or for another owner, the range that `a` uses."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
 
 
@@ -334,7 +334,7 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Return the result of `usm_type_of` for `first`. Set `whole` to whether one allocation contains all `nbytes` bytes."""
+    """Return `usm_type_of` for `first`, and set `whole` to whether one allocation contains all `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
@@ -344,7 +344,7 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
     """Return whether one allocation contains a range of bytes whose first byte is of kind `kind`.
 
-    If the allocation cannot be queried, compare the kind of each page, or of some thousand pages in a very long range.
+    If the allocation cannot be queried, compare the kinds of the pages instead, of at most about MOST_PAGES of them.
     """
     cdef char* last = first + nbytes - 1
     cdef char* base
@@ -363,7 +363,7 @@ cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, 
 
 
 cdef QueueContext context_of(object queue):
-    """Return the context of a queue. The last context is cached."""
+    """Return the context of a queue. The last result is cached."""
     global _asked
     cdef QueueContext last, asked
     with cython.critical_section(_lock):
@@ -440,7 +440,7 @@ cdef object from_capsule(object syclobj):
         except PASSES_ON:
             raise
         except Exception as error:
-            raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (this one's raised: {error})") from error
+            raise interface_error(NAME, "syclobj", syclobj, f"{_SYCLOBJ_FORMS} (it raised: {error})") from error
     if PyCapsule_CheckExact(capsule):
         if PyCapsule_IsValid(capsule, b"SyclQueueRef"):
             return _dpctl.queue_make(PyCapsule_GetPointer(capsule, b"SyclQueueRef"))
@@ -520,17 +520,17 @@ cdef object base_of(Descriptor a):
     else:
         if block.resource != NULL:
             successor = successor_of(block)
-        # dpctl itself frees memory without an owner.
+        # Without an owner, dpctl would take ownership and free the memory.
         memory = _dpctl.memory_make(block.address_, block.nbytes_, queue, former if successor is None else successor)
     set_owner(block, former, memory, successor)
     return owner_of(block)
 
 
 cdef object memory_on_queue(Descriptor a):
-    """Return the result of `base_of` on the array's queue, with a size that is a multiple of the item size.
+    """Return the result of `base_of`, on the array's queue and with a size that is a multiple of the item size.
 
-    The array's queue differs from the queue of its memory if a caller has passed ``stream=``. The size is a multiple of the
-    item size, because dpnp views the complete memory as elements.
+    The array's queue differs from the queue of its memory if the caller passed ``stream=``. dpnp views the complete memory as
+    elements, so bytes of an incomplete element are cut off.
     """
     memory = base_of(a)
     if not is_memory(memory):
@@ -580,7 +580,7 @@ cdef object no_device_error(str what, object error):
 
 
 cdef int _host_ready(Descriptor a) except -1:
-    """Wait for the queue of the memory. dpctl's default queue is out of order, so all work on the queue must finish."""
+    """Wait for all work on the queue of the memory, which may be out of order, as dpctl's default queue is."""
     cdef QueueRef queue
     queue = queue_ref_of(a)
     if queue != NULL:
@@ -591,10 +591,10 @@ cdef int _host_ready(Descriptor a) except -1:
 
 
 cdef int _consumer_ready(Descriptor a, object stream) except -1:
-    """Order a consumer's queue after the producer's queue. Wait on the host if the consumer does not pass a queue.
+    """Make the consumer's queue wait for the producer's queue, or wait on the host if the consumer does not pass a queue.
 
-    Also wait if the consumer's queue is out of order, even if it is the producer's queue: work submitted later may start at
-    any time, and a barrier does not delay such work on every device (on the CPU it does not).
+    Also wait on the host if the consumer's queue is out of order, even if it is the producer's queue. Work that is submitted
+    later may start at any time, and on some devices, such as the CPU, a barrier does not delay it.
     """
     if stream is None or not available():
         return _host_ready(a)
@@ -610,12 +610,12 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
 
 
 cdef int _adopt_stream(Descriptor a, object stream) except -1:
-    """Make `stream` the queue of the array, after it waits for the producer's queue."""
+    """Make `stream` wait for the producer's queue, and set it as the array's queue."""
     if not is_queue(stream):
         raise BufferError(f"stream is {show(stream)} for SYCL memory; accepted: None or a dpctl.SyclQueue")
     if stream.sycl_context != queue_of(a).sycl_context:
         raise BufferError(
-            f"stream is {show(stream)}, of a different context than the memory; accepted: a queue of its context"
+            f"stream is {show(stream)}, whose context differs from the memory's; accepted: a queue of the memory's context"
         )
     _consumer_ready(a, stream)
     device_of(a)               # determined by the array's queue; the new queue may be on another device
@@ -634,10 +634,10 @@ cdef int _resolve_device(Descriptor a) except -1:
 
 
 cdef int _adopt(Descriptor a) except -1:
-    """Complete an array imported from DLPack or Arrow by setting the kind of USM and the memory.
+    """Set the kind of USM and the queue of an array that was imported through DLPack or Arrow.
 
-    Both protocols specify only a root device, and by convention the memory is in the default context of this device. Neither
-    protocol specifies the queue of pending work. The producer's queue is used if the producer exposes it, as dpnp arrays do.
+    Both protocols specify only a root device. By convention, the memory belongs to the default context of this device.
+    Neither protocol specifies the queue of pending work. The producer's ``sycl_queue`` is used if it exists, as in dpnp.
     """
     cdef Py_ssize_t low, high
     cdef int usm_type
@@ -645,7 +645,7 @@ cdef int _adopt(Descriptor a) except -1:
     try:
         import_dpctl()
     except ImportError:
-        return 0      # DLPack can still export it
+        return 0      # the array can still be exported through DLPack
     queue = getattr(a.producer_, "sycl_queue", None)
     if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
@@ -700,10 +700,10 @@ cdef class SyclEvent:
     def wait(self):
         """Wait for the completion of the work, without the GIL.
 
-        `sycl::event::wait` reads the native event, and reads the command if the native event does not exist yet. Between
-        these two reads, a thread of the runtime may submit a command that waited for a host task, such as one that dpnp
-        queues behind its kernels. The first call of ``wait`` then returns immediately, and the second call finds the native
-        event (DPC++ 2026.2; compare intel/llvm#14623).
+        The wait is called twice, because the first call may return immediately (DPC++ 2026.2; compare intel/llvm#14623).
+        `sycl::event::wait` reads the native event and, if there is none yet, the command. Between these reads, a thread of
+        the runtime may submit the command, if it waited for a host task as dpnp queues them behind its kernels. The second
+        call finds the native event.
         """
         if self.ref == NULL:
             raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
@@ -714,7 +714,7 @@ cdef class SyclEvent:
 
 cdef SyclEvent new_event(EventRef ref, str what):
     if ref == NULL:
-        raise RuntimeError(f"SYCL: the queue refused {what}; the runtime has written its reason to stderr")
+        raise RuntimeError(f"SYCL: the queue rejected {what}; the runtime has written the reason to stderr")
     cdef SyclEvent event = SyclEvent.__new__(SyclEvent)
     event.ref = ref
     return event
@@ -739,7 +739,7 @@ cdef int read_events(list after, EventRef* events, str call) except -1:
 
 
 def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
-    """Submit a copy between two addresses to a queue, and return its event.
+    """Submit a copy between two addresses to a queue, and return the copy's event.
 
     Parameters
     ----------
@@ -789,7 +789,7 @@ def tell_dpnp(queue, list after):
 
 
 def reach(Descriptor array):
-    """Return the lowest address that `array` uses, and the number of bytes from there."""
+    """Return the lowest address that `array` uses, and the number of bytes up to the highest."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
     return <size_t> (array.data_ + low), high - low
@@ -826,10 +826,7 @@ def queue_for(device):
 
 
 def named_queue(device):
-    """Return `device` if it is a queue, the queue of `device` if it is a dpnp device, else None.
-
-    New memory is allocated in the context of the returned queue.
-    """
+    """Return `device` if it is a queue, the queue of `device` if it is a dpnp device, else None."""
     if is_tensor_device(device):
         device = device.sycl_queue
     return device if is_queue(device) else None
@@ -881,7 +878,7 @@ def _read_filter(selector):
         return _read_device(import_dpctl().SyclDevice(selector))
     except PASSES_ON:
         raise
-    except Exception as error:      # even if dpctl is missing, because most such strings are typing errors, not filters
+    except Exception as error:      # also if dpctl is missing, because most such strings are misspelled devices, not filters
         raise ValueError(
             f"device: {show(selector)} is not a device; accepted: 'cpu', 'cuda:0', 'oneapi:0', a DLPack pair, or a SYCL filter"
             f" string that selects a device here ({error}){cause_of(error)}"
@@ -889,7 +886,7 @@ def _read_filter(selector):
 
 
 cdef str cause_of(object error):
-    """Return the cause of a dpctl error as the end of a message if dpctl does not find any device, else ""."""
+    """Return the reason why dpctl does not find any device, as the end of a message, or "" for other errors."""
     dpctl = sys.modules.get("dpctl")
     if dpctl is None or not isinstance(error, dpctl.SyclDeviceCreationError) or dpctl.get_num_devices():
         return ""

@@ -68,7 +68,7 @@ cdef void* address(object library, str name) except? NULL:
 
 
 cdef int look(object library) except -1:
-    """Look up the functions in dpctl's C library `library`, and in the runtimes that SYCL has loaded, by their names."""
+    """Look up the functions by name in `library`, dpctl's C library, and in the runtimes below SYCL."""
     global _call
     cdef DriverFunctions found
     found.backend = <int (*)(void*) noexcept nogil> address(library, "DPCTLContext_GetBackend")
@@ -86,7 +86,7 @@ cdef int look(object library) except -1:
 
 
 cdef int enter(Native* native, void* context) noexcept:
-    """Find the runtime below a SYCL context that reports allocations."""
+    """Set `native` to the runtime below a SYCL context if that runtime reports allocations, else to OTHER."""
     cdef int backend
     native.backend = OTHER
     if _call.backend == NULL or _call.native == NULL:

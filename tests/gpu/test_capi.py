@@ -96,7 +96,7 @@ def test_a_pointer_becomes_an_array_on_its_device(c):
 
 def test_invalid_stream_is_refused(c):
     source = cupy.zeros(4)
-    with pytest.raises(BufferError, match="a handle that CUDA gave"):
+    with pytest.raises(BufferError, match="a handle from CUDA"):
         c.make(source.data.ptr, (4,), device=CUDA, owner=source, stream=-5)
 
 
