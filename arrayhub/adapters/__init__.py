@@ -1,1 +1,1 @@
-"""Layer 3, one module per protocol: `parse` imports a foreign object as a descriptor, `emit` exports a descriptor."""
+"""Layer 3: one module per protocol. `parse` imports a foreign object as a Descriptor, `emit` exports a Descriptor."""

@@ -3,7 +3,7 @@
 Sources: the specifications of the three interfaces, of the PyCapsule interface, of the layouts of the columnar format, and
 of the canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``.
 
-Each part uses only the parts above it.
+Each included file uses only the files above it.
 """
 
 cimport numpy as cnp

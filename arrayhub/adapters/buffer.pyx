@@ -1,4 +1,4 @@
-"""Import and export through the buffer protocol (PEP 3118): parse(exporter) and emit(array, request)."""
+"""Import and export through the buffer protocol (PEP 3118)."""
 
 import sys
 
@@ -62,7 +62,7 @@ cnp.import_array()
 # Types whose memory never changes
 cdef tuple IMMUTABLE_TYPES = (bytes,)
 
-# Caches of parsed and written formats. Bounded, because the number of formats is unlimited.
+# Caches of parsed and written formats, of limited size because the number of formats is not limited.
 cdef dict _parsed = {}
 cdef dict _written = {}
 cdef enum:
@@ -85,16 +85,17 @@ cdef extern from *:
 
 cdef extern from *:
     """
-    /* CPython's garbage collector may clear a memoryview whose buffer is held, and releasing the buffer then aborts the
-       process. Therefore the buffer is requested from a new memoryview on the same memory, which the collector does not
-       track. Instead, the collector visits the managed buffer, to which all memoryviews on the memory refer. */
+    /* CPython's garbage collector may clear a memoryview while a buffer of the memoryview is held. Releasing the buffer
+       then aborts the process. Therefore the buffer is requested from a new memoryview on the same memory, which the
+       collector does not track. The collector visits the managed buffer instead, to which all memoryviews on the memory
+       refer. */
     static inline int arrayhub_is_untracked_view(PyObject *exporter) {
         return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
     }
     static inline PyObject *arrayhub_visited_exporter(Py_buffer *view) {
         if (view->obj == NULL || !PyMemoryView_Check(view->obj))
             return view->obj;
-        /* The memoryview of another object, such as a PickleBuffer, is not visited: cycles through it are not collected. */
+        /* The memoryview behind another object, such as a PickleBuffer, is not visited, so cycles through it leak. */
         return arrayhub_is_untracked_view(view->obj) ? (PyObject *) ((PyMemoryViewObject *) view->obj)->mbuf : NULL;
     }
     """
@@ -116,7 +117,7 @@ cdef inline Py_buffer* new_view() except NULL:
 cdef void _release_held(void* held) noexcept:
     aside = put_aside()
     if is_untracked_view(<PyObject*> (<Py_buffer*> held).obj):
-        gc_track(<PyObject*> (<Py_buffer*> held).obj)      # the deallocation of a memoryview requires it
+        gc_track(<PyObject*> (<Py_buffer*> held).obj)      # a memoryview must be tracked when it is deallocated
     PyBuffer_Release(<Py_buffer*> held)
     put_back(aside)
     free_view(<Py_buffer*> held)
@@ -133,8 +134,8 @@ describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
 cdef Descriptor parse(object obj, object stream):
     """Import the memory that `obj` exports. Return None if `obj` does not support the protocol.
 
-    The memory block holds one PyBUF_FULL_RO buffer until its end. This also prevents resizing a ``bytearray``. Source: PEP
-    3118 and "Buffer Protocol" in the documentation of the C API.
+    The memory block holds one PyBUF_FULL_RO buffer while it exists, which also prevents a ``bytearray`` from being resized.
+    Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
 
     Raises
     ------
@@ -192,15 +193,15 @@ cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) e
 
 
 cdef int refuse(object exporter) except -1:
-    """Raise the exporter's error, or a BufferError for an exporter that fails without an exception.
+    """Raise the exporter's error, or a BufferError if the exporter failed without an exception.
 
-    The error of a memoryview does not name the memoryview, so the name is added.
+    The error of a released memoryview does not mention a memoryview, so this function adds it.
     """
     if type(exporter) is memoryview:
         try:
             raise_on()
         except ValueError as error:
-            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: a memoryview that is not released") from None
+            raise BufferError(f"PEP 3118 buffer: memoryview: {error}; accepted: a memoryview that was not released") from None
     if PyErr_Occurred() == NULL:
         raise BufferError(f"PEP 3118 buffer: {type(exporter).__name__} failed without an exception; accepted: a buffer,"
                           " or an exception with the reason")
@@ -229,7 +230,7 @@ cdef int access_of(object exporter, Py_buffer* view) noexcept:
 
 
 cdef object first_exporter(object obj):
-    """Return the object that owns the memory behind any number of memoryviews."""
+    """Return the object behind any number of nested memoryviews."""
     while type(obj) is memoryview:
         obj = obj.obj
     return obj
@@ -265,7 +266,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
 
 
 cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) except -1:
-    """Set type and layout for a format other than a native character. A sub-array format adds dimensions."""
+    """Set type and layout from a format that has to be parsed. A sub-array format adds dimensions."""
     cdef object dtype = described_type(exporter, view)
     cdef tuple inner = dtype.shape
     if view.ndim + len(inner) > layout.MAX_NDIM:
@@ -297,8 +298,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
         a.shape_[view.ndim + k] = inner[k]
     if view.strides == NULL or len(inner) != 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a),
-                                  "sizes whose product in bytes stays below 2**63")
+            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
     if view.strides != NULL:
         for k in range(view.ndim):
             a.byte_strides_[k] = view.strides[k]
@@ -329,14 +329,15 @@ cdef object described_type(object exporter, Py_buffer* view):
     """Return the dtype of a held buffer, from its format or, for ctypes memory, from the ctypes type."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    # memoryview.cast gives ctypes memory a format of one character. Packed structures also have the format 'B'.
+    # A memoryview that was cast has a format of one character and must not be read as the ctypes type. ctypes exports packed
+    # structures with the format 'B', too, but with another item size.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
     if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
         dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # not a subclass's property
         if dtype.itemsize == view.itemsize:
-            return dtype      # NumPy's format omits trailing padding, so parsing the format would give wrong offsets
+            return dtype      # NumPy's format (a record) omits trailing padding, so parsing it would result in wrong offsets
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:
@@ -356,9 +357,9 @@ cdef bint is_ctypes(object exporter) except -1:
 
 
 cdef object ctypes_element(object ctype, Py_buffer* view):
-    """Return the dtype of a ctypes object's elements from its type.
+    """Return the dtype of the elements of a ctypes object from its type, not from its format.
 
-    The format of ctypes is wrong for packed structures ('B' for nine bytes), and omits trailing padding before Python 3.12.
+    The format of ctypes is wrong for packed structures ('B' for nine bytes) and, before Python 3.12, omits trailing padding.
     """
     import ctypes
 
@@ -383,17 +384,17 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """Export `a` for any combination of the PyBUF flags, or raise BufferError.
 
-    Shape and strides point into the array, so only the text of an unusual format is allocated.
+    Shape and strides point into the array. Only the string of an unusual format is allocated.
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        # The message is constant, because NumPy discards errors of a request, and a KeyboardInterrupt that is raised while
-        # the message is formatted would be lost.
+        # The message is constant because NumPy discards errors of a request: a KeyboardInterrupt that arrives while a
+        # message is formatted would be lost.
         raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:
         raise BufferError(f"buffer protocol: {PACKED_ELEMENTS}")
     if request & PyBUF_WRITABLE and not a.flags_ & WRITEABLE:
-        raise BufferError("buffer protocol: the request is for a writable buffer of a read-only array; call x.copy() first")
+        raise BufferError("buffer protocol: a writable buffer of a read-only array was requested; call x.copy() first")
     if not a.flags_ & C_CONTIGUOUS or not request & PyBUF_ND or request & FORTRAN:
         check_contiguity(a, request)
     if a.device_.device_type != kDLCPU:
@@ -425,7 +426,7 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
     if request & PyBUF_FORMAT and not request & PyBUF_ND:
-        raise BufferError("buffer protocol: the request has PyBUF_FORMAT without PyBUF_ND, which is for plain bytes")
+        raise BufferError("buffer protocol: PyBUF_FORMAT was requested without PyBUF_ND; accepted: both flags, or neither")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -436,12 +437,11 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
         wanted = "a buffer without strides"
     else:
         return 0
-    raise BufferError(f"buffer protocol: the request is for {wanted}, and the array has another layout; call x.copy()"
-                      " first")
+    raise BufferError(f"buffer protocol: {wanted} was requested, but the array has another layout; call x.copy() first")
 
 
 cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
-    """Set `out.format` to the format of the element type. ``out.internal`` keeps an unusual format alive."""
+    """Set `out.format` to the format of the element type. If the string has to be allocated, ``out.internal`` owns it."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     cdef const char* text = row.format if a.flags_ & ALIGNED else row.packed_format
     if text != NULL and a.flags_ & NOTSWAPPED:
@@ -456,8 +456,8 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
     if row.kind == c"V" and dtype.names is None:
         # NumPy tries the buffer protocol first, and reads `6x` as a record without fields.
         raise BufferError(
-            f"buffer protocol: consumers interpret the format of plain void ({dtype.str}) differently; use"
-            " __array_interface__, or a request without PyBUF_FORMAT"
+            f"buffer protocol: consumers disagree on the format of plain void ({dtype.str}); use __array_interface__, or a"
+            " request without PyBUF_FORMAT"
         )
     written = found(_written, key)
     if written is None:

@@ -1,4 +1,4 @@
-"""Import and export dimension names and origins: GT4Py's ``__gt_dims__`` and ``__gt_origin__``, and xarray's ``dims``.
+"""Import and export of dimension names and origins: GT4Py's ``__gt_dims__`` and ``__gt_origin__``, xarray's ``dims``.
 
 Sources: GT4Py's "Allocation and Array Interfaces", and the behavior of its cartesian stencils.
 """
@@ -10,16 +10,16 @@ from typing import Any, SupportsIndex
 from arrayhub._core.descriptor import is_bool, relabelled
 from arrayhub._core.errors import PASSES_ON, show
 
-# Attributes that carry labels. `dispatch` records for each type whether its instances may have one of them.
+# Attributes that contain labels. `dispatch` records for each type whether its instances may have one of them.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")
 _NAMES = ("__gt_dims__", "dims")
 GRID = ("I", "J", "K")
 
 
 def parse(obj, array):
-    """Return `array` with the labels of `obj`, from which it was imported, or `array` itself if `obj` lacks labels.
+    """Return a view of `array` with the labels of `obj`, or `array` itself if `obj` does not have labels.
 
-    Invalid labels are ignored, because they do not affect the memory.
+    `array` was imported from `obj`. Invalid labels are ignored, because they do not affect the memory.
     """
     dims = _dims_of(obj, array.ndim)
     origin = _origin_of(obj, array.ndim)
@@ -33,17 +33,17 @@ def emit_dims(array):
     dims = array.dims
     if dims is None or not _stencils_know(dims):
         raise AttributeError(
-            f"__gt_dims__: dims is {dims!r}; accepted by GT4Py: 'I', 'J', 'K', '0', '1', ..., set by x.with_dims(...)"
+            f"__gt_dims__: dims is {dims!r}; accepted by GT4Py: 'I', 'J', 'K', '0', '1', ... Call x.with_dims(...)"
         )
     return dims
 
 
 def emit_origin(array):
-    """Return the value of ``__gt_origin__`` in GT4Py's order of dimensions. Raise AttributeError if it is not set."""
+    """Return the value of ``__gt_origin__``, in GT4Py's order of dimensions. Raise AttributeError without an origin."""
     origin, dims = array.origin, array.dims
     if origin is None:
         raise AttributeError(
-            "__gt_origin__: the array does not have an origin. Set it by x.with_dims(dims, origin=...)"
+            "__gt_origin__: the array does not have an origin. Set it with x.with_dims(dims, origin=...)"
         )
     return origin if dims is None else tuple(origin[axis] for axis in _stencil_order(dims))
 
@@ -67,6 +67,13 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
     ------
     TypeError
         `annotation` is neither a field nor a sequence of names.
+
+    Examples
+    --------
+    >>> arrayhub.get_dims(arrayhub.empty((2, 3), dims=("I", "K")))
+    ('I', 'K')
+    >>> arrayhub.get_dims(numpy.zeros((2, 3)), annotation="IJ")
+    ('I', 'J')
     """
     dims = _dims_of(obj, _ndim_of(obj))
     if dims is not None or annotation is None:
@@ -81,7 +88,7 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
 
 
 def get_origin(obj: Any, /) -> tuple[int, ...] | None:
-    """Return the origin of `obj` in the order that GT4Py's stencils use, or None if it does not have an origin.
+    """Return the origin of `obj` in the dimension order of GT4Py's stencils, or None if `obj` does not have an origin.
 
     Parameters
     ----------
@@ -91,8 +98,15 @@ def get_origin(obj: Any, /) -> tuple[int, ...] | None:
     Returns
     -------
     tuple of int or None
-        If `obj` names its dimensions I, J, K, 0, 1, ..., the entries are in this order, which GT4Py expects. In
-        contrast, ``USMArray.origin`` is in the order of the array's indices.
+        Indices in units of elements, one per dimension. If the dimensions of `obj` are named I, J, K, 0, 1, ..., the
+        entries are in this order, which GT4Py expects. ``USMArray.origin`` is in the order of the array's dimensions
+        instead.
+
+    Examples
+    --------
+    >>> x = arrayhub.empty((4, 5), dims=("K", "I"), origin=(0, 2))
+    >>> x.origin, arrayhub.get_origin(x)
+    ((0, 2), (2, 0))
     """
     return _origin_of(obj, _ndim_of(obj))
 
@@ -121,7 +135,7 @@ def _dims_of(obj: Any, ndim: int | None) -> tuple[str, ...] | None:
         if type(dims) is not tuple or (ndim is not None and len(dims) != ndim):
             continue
         if all(isinstance(name, str) for name in dims):
-            names = tuple(str.__str__(name) for name in dims)  # exact str for instances of subclasses
+            names = tuple(str.__str__(name) for name in dims)  # exact str, also for instances of subclasses
             if len(set(names)) == len(names):
                 return names
     return None
@@ -160,15 +174,16 @@ def _stencils_know(dims: Sequence[str]) -> bool:
 
 
 def _is_number(name: str) -> bool:
-    """Return whether `name` is a data dimension of GT4Py: a decimal number without leading zeros, below 10 digits."""
+    """Return whether `name` is a data dimension of GT4Py: a decimal number below 10**9 without leading zeros."""
     return name.isascii() and name.isdecimal() and len(name) < 10 and (name == "0" or name[0] != "0")
 
 
 def _stencil_order(dims: Sequence[str]) -> list[int]:
-    """Return the axes in the order of a stencil: I, J, K, then data dimensions by their number.
+    """Return the axes in the order of a stencil: I, J, K, then data dimensions by number.
 
-    GT4Py transposes the array by ``__gt_dims__``, and interprets ``__gt_origin__`` as the origin of the transposed
-    array. Names that GT4Py does not support are not exported, so that GT4Py does not transpose.
+    GT4Py transposes the array to this order according to ``__gt_dims__``, and interprets ``__gt_origin__`` as the
+    origin of the transposed array. If GT4Py does not support the names, ``__gt_dims__`` does not exist, GT4Py does not
+    transpose, and the axes keep their order.
     """
     axes = list(range(len(dims)))
     return sorted(axes, key=lambda axis: _rank(dims[axis])) if _stencils_know(dims) else axes

@@ -107,7 +107,7 @@ cdef const char* VERSIONED_USED = b"used_dltensor_versioned"
 cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
-    MAX_TABLES = 16     # maximum length of the chain of exchange tables of older versions
+    MAX_TABLES = 16     # maximum number of exchange tables in the chain to older versions
     NO_DEVICE = 0       # not a DLPack device type
     NO_VERSION = -1     # for consumers that predate DLPack 1.0
 
@@ -139,7 +139,7 @@ cdef void _delete_versioned(void* managed) noexcept:
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
-    """Return the array behind a managed tensor that this module exported, for the garbage collector, else NULL."""
+    """Return, for the garbage collector, the array behind a managed tensor that this module exported, else NULL."""
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
     return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
 
@@ -161,9 +161,9 @@ cdef Descriptor parse(object obj, object stream):
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data. It is passed to producers of CUDA memory; `runtimes.streams`
-        orders all other memory. None: do not synchronize now, but request a synchronized export when a consumer names
-        its stream.
+        The stream on which the caller will use the data. It is passed to producers of CUDA memory. For all other memory,
+        `runtimes.streams` orders the stream. If `stream` is None, the import does not synchronize. The producer is called
+        again as soon as a consumer names its stream.
     """
     cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
@@ -176,7 +176,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer supports the per-thread stream, so the runtime requests another stream, see `consumer_ready`.
+    # Not every producer supports the per-thread stream, so the runtime orders it through another stream (`consumer_ready`).
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
@@ -189,7 +189,7 @@ cdef Descriptor parse(object obj, object stream):
         # Without a stream, producers synchronize with CUDA's legacy default stream.
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     elif a.device_.device_type == kDLCUDA and ordered:
-        remember_handle(a, handle, stream)    # this stream waits for the producer, and the caller uses it
+        remember_handle(a, handle, stream)    # the producer has made this stream wait for its work
     return a
 
 
@@ -209,7 +209,7 @@ cdef long long device_type_of(object obj) except? -1:
 
 
 cdef object number_of(object kind, object pair):
-    """Convert a device type that is not an int, such as an enumeration of pybind11 (without ``__index__`` in open3d)."""
+    """Convert a device type that is not an int, such as a pybind11 enumeration, which lacks ``__index__`` in open3d."""
     if PyIndex_Check(kind):
         return operator.index(kind)
     value = getattr(kind, "value", None)
@@ -224,13 +224,13 @@ cdef object device_error(object pair):
     return interface_error("DLPack", "__dlpack_device__()", pair, "a pair of integers (device_type, device_id)")
 
 
-# Errors that producers before DLPack 1.0 raise for `max_version`: TypeError for an unknown keyword, and
-# NotImplementedError by array_api_strict with NumPy 2.0.
+# Errors that producers from before DLPack 1.0 raise for `max_version`: TypeError for the unknown keyword, or
+# NotImplementedError in array_api_strict with NumPy 2.0.
 cdef tuple UNKNOWN_KEYWORD = (TypeError, NotImplementedError)
 
 
 cdef object request(object obj):
-    """Call ``__dlpack__`` without a stream. The capsule is versioned if the producer supports this, else legacy."""
+    """Call ``__dlpack__`` without a stream. The capsule is versioned if the producer supports `max_version`, else legacy."""
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj
     arguments[1] = <PyObject*> MAX_VERSION
@@ -239,7 +239,7 @@ cdef object request(object obj):
 
 
 cdef object request_legacy(object obj):
-    """Call ``__dlpack__`` without keywords, after an error that shows that the producer predates DLPack 1.0."""
+    """Call ``__dlpack__`` without keywords if the pending error shows that the producer predates DLPack 1.0."""
     try:
         raise_on()
     except UNKNOWN_KEYWORD:
@@ -257,20 +257,20 @@ cdef object request_on_stream(object export, object stream):
 
 
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer):
-    """Consume a capsule exactly once: rename it, and let the memory block call the deleter.
+    """Import and consume a capsule: rename it, and let the memory block call the deleter.
 
     Raises
     ------
     InterfaceError
         The capsule has another name, was consumed before, or contains an invalid tensor.
     BufferError
-        The major version is not 1, or the vectors of the element type are not supported.
+        The major version is not 1, or the element type with this number of lanes is not supported.
     """
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    # Create the array first: after the capsule is renamed, nothing may fail before the array owns the tensor. The allocation
-    # may run the garbage collector, and thereby code that consumes the capsule, so the capsule is read afterwards.
+    # Create the array first: nothing may fail between renaming the capsule and storing its tensor in the array. Read the
+    # capsule afterwards: the allocation may run the garbage collector, and finalizers may consume the capsule.
     cdef Descriptor a = bare_array()
     cdef const char* name = PyCapsule_GetName(capsule)
     if name != NULL and strcmp(name, VERSIONED) == 0:
@@ -288,7 +288,7 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
 cdef object capsule_error(object capsule):
     """Return the error about an invalid capsule.
 
-    The error keeps the capsule alive, because the destructor of the capsule may clear the pending exception.
+    The error keeps the capsule alive, because the destructor of the capsule could clear the pending exception.
     """
     name = PyCapsule_GetName(capsule)
     error = interface_error(
@@ -300,9 +300,9 @@ cdef object capsule_error(object capsule):
 
 
 cdef Descriptor peek(object capsule):
-    """Import a capsule like `parse_capsule`, but without consuming it.
+    """Import a capsule without consuming it.
 
-    The array must be released before the capsule is consumed, because only an unconsumed capsule owns the tensor.
+    The capsule keeps the tensor alive only until it is consumed, so the array must be released before that.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
@@ -326,7 +326,7 @@ cdef Descriptor peek(object capsule):
 
 
 cdef inline int take_over(Descriptor a, object capsule, const char* used, void* managed, Release release) except -1:
-    """Mark a capsule as consumed, and make `a` the owner of its content."""
+    """Mark a capsule as consumed, and make `a` the owner of the managed tensor."""
     PyCapsule_SetName(capsule, used)
     PyCapsule_SetDestructor(capsule, NULL)
     hold_resource(a, DLPACK, managed, release)
@@ -363,7 +363,7 @@ cdef inline int describe_versioned(Descriptor a, object producer) except -1:
 
 
 cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1:
-    """Fill a bare array from a borrowed tensor, which is valid only during the call. `a` holds the memory already.
+    """Fill a bare array from a borrowed tensor, which is valid only during the call. `a` already keeps the memory alive.
 
     A borrowed tensor does not have flags, so it is neither read-only nor padded.
     """
@@ -382,7 +382,7 @@ describe_release(_drop_object, b"Py_DECREF", _object_itself)
 
 
 cdef int hold_object(Descriptor a, object held) noexcept:
-    """Let a bare array hold an object that is not its base."""
+    """Let a bare array keep an object alive that is not its base."""
     Py_INCREF(held)
     hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
     return 0
@@ -391,8 +391,8 @@ cdef int hold_object(Descriptor a, object held) noexcept:
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
-    Without a producer, the base of the array is None, and its memory block is the owner. The flag IS_COPIED is imported as
-    COPIED. `emit` exports it only if the consumer becomes the only owner.
+    Without a producer, the base of the array is None, and the memory block owns the tensor. IS_COPIED is imported as COPIED,
+    which `emit` exports only if the consumer becomes the only owner.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -413,7 +413,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # the least capable kind, until the runtime determines the kind, which DLPack lacks
+        a.usm_type_ = USM_DEVICE      # DLPack lacks the kind; assume the least capable one until the runtime determines it
     fill_type(a, tensor)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
@@ -427,7 +427,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
 
 
 cdef inline bint plain_head(DLTensor* tensor) noexcept:
-    """Return whether a tensor passes `check_head` by quick tests, as almost every tensor does."""
+    """Return whether a quick test already shows that a tensor passes `check_head`, as for almost every tensor."""
     return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
             and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
 
@@ -452,7 +452,7 @@ cdef int check_head(DLTensor* tensor) except -1:
 
 
 cdef inline int fill_pointer(Descriptor a, DLTensor* tensor) except -1:
-    """Set the address of element zero, `data` plus `byte_offset`. It may be NULL for an array without elements."""
+    """Set the address of element zero, ``data + byte_offset``. ``data`` may be NULL for an array without elements."""
     cdef Py_ssize_t address = 0
     if tensor.data == NULL:
         if tensor.byte_offset != 0 and layout.count(a.nd_, a.shape_) != 0:
@@ -476,17 +476,17 @@ cdef object type_error(dtypes.DLDataType given):
     cdef const dtypes.ElementType* row = dtypes.similar_to_dlpack(given)
     if row != NULL:
         return BufferError(
-            f"DLPack: dtype.lanes is {given.lanes}; accepted for {row.name.decode()}: {row.dlpack.lanes}. View the vectors as"
-            " a last dimension first"
+            f"DLPack: dtype.lanes is {given.lanes}; accepted for {row.name.decode()}: {row.dlpack.lanes}. View the lanes as a"
+            " last dimension first"
         )
     return interface_error(
         "DLPack", "dtype (code, bits)", (given.code, given.bits),
-        "the pairs of arrayhub's table of element types, such as (2, 32) for float32 or (6, 8) for bool",
+        "the pairs in arrayhub's table of element types, such as (2, 32) for float32 or (6, 8) for bool",
     )
 
 
 cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
-    """Convert the tensor's strides from elements to units. NULL means C order, which is valid before DLPack 1.2."""
+    """Multiply the tensor's strides by `unit`. NULL means C order, and is permitted before DLPack 1.2."""
     cdef int k
     cdef bint overflow = False
     if tensor.strides == NULL:
@@ -518,7 +518,7 @@ cdef extern from *:
 
 
 cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
-    """Free a versioned managed tensor that this module allocated. The caller holds the GIL."""
+    """Free a versioned managed tensor that this module allocated. The caller must hold the GIL."""
     drop_owner(managed.manager_ctx)
     keep_or_free(managed)
 
@@ -531,7 +531,7 @@ cdef void drop_owner(void* owner) noexcept:
 
 
 cdef void _managed_deleter(DLManagedTensorVersioned* managed) noexcept nogil:
-    """Free a managed tensor, on any thread, with or without the GIL. During interpreter shutdown the memory is kept."""
+    """Free a managed tensor, on any thread, with or without the GIL. During interpreter shutdown, leak the tensor."""
     if managed == NULL or is_finalizing():
         return
     with gil:
@@ -547,7 +547,7 @@ cdef void _legacy_deleter(DLManagedTensor* managed) noexcept nogil:
 
 
 cdef void _versioned_destructor(object capsule) noexcept:
-    """Free the content of a capsule that was not consumed. Consumers rename the capsule."""
+    """Free the content of a capsule unless a consumer has renamed the capsule."""
     if PyCapsule_IsValid(capsule, VERSIONED):
         free_managed(<DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED))
 
@@ -585,8 +585,7 @@ cdef int refuse_export(Descriptor a) except -1:
 
 
 cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_readonly) except -1:
-    """Raise BufferError if the export requires the flags of a versioned managed tensor. `what` names a format without flags.
-    """
+    """Raise BufferError if the export requires the flags that `what`, a format without flags, lacks."""
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
             f"DLPack: the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
@@ -601,7 +600,7 @@ cdef object padded_error(Descriptor a, str why, str instead):
 
 
 cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
-    """Fill a tensor that borrows shape and strides from `a`, which must outlive it and have passed `check_exportable`.
+    """Fill a tensor that borrows shape and strides from `a`, which must have passed `check_exportable`.
 
     - For host memory, ``data`` is the address of element zero, as in NumPy's capsules, because some consumers ignore
       ``byte_offset``.
@@ -634,7 +633,7 @@ cdef inline uint64_t flags_of(Descriptor a) noexcept:
 
 
 cdef DLManagedTensorVersioned* new_managed(Descriptor a) except NULL:
-    """Return a managed tensor that owns a reference to `a`. Makes at most one allocation."""
+    """Return a managed tensor that owns a reference to `a`, with at most one allocation."""
     cdef DLManagedTensorVersioned* managed
     check_exportable(a)
     managed = <DLManagedTensorVersioned*> allocate_managed(sizeof(DLManagedTensorVersioned))
@@ -657,12 +656,11 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     a : Descriptor
         The array.
     stream : object
-        The consumer's stream in DLPack's convention for the device. The stream waits for the producer's work.
+        The consumer's stream in DLPack's convention for the device. It is made to wait for the producer's work.
     max_version : tuple of int or None
         The newest version that the consumer supports.
     sole : bool
-        Whether the consumer will be the only owner of the array. If the array is a copy, the capsule then has the flag
-        IS_COPIED.
+        Whether the consumer will be the only owner of the array. If so, the capsule of a copy has the flag IS_COPIED.
 
     Raises
     ------
@@ -676,7 +674,7 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
         return emit_legacy(a, False)
     if minor < PADDED_SINCE and flags_of(a) & DL_SUBBYTE_PADDED:
         check_exportable(a)
-        raise padded_error(a, f"DLPack 1.{minor} has no flag for that", f"pass max_version=(1, {PADDED_SINCE}) or later")
+        raise padded_error(a, f"DLPack 1.{minor} lacks a flag for padding", f"pass max_version=(1, {PADDED_SINCE}) or later")
     cdef DLManagedTensorVersioned* managed = new_managed(a)
     if sole and a.flags_ & COPIED:
         managed.flags |= DL_IS_COPIED
@@ -693,7 +691,7 @@ cdef object capsule_of(DLManagedTensorVersioned* managed):
 
 
 cdef int order(Descriptor a, object stream) except -1:
-    """Order the consumer's stream after the producer's work."""
+    """Make the consumer's stream wait for the producer's work."""
     if a.device_.device_type == kDLCPU:
         if stream is not None and (type(stream) is not int or stream != -1):
             raise BufferError(f"DLPack: stream is {show(stream)} for host memory; accepted: None or -1")
@@ -707,7 +705,7 @@ cdef int order(Descriptor a, object stream) except -1:
 cdef int minor_known(object max_version) except -2:
     """Return the minor version of DLPack 1 to export, or NO_VERSION for a legacy capsule.
 
-    For a consumer of a later major version, the newest minor version is exported. The consumer must check the version.
+    A consumer of a later major version receives the newest minor version, and must check the version itself.
     """
     if max_version is None:
         return NO_VERSION
@@ -729,7 +727,7 @@ cdef int minor_of(object major, object minor) except -2:
 
 
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
-    """Return a legacy capsule, which cannot represent read-only memory."""
+    """Return a legacy capsule. It lacks flags, so read-only memory is rejected unless `allow_readonly` is True."""
     check_exportable(a)
     check_without_flags(a, "a legacy capsule",
                         f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
@@ -754,7 +752,7 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
     """Return the exchange table that a type itself declares, or NULL.
 
-    An inherited table is not used, because the subclass may redefine the export.
+    An inherited table is not used, because the subclass may override ``__dlpack__``.
     """
     cdef int _step
     capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
@@ -772,8 +770,8 @@ cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
 
 
 cdef Descriptor parse_by_exchange(object obj, object stream):
-    """Import an array through the exchange table of its type; return None if the type does not declare one."""
-    cls = type(obj)      # hold the type: code of a metaclass may run and change the class of the object
+    """Import an array through the exchange table of its type, or return None if the type does not declare one."""
+    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
     cdef DLPackExchangeAPI* api = exchange_api(cls)
     if api == NULL:
         return None
@@ -781,7 +779,7 @@ cdef Descriptor parse_by_exchange(object obj, object stream):
 
 
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
-    """Import an array as a managed tensor through an exchange table. The tensor's flags state whether it is read-only."""
+    """Import an array through an exchange table, as a managed tensor with flags."""
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")
@@ -791,9 +789,9 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
 
 
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Store the CUDA stream that is current for the producer, if its table returns it.
+    """Store the producer's current CUDA stream, if its table returns one.
 
-    A later request would return the stream that is current at that time.
+    The stream is stored at the import, because another stream may be current at the export.
     """
     cdef void* stream = NULL
     if a.device_.device_type == kDLCUDA and api.current_work_stream != NULL:
@@ -847,13 +845,13 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Order CUDA's legacy default stream, which the table returns as the current stream, after the producer's work."""
+    """Make CUDA's legacy default stream, which the table returns as the current stream, wait for the producer's work."""
     cdef int kind = a.device_.device_type
     return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:
-    """Return NULL, CUDA's legacy default stream, because arrayhub does not queue work on another stream."""
+    """Return NULL, which is CUDA's legacy default stream. The other functions of the table order this stream."""
     out[0] = NULL
     return 0
 
@@ -867,7 +865,7 @@ cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, vo
         return 0
     except BaseException as error:
         kind, message = error_texts(error)
-    # Outside of the handler, so that an exception which `set_error` sets stays pending.
+    # Called outside of the handler, so that an exception that `set_error` sets stays pending.
     if set_error != NULL:
         set_error(error_ctx, kind, message)
     return -1
@@ -883,9 +881,9 @@ cdef tuple error_texts(object error):
 
 
 cdef Descriptor new_like(DLTensor* prototype):
-    """Return a new C-contiguous array with the type, shape and device of `prototype`. Its other fields are not read.
+    """Return a new C-contiguous array with the type, shape and device of `prototype`. Ignore its other fields.
 
-    A prototype does not have flags, so elements of less than a byte are packed.
+    A DLTensor does not have flags, so elements of less than a byte are packed.
     """
     cdef DLTensor wanted = prototype[0]
     cdef Runtime* runtime

@@ -1,6 +1,6 @@
-"""Format language of PEP 3118: the table of codes, and the functions that its reader and its writer share.
+"""Format language of PEP 3118: the table of codes, and functions that the reader and the writer share.
 
-The table of element types in _core/dtypes also has the code of each plain number.
+_core/dtypes also contains the code of each plain number.
 
 The language is that of the ``struct`` module with the additions of PEP 3118::
 
@@ -86,7 +86,7 @@ MAX_NESTING = 32  # nested records; each level uses a few frames of Python's sta
 
 
 def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the total shape and the element type of a sub-array dtype, which may be nested in NumPy."""
+    """Return the total shape and the element type of a sub-array dtype, which may be nested."""
     shape: tuple[int, ...] = ()
     while dtype.subdtype is not None:
         dtype, inner = dtype.subdtype
@@ -99,7 +99,7 @@ def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
 
     ``numpy.dtype.alignment`` is not sufficient, because it is 1 for every structured dtype that was created without
     ``align=True``.
-    The result is also None for a type with more than `MAX_NESTING` levels.
+    The result is also None if records are nested in more than `MAX_NESTING` levels.
     """
     _, dtype = flatten(dtype)
     if dtype.names is None:

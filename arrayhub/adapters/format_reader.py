@@ -13,7 +13,7 @@ from arrayhub.adapters.format_language import BY_CODE, FOREIGN, MAX_NESTING, ORD
 
 __all__ = ["parse_format"]
 
-# Codes without a NumPy type, and codes of ctypes that are not in the language.
+# Codes without a NumPy type, and codes that ctypes writes although the language lacks them.
 _UNSUPPORTED = {
     "O": "Python objects",
     "u": "UCS-2 text",  # ctypes writes it for wchar_t, even if wchar_t has four bytes
@@ -28,7 +28,7 @@ _SPACE = " \t\n\r\f\v"
 _ACCEPTED = f"the codes {' '.join(BY_CODE)} and T{{...}}, optionally after one of {ORDERS}, a (shape) and a count"
 
 _MAX_BYTES = 2**31 - 1  # NumPy stores the size of an element in a C int
-_SHOWN = 200  # characters of a format or a type that an error quotes
+_SHOWN = 200  # maximum number of characters of a format or a type in an error message
 
 
 class _Item(NamedTuple):
@@ -42,7 +42,7 @@ class _Item(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """The items between two braces, or of a complete format."""
+    """Items between two braces, or of a complete format."""
 
     items: list[_Item]
     aligned: bool  # ends in the order `@`, so its size is rounded up to its alignment
@@ -75,7 +75,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     As in NumPy:
 
     - ``c`` is a byte string of length one. ``5s`` and ``7w`` are one string each, ``5c`` is five strings.
-    - A count of zero is a field without elements. In the order ``@`` it still aligns the next field.
+    - A count of zero makes a field without elements. In the order ``@``, the field still aligns the next field.
     - A record that ends in the order ``@`` is padded to its alignment.
 
     Unlike in NumPy:
@@ -84,11 +84,11 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
       fields, which is ``T{6x}`` here.
     - ``n N P`` are integers of the size of a pointer, ``p`` is raw bytes (``V``), ``F D G`` are complex, and ``Ze`` is
       ml_dtypes' complex32. NumPy does not support these codes, white space, or an order before a shape.
-    - ``(2,3)4i`` has the shape (2, 3, 4). NumPy makes two levels of sub-arrays.
-    - ``g Zg G n N P`` do not have a standard size. As ctypes writes these codes, they have native size after ``=`` and
-      after the native byte order (``<`` or ``>``). In the other byte order they raise an error.
-    - The outermost record may omit its trailing padding. The struct module omits the padding in the order ``@``, ctypes
-      and NumPy in other orders. The omission is accepted only if every field, at every level, has the offset that a C
+    - ``(2,3)4i`` has the shape (2, 3, 4). NumPy creates two levels of sub-arrays.
+    - ``g Zg G n N P`` do not have a standard size. They have native size after ``=`` and after the native byte order
+      (``<`` or ``>``), because ctypes writes them there. In the other byte order they raise an error.
+    - The outermost record may omit its trailing padding: the struct module omits it in the order ``@``, ctypes and
+      NumPy in other orders. The format is accepted only if every field, at every level, has the offset that a C
       compiler assigns. Otherwise padding between fields might also be missing, and the field offsets would be wrong.
     """
     top = _Reader(format).read()
@@ -109,13 +109,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
 
 
 class _Reader:
-    """Recursive descent parser of a format.
-
-    Parameters
-    ----------
-    text : str
-        The complete format.
-    """
+    """Recursive descent parser of a format."""
 
     def __init__(self, text: str):
         self.text = text
@@ -144,7 +138,7 @@ class _Reader:
         return _Record(items, aligned=self.order == "@")
 
     def item(self, depth: int, names: set[str]) -> _Item:
-        """Parse one item, and add its name to `names`, the names of the preceding fields."""
+        """Parse one item. Add its name to `names`, the names of the preceding fields of the record."""
         self.read_order()
         shape = self.read_shape()
         self.read_order()  # NumPy and ctypes write the order after the shape, other exporters before the shape
@@ -163,7 +157,7 @@ class _Reader:
         return _Item(element, shape, name, aligned=self.order == "@", padding=padding and name is None)
 
     def element(self, row: Code, count: int, start: int) -> np.dtype:
-        """Return the dtype of one code in the current order. `start` is the position of the code."""
+        """Return the dtype of the code at position `start`, with the size and byte order of the current order."""
         if row.standard is None and self.order == FOREIGN:
             raise self.error_at(
                 start, f"does not have a size in the byte order {self.order}", f"{row.code} after @, ^ or ="
@@ -189,9 +183,9 @@ class _Reader:
     # -- tokens; each method advances the position past the token
 
     def peek(self) -> str:
-        """Return the next character. Raise at the end of the format, because every caller expects an element."""
+        """Return the next character. Raise an error at the end of the format, where callers expect an element."""
         if self.position == len(self.text):
-            raise self.error_at(self.position, "is reached before an element", _ACCEPTED)
+            raise self.error_at(self.position, "was reached where an element is expected", _ACCEPTED)
         return self.text[self.position]
 
     def accept(self, token: str) -> bool:
@@ -202,7 +196,7 @@ class _Reader:
         return matches
 
     def read_run(self, characters: str) -> str:
-        """Read the longest run of `characters`, which may be empty."""
+        """Read the longest, possibly empty run of characters that `characters` contains."""
         start = self.position
         while self.position < len(self.text) and self.text[self.position] in characters:
             self.position += 1
@@ -238,7 +232,7 @@ class _Reader:
             if self.accept(")"):
                 return tuple(shape)
             if not self.accept(","):
-                raise self.error_at(self.position, "does not belong in a shape", "lengths, commas and a closing )")
+                raise self.error_at(self.position, "is not part of a shape", "lengths, commas and a closing )")
 
     def read_code(self) -> Code:
         """Read the code of an element."""
@@ -309,7 +303,7 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     record : _Record
         The parsed items.
     itemsize : int, optional
-        For the outermost record, the exporter's size in bytes, which shows whether the format omits trailing padding.
+        For the outermost record, the exporter's item size in bytes, to detect omitted trailing padding.
     """
     fields, end, alignment = _layout(record)
     size = _round_up(end, alignment) if record.aligned else end

@@ -29,12 +29,12 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     Returns
     -------
     str
-        Native codes without an order, such as ``l`` for a C long, if the type is in native byte order, aligned and laid
-        out as in C. ``memoryview`` can then read the elements. Otherwise codes of standard size with an order, such as
-        ``>i``, or ``=q`` for int64 (``=l`` has four bytes). Types without a standard size use ``^``, as in ``^g``.
-        Types of one byte have neither order nor alignment. In records, all padding is explicit, as in
-        ``T{b:a:3xi:b:}``. Trailing padding is inside the braces, so that every reader computes the same size. Plain
-        void ``V6`` is ``6x``, as in NumPy.
+        - A type in native byte order, aligned and laid out as in C, has native codes without an order, such as ``l``
+          for a C long, which ``memoryview`` can index.
+        - Other types have codes of standard size after an order, such as ``>i``, or ``=q`` for int64 (``=l`` has four
+          bytes). Codes without a standard size follow ``^``, as in ``^g``. Codes of one byte do not need an order.
+        - In records, all padding is explicit, as in ``T{b:a:3xi:b:}``. Trailing padding is inside the braces, so that
+          every reader computes the same size. Plain void ``V6`` is ``6x``, as in NumPy.
 
     Raises
     ------
@@ -55,12 +55,12 @@ def _write_error(what: object, instead: str) -> BufferError:
 
 
 class _Writer:
-    """Writer that omits an order that repeats the previous one.
+    """Writer of one format. An order is written only if it differs from the previous order.
 
     Parameters
     ----------
     native : bool
-        Use native codes, which imply alignment, instead of codes with explicit size and order and without alignment.
+        Whether to write native codes, which imply alignment, or codes with an explicit order and without alignment.
     """
 
     def __init__(self, native: bool):
@@ -114,9 +114,9 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # User-defined dtypes choose their character freely: ml_dtypes' complex32 has the character of Python objects. The
-    # format of complex32 would be `Ze`, which `parse_format` supports. NumPy tries the buffer protocol first, and reads
-    # `Ze` as a half float.
+    # The character of a user-defined dtype is arbitrary: ml_dtypes' complex32 has that of Python objects. Its format
+    # would be `Ze`, but NumPy tries the buffer protocol first and reads `Ze` as a half float, so complex32 is not
+    # exported.
     char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
     if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
         raise _write_error(dtype, _alternatives(dtype))
@@ -136,7 +136,7 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
 
 
 def _alternatives(dtype: np.dtype) -> str:
-    """Return the text that names protocols for a type that PEP 3118 cannot represent."""
+    """Return the end of an error text: the protocols that can represent a type that PEP 3118 cannot."""
     if dtype.kind == "M":
         return f"__array_interface__ (typestr {dtype.str!r}) and Arrow (timestamp) can"
     if dtype.kind == "m":

@@ -1,10 +1,10 @@
-"""The interface dicts of host, CUDA and SYCL memory, and ``__array_struct__``: parse and emit.
+"""Import and export through the interface dicts of host, CUDA and SYCL memory, and ``__array_struct__``.
 
-Each part uses the parts above it:
+Each included file uses only the files above it:
 
-- keys: read the values of a dict, and make the errors that name a key
+- keys: values of a dict, and errors that name a key
 - typestr: element types from type strings and from descriptions of fields
-- shared_keys: an array from the keys that all three dicts have
+- shared_keys: the keys that all three dicts contain
 - array_interface: ``__array_interface__`` and ``__array_struct__``
 - cuda_array: ``__cuda_array_interface__``
 - sycl_usm: ``__sycl_usm_array_interface__``

@@ -1,8 +1,8 @@
-"""Table of the protocols, in the order in which `asarray` tries the protocols. No other module lists protocols.
+"""Table of the protocols, in the order in which `asarray` tries them. No other module lists protocols.
 
-`convert/dispatch` tries the rows from the first to the last; docs/protocols.md gives the reasons for the order.
-Messages, `via=`, `check`, `doctor` and the type cache read the table. `tests/adapters/test_table.py` compares
-arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with the table.
+docs/protocols.md explains the order. Dispatch, messages, `via=`, `check`, `doctor` and the type cache read the table.
+`tests/adapters/test_table.py` compares arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with the
+table.
 """
 
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
@@ -16,9 +16,9 @@ class Protocol:
         name: str,  # in `via=`, `USMArray.protocol`, `explain` and `trace`
         number: int,  # in the C struct: USM_ARRAY_... in arrayhub.h
         words: str,  # at the start of messages
-        attributes: tuple[str, ...] = (),  # a type needs one of the attributes, or a buffer if empty
-        on_instances: bool = False,  # producers may also set the attribute on instances
-        in_via: bool = True,  # `via=` accepts the name
+        attributes: tuple[str, ...] = (),  # a producer's type has one of them, or exports a buffer if there are none
+        on_instances: bool = False,  # whether producers may also set the attribute on instances
+        in_via: bool = True,  # whether `via=` accepts the name
     ) -> None:
         self.name, self.number, self.words = name, number, words
         self.attributes, self.on_instances, self.in_via = attributes, on_instances, in_via
@@ -44,7 +44,7 @@ PROTOCOLS = (
 # All interfaces that `asarray` tries, for messages.
 INTERFACES = ", ".join(name for row in PROTOCOLS for name in row.interfaces)
 
-# The rows that `via=` accepts, by name, ordered by number. `check` compares the protocols in this order.
+# The protocols that `via=` accepts, by name, ordered by number. `check` compares them in this order.
 BY_VIA = {row.name: row for row in sorted(PROTOCOLS, key=lambda row: row.number) if row.in_via}
 
 PROTOCOL_NAMES.update({row.number: row.name for row in BY_VIA.values()})

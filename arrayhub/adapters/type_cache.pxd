@@ -1,8 +1,8 @@
-"""Cache one record for each type of producer.
+"""Cache of one record for each producer type.
 
 A record contains the protocols that the type may support, the importer of the type's library, and the library's deviations
-from the specifications. Adapters read the record instead of library names. `convert/dispatch` computes the record from
-`table` and from `libraries/known`.
+from the specifications. Adapters read the record and do not refer to libraries. `convert/dispatch` computes the record from
+`table` and `libraries/known`.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE
@@ -13,8 +13,8 @@ cdef enum:
     # Bits of a record, from the lowest:
     # - one bit for each row of `table`, set if the type may support the protocol
     # - the number of the importer of a known library
-    # - single bits
-    # - two bits for the attributes in which the type's instances name dimensions
+    # - the single bits below
+    # - two bits that tell which attributes for labels (`dimensions.ATTRIBUTES`) the instances may have
     PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18
@@ -26,25 +26,25 @@ cdef enum:
     ARROW_BYTES_ARE_OBJECTS = 1 << 16    # fixed-size binary in Arrow contains addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
     HAS_DLPACK_DEVICE = 1 << 21      # has __dlpack_device__
-    LEGACY_IS_WRITABLE = 1 << 22     # memory of legacy DLPack capsules is writable, because all arrays of the library are
-    NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1, and interprets None as the standard defines -1
+    LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules contain writable memory, because all arrays of the library do
+    NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1, and treats None as the standard's -1
     BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
     SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run
     DLPACK_BY_IMPORTER = 1 << 26     # the library's module calls __dlpack__ and works around its defects
 
     ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
     ARROW_ARRAY = 1 << 28            # has __arrow_c_array__
-    ARROW_ARRAY_FIRST = 1 << 29      # __arrow_c_array__ refuses device memory, and is faster for host memory
+    ARROW_ARRAY_FIRST = 1 << 29      # __arrow_c_array__ rejects device memory, and is faster for host memory
 
     COMPUTED = 1 << 30               # set in every record, so that a record is never 0
 
-    REMEMBERED_TYPES = 4096          # if both slots of a type are occupied, one entry is evicted
+    REMEMBERED_TYPES = 4096          # number of slots; if both slots of a type are occupied, one entry is evicted
 
     REMEMBERED_WRAPPERS = 256
 
 ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
-cdef unsigned int generation      # number of times that the caches were erased
+cdef unsigned int generation      # how many times the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # numbers of rows, which `convert/dispatch` assigns
 
@@ -53,12 +53,12 @@ cdef unsigned int learn(object cls) except 0
 
 
 cdef inline unsigned int record_of(object obj) except 0:
-    """Return the record of the type of `obj`; compute it if the type is new or has changed."""
+    """Return the record of the type of `obj`. Compute the record if the type is new or has changed."""
     cdef unsigned int record = recall(records, REMEMBERED_TYPES, Py_TYPE(obj))
     return record if record != 0 else learn(type(obj))
 
 
 cdef inline unsigned int record_of_type(object cls) except 0:
-    """Return the record of a type; compute it if the type is new or has changed."""
+    """Return the record of a type. Compute the record if the type is new or has changed."""
     cdef unsigned int record = recall(records, REMEMBERED_TYPES, <PyTypeObject*> cls)
     return record if record != 0 else learn(cls)

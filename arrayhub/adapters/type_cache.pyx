@@ -1,4 +1,4 @@
-"""Cache one record for each type of producer; see the .pxd."""
+"""Cache of one record for each producer type. The .pxd describes the records."""
 
 from cpython.object cimport PyTypeObject
 
@@ -16,12 +16,12 @@ cdef void register_compute_record(ComputeRecord compute_record):
 
 
 cdef unsigned int learn(object cls) except 0:
-    """Compute and cache the record of a type. A type that changes gets a new version tag, and thereby a new record."""
+    """Compute and cache the record of a type. A changed type has a new version tag, so its old record is not used."""
     held = cls                      # keep a reference, because code of a metaclass may drop all other references
     hasattr(held, "__dlpack__")     # the lookup makes the interpreter assign a version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
     cdef unsigned int computed_in = generation
-    cdef unsigned int record = _compute_record(<type> held)      # unchecked: a subclass of `type` is one too
+    cdef unsigned int record = _compute_record(<type> held)      # without a check, which would reject subclasses of `type`
     # If code of a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     if computed_in != generation:       # a library was registered meanwhile, which may have changed the record
@@ -30,12 +30,12 @@ cdef unsigned int learn(object cls) except 0:
 
 
 def types_generation():
-    """Return the number of calls of `forget_types`, which upper layers use as a key of their caches of types."""
+    """Return the number of calls of `forget_types`. Upper layers use it to invalidate their own caches of types."""
     return generation
 
 
 def forget_types():
-    """Erase both caches, because a library that was registered may add an importer for a known type."""
+    """Erase both caches. A newly registered library may add an importer for a type that is already cached."""
     global generation
     generation += 1
     for k in range(REMEMBERED_TYPES):

@@ -62,7 +62,7 @@ def test_shared_usm_is_read_without_a_copy(session):
 
 def test_other_layouts_are_copied_on_request():
     x = np.arange(6, dtype="f4")[::2]
-    with pytest.raises(BufferError, match=r"onnxruntime\.OrtValue\.from_dlpack refuses .*; pass copy=True$"):
+    with pytest.raises(BufferError, match=r"onnxruntime\.OrtValue\.from_dlpack rejects .*; pass copy=True$"):
         ah.convert(x, "onnxruntime.OrtValue")
     assert ah.convert(x, "onnxruntime.OrtValue", copy=True).numpy().tolist() == [0, 2, 4]
 

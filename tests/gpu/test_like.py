@@ -45,12 +45,16 @@ def test_every_pair(request, source, target):
 @pytest.mark.parametrize("target", LIBRARIES)
 def test_to_the_device_and_back(request, target):
     model, cls = made(request, target, np.zeros(2, "f4"))
-    with pytest.raises(BufferError, match=r"like: the memory is on cpu, and the model's on cuda:0; pass copy='if_need"):
+    with pytest.raises(
+        BufferError, match=r"like: the memory is on cpu, but the model is on cuda:0; pass copy='if_need"
+    ):
         ah.like(VALUES, model)
     there = ah.like(VALUES.astype("f8"), model, copy="if_needed", dtype="model")
     assert isinstance(there, cls), f"to {target}: {type(there)}"
     assert ah.asarray(there).device == CUDA and ah.asarray(there).dtype == "f4"
-    with pytest.raises(BufferError, match=r"like: the memory is on cuda:0, and the model's on cpu; pass copy='if_need"):
+    with pytest.raises(
+        BufferError, match=r"like: the memory is on cuda:0, but the model is on cpu; pass copy='if_need"
+    ):
         ah.like(there, VALUES)
     back = ah.like(there, VALUES, copy="if_needed")
     assert type(back) is np.ndarray, f"from {target}: {type(back)}"
@@ -86,7 +90,7 @@ def test_device_memory_decides(request, name):
     assert place == ah.placement(x) and hash(place) == hash(ah.placement(x))
     assert place.asarray(VALUES, copy="if_needed").device == CUDA
     assert isinstance(place.convert(VALUES, copy="if_needed"), cls), name
-    with pytest.raises(BufferError, match="placement: the memory is on cpu, and the model's on cuda:0"):
+    with pytest.raises(BufferError, match="placement: the memory is on cpu, but the model is on cuda:0"):
         place.convert(VALUES)
 
 

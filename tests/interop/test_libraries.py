@@ -104,9 +104,12 @@ def written_module(tmp_path, monkeypatch, text):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x).copy()", "copies this memory without being asked"),
-        ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x)[::-1]", "copies this memory"),
-        ("from_dlpack = lambda x: object()", "nothing shows whether"),
+        (
+            "import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x).copy()",
+            "copies the memory although no copy was requested",
+        ),
+        ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x)[::-1]", "copies the memory"),
+        ("from_dlpack = lambda x: object()", "cannot determine whether"),
         ("def from_dlpack(x): raise KeyError('no')", "refuses USMArray"),
         ("import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x, allow_readonly=True)", "is read-only"),
     ],

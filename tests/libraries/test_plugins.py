@@ -316,9 +316,9 @@ def test_a_wrong_emit_is_named(board, emit, copy, error, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda v: v.copy(), "copies this memory"),
-        (lambda v: v[1:], "copies this memory"),
-        (lambda v: v.view("i8"), "copies this memory"),
+        (lambda v: v.copy(), "copies the memory"),
+        (lambda v: v[1:], "copies the memory"),
+        (lambda v: v.view("i8"), "copies the memory"),
     ],
     ids=["copy", "shape", "type"],
 )
@@ -338,7 +338,7 @@ def test_emit_returning_writable_memory_is_refused(board):
     values = np.arange(4.0)
     assert ah.asarray(ah.convert(values, name)).ptr == values.ctypes.data
     values.flags.writeable = False
-    with pytest.raises(BufferError, match="makes it writable"):
+    with pytest.raises(BufferError, match="is read-only, but the result .* is writable"):
         ah.convert(values, name)
     assert ah.asarray(ah.convert(values, name, allow_readonly=True)).ptr == values.ctypes.data
 

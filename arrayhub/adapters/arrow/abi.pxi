@@ -18,14 +18,14 @@ cdef extern from *:
     const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
-    MAX_NODES = 100_000            # per type, because a hostile schema may contain itself
+    MAX_NODES = 100_000            # of a type; a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
 
 cdef struct ArrowSchema:
     const char* format
     const char* name
-    const char* metadata                  # pairs, each string after its length as a native int32; or NULL
+    const char* metadata                  # or NULL: pairs of strings, each preceded by its length as a native int32
     int64_t flags
     int64_t n_children
     ArrowSchema** children

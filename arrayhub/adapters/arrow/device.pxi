@@ -1,4 +1,4 @@
-"""Import and export memory on any device through Arrow's device interface, with an event for pending work."""
+"""Import and export through Arrow's C device data interface, with an event for the producer's pending work."""
 
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
@@ -36,7 +36,7 @@ cdef int move_device_struct(Import owner, ArrowDeviceArray* array) except -1:
 
 
 cdef int set_device(Import owner, int device_type, int64_t device_id, void* sync_event) except -1:
-    """Set the device of the buffers, and make a stream wait for the producer's event."""
+    """Set the device of the buffers, and make an internal stream wait for the producer's event."""
     if device_type not in TYPE_NAMES:
         raise interface_error("Arrow", "device_type", device_type, f"one of {sorted(TYPE_NAMES)}")
     if device_type == kDLCPU:
@@ -65,8 +65,8 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """Return the capsules of the device interface. All memory must be on one device.
 
-    For CUDA, the struct has an event for the producer's work. For SYCL, the interface does not define events, so this
-    function waits for the work. Host-readable memory is exported as host memory, see `exported_device`.
+    For CUDA, the struct contains an event for the producer's work. For SYCL, the interface does not define an event, so this
+    function waits for the work. `exported_device` describes host-readable memory.
     """
     cdef bint lists = wants_lists(requested_schema)
     cdef ArrowDeviceArray* array
@@ -89,7 +89,7 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
 cdef int refuse_keywords(str method, dict keywords) except -1:
     for name, value in keywords.items():
         if value is not None:
-            raise NotImplementedError(f"{method}: {name} is {show(value)}; accepted: no such keyword, or None")
+            raise NotImplementedError(f"{method}: keyword {name} is {show(value)}; accepted: None. Omit the keyword")
     return 0
 
 
@@ -98,9 +98,10 @@ cdef inline bint has_events(DLDevice device) noexcept:
 
 
 cdef DLDevice exported_device(Descriptor a) except *:
-    """Return the device to export: the host for pinned memory and for shared and host USM.
+    """Return the device to export. Pinned memory and shared and host USM are exported as host memory.
 
-    pyarrow tries ``__arrow_c_device_array__`` first, and cannot import oneAPI memory ("Device type 14is not registered").
+    Otherwise pyarrow could not import such USM: it tries ``__arrow_c_device_array__`` first, and rejects oneAPI memory ("Device
+    type 14is not registered").
     """
     if host_readable(a) and a.device_.device_type != kDLCUDAManaged:
         return DLDevice(kDLCPU, 0)
@@ -108,19 +109,19 @@ cdef DLDevice exported_device(Descriptor a) except *:
 
 
 cdef DLDevice device_of_node(object node) except *:
-    """Return the device of the arrays of a node, or the host for records without fields."""
+    """Return the device of the arrays of a node, or the host for a record without fields."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
 
 
 cdef DLDevice exported_device_of_node(object node) except *:
-    """Return the device to export for the arrays of a node."""
+    """Return the result of `exported_device` for the first array of a node."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else exported_device(a)
 
 
 cdef int ready_on_device(object node) except -1:
-    """Wait for the work on every array of a node, unless the device has events, and validate host-readable offsets.
+    """Check the device of every array of a node, and validate host-readable offsets. Wait for pending work without events.
 
     Raises
     ------
@@ -137,7 +138,7 @@ cdef int ready_on_device(object node) except -1:
 
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
-    """Fill in the struct of a node after `ready_on_device`. The caller must release `out` if its release is not NULL."""
+    """Fill the struct of a node after `ready_on_device`. If this fails, the caller releases `out` unless release is NULL."""
     cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, lists)
@@ -164,7 +165,7 @@ cdef int wait_on_device(Descriptor a, void* argument) except -1:
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
-    """Set the event for the work on all arrays of a node, if work is pending."""
+    """Record an event behind the work on all arrays of a node, if work is pending."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
     cdef bint pending = False

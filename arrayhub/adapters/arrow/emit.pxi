@@ -65,13 +65,13 @@ cdef extern from *:
     void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
 
 
-cdef struct Body:              # private data of an exported array; its buffers and children are in the same allocation
+cdef struct Body:              # private data of an exported array, allocated together with its buffers and children
     PyObject* owner            # owner of the buffers of this node
     cuda.CudaEvent event       # for the outermost array of a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Release an array and its children. The release of a child is NULL if a consumer has moved the child."""
+    """Release an array and its children, except children that a consumer has moved, whose release is NULL."""
     cdef int64_t k
     if array == NULL or array.release == NULL:
         return
@@ -120,14 +120,14 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 
 
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead) except -1:
-    """Fill in the array of a node. `lead` is the number of elements that the parent's offset skips."""
+    """Fill the array of a node. The parent's offset skips the first `lead` elements of the array."""
     if isinstance(node, Tree):
         return fill_tree(out, <Tree> node, lead)
     return fill_dense(out, node, <Descriptor> node, 0, lead)
 
 
 cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead) except -1:
-    """Fill in numbers as a primitive array, nested in one fixed-size list for each dimension after the first.
+    """Fill the array of numbers: a primitive array, nested in one fixed-size list for each dimension after the first.
 
     `owner` is `a`, or the Tree of kind FLAT whose content is `a`.
     """
@@ -148,7 +148,7 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
 cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
     """Mark NumPy's NaT as missing in the bitmap.
 
-    NaT is the smallest integer, which is a valid time in Arrow. Arrays imported from Arrow are therefore exported unchanged.
+    NaT is encoded as the smallest integer, which is a valid time in Arrow. Times imported from Arrow are not scanned.
     """
     cdef Py_ssize_t count, n = size_of(a)
     if n == 0 or not may_be_nat(a):
@@ -171,7 +171,7 @@ cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) exce
 
 
 cdef object bits_at(ArrowArray* out):
-    """Return the bytes of the bitmap of an array, from the first bit of its buffers."""
+    """Return the bitmap of an array as bytes, including the bits before the offset."""
     return np.asarray(<const unsigned char[: (out.offset + out.length + 7) >> 3]> out.buffers[0])
 
 
@@ -185,10 +185,10 @@ cdef int hold_also(Body* body, object more) except -1:
 
 
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
-    """Set the bitmap, and the offset of the bit for the first element after `lead`.
+    """Set the bitmap of an array and the offset that it requires.
 
-    An ArrowArray has one offset for all buffers, so all buffers start `offset` elements before the first element. The
-    skipped elements exist, because only slices have a bit offset.
+    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. Only
+    slices have a bit offset, so these elements exist.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -217,7 +217,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         set_bitmap(out, <Descriptor> t.content, t.bit, lead, 0)
         out.buffers[0] = NULL
         out.null_count = 0
-    start = out.offset + lead        # number of elements in the buffers before the first element of the node
+    start = out.offset + lead        # elements in each buffer before the first element of the node
     if has(t, ENDS | SIZES):
         out.buffers[1] = back_by(t.offsets, start)
     if has(t, SIZES):
@@ -285,7 +285,7 @@ cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:
 
 
 cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
-    """Set the views, their buffers, and the array of the buffers' sizes."""
+    """Set the views, the buffers that they refer to, and the array of the sizes of these buffers."""
     cdef Py_ssize_t k, count = len(t.parts)
     sizes = np.array([(<Descriptor> part).shape_[0] for part in t.parts], np.int64)
     out.buffers[1] = back_by(<Descriptor> t.content, start * VIEW_BYTES)
@@ -312,7 +312,7 @@ cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
 
 
 cdef int ready_for_host(object node) except -1:
-    """Wait until the host can read every array of a node. Validate offsets and indices, which most consumers do not.
+    """Wait until the host can read every array of a node. Validate offsets and indices, because most consumers do not.
 
     Raises
     ------
@@ -339,7 +339,7 @@ cdef void _drop_array_capsule(object capsule) noexcept:
 
 
 cdef tuple emit(object node, object requested_schema):
-    """Return the capsules of a Descriptor or a Tree in host-readable memory, after the producer's work is done.
+    """Wait for the producer, and return the schema and array capsules of a Descriptor or Tree in host-readable memory.
 
     Raises
     ------

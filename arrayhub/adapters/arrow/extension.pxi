@@ -43,7 +43,7 @@ cdef dict pairs_of(ArrowSchema* schema):
 
 
 cdef object extended(object node, ArrowSchema* schema):
-    """Convert the storage of a canonical extension type. Return other storage unchanged, as the specification permits."""
+    """Return the array of a canonical extension type. For other types, return the storage, as the specification permits."""
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if isinstance(node, Tree) or name is None:
@@ -61,10 +61,10 @@ cdef Descriptor as_bool(Descriptor a):
 
 
 cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
-    """Return the tensor that the metadata describes.
+    """Return the tensor that the metadata of ``arrow.fixed_shape_tensor`` describes.
 
-    `shape` and `dim_names` are in memory order. `permutation` maps each dimension of the array to its position in memory
-    order.
+    `shape` and `dim_names` are in memory order. `permutation` contains, for each dimension of the tensor, the position of
+    this dimension in memory order.
     """
     fields = json_of(metadata)
     shape = list_in(fields, "shape", int)
@@ -130,10 +130,7 @@ cdef bytes bool8_metadata():
 
 
 cdef list memory_order(Descriptor a):
-    """Return the axes after the first in memory order, from the largest stride to the smallest.
-
-    Return None unless the elements at each index of the first axis are contiguous.
-    """
+    """Return the axes after the first by decreasing stride, or None if the array is not contiguous in this order."""
     cdef Py_ssize_t expected = a.itemsize_
     cdef list order = sorted(range(1, a.nd_), key=lambda axis: -a.byte_strides_[axis])
     if size_of(a) == 0:

@@ -1,4 +1,4 @@
-"""The table of Arrow's formats. Formats of numbers are a column of the table of element types, in _core/dtypes.
+"""The table of Arrow's formats, without the formats of numbers, which _core/dtypes contains.
 
 Source: "Data type description -- format strings" of the C data interface's specification.
 """
@@ -28,8 +28,8 @@ from arrayhub._core.tree cimport (
 
 cdef struct Format:
     const char* text         # the format, or its prefix
-    bint exact               # `text` is the complete format
-    int kind                 # kind of node in _core/kinds, which has the numbers of buffers and children; or REFUSED
+    bint exact               # whether `text` is the complete format
+    int kind                 # kind of node in _core/kinds, or REFUSED
     int width                # size of an offset, or of an element of fixed size, in bytes
     const char* number       # FLAT: element type for dtypes.by_arrow, or "M", "m" for NumPy's times
     const char* words        # name for messages
@@ -79,7 +79,7 @@ _TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
 _TABLE[36] = Format(b"tiD", True,  INTERVAL,    8,     b"I",    b"interval[days, milliseconds]")
 _TABLE[37] = Format(b"tin", True,  INTERVAL,    16,    b"I",    b"interval[months, days, nanoseconds]")
 
-# Rows of the numbers by letter, generated from the table of element types.
+# Rows of numbers by letter, generated from the table of element types.
 cdef Format[128] _NUMBERS
 cdef const dtypes.ElementType* _row
 cdef int _letter
@@ -110,7 +110,7 @@ cdef const Format* find_format(const char* text) noexcept nogil:
 
 
 cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
-    """Return the first row of a kind with this width, or with any width if `width` is 0."""
+    """Return the first row of a kind with the given width, or with any width if `width` is 0."""
     cdef int k
     for k in range(ROWS):
         if _TABLE[k].kind == kind and (width == 0 or _TABLE[k].width == width):

@@ -1,4 +1,4 @@
-"""Select the Arrow interface of an object, import its data, and return the data as a dense array if possible."""
+"""Import through the best Arrow interface of an object, as a dense array or as chunks."""
 
 cimport numpy as cnp
 
@@ -31,11 +31,11 @@ from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, na
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import the memory of an Arrow producer as a dense array, or return None if the object has none of Arrow's interfaces.
+    """Import the memory of an Arrow producer as a dense array, or return None without an Arrow interface.
 
-    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one chunk. If the
-    schema shows that a stream that can be read only once is not dense, the stream is rejected unread, so that the call that
-    the message suggests can read it.
+    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one nonempty chunk.
+    A stream that can be read only once is rejected before it is read if its schema is not dense. The call that the error
+    suggests can then still read it.
 
     Raises
     ------
@@ -58,7 +58,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor single(list chunks, object obj):
-    """Return the single chunk of a stream as a dense array, or None if `chunks` is None."""
+    """Return the only nonempty chunk of a stream as a dense array, or None if `chunks` is None."""
     if chunks is None:
         return None
     if len(chunks) > 1:
@@ -92,11 +92,12 @@ cdef str refusal_of(Tree t):
 
 
 cdef bint is_stream(object obj) except -1:
-    """Return whether reading `obj` may consume or compute it: `obj` has only a stream interface and does not have a length.
+    """Return whether reading `obj` may consume it or run a query.
 
-    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. Tables and columns have
-    a length. The readers of pyarrow, nanoarrow and arro3 do not have a length, and duckdb and ibis run the query to compute
-    the length.
+    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. An object with only a
+    stream interface is considered readable once if its type does not have a length, as the readers of pyarrow, nanoarrow and
+    arro3. Tables and columns have a length. duckdb and ibis would run the query to compute the length, so their rows of the
+    table of libraries mark them.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -111,7 +112,7 @@ cdef bint is_stream(object obj) except -1:
 
 
 cdef int check_unread(object obj) except -1:
-    """Raise BufferError if the schema of a stream shows that it is not a dense array. The stream is not opened."""
+    """Raise BufferError if the schema shows that a stream is not a dense array. Do not open the stream."""
     if record_of(obj) & ARROW_IS_LAZY:
         raise BufferError(f"Arrow: {name_of_type(type(obj))} is a query, whose result has columns; call"
                           " arrayhub.asnested(x), which runs the query")
@@ -120,7 +121,7 @@ cdef int check_unread(object obj) except -1:
 
 
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
-    """Raise BufferError if a type cannot be a dense array. Fixed-size lists pass, because their values decide."""
+    """Raise BufferError if a type cannot be a dense array. Whether a fixed-size list is dense depends on its values."""
     cdef const Format* row = find_format(schema.format)
     if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
         return 0
@@ -131,9 +132,9 @@ cdef int check_format(ArrowSchema* schema, object obj) except -1:
 
 
 cdef Import stated_schema(object obj):
-    """Return the schema of a stream's producer without opening the stream, or None if the producer does not have a schema.
+    """Return the schema from ``__arrow_c_schema__`` of `obj` or of ``obj.schema``, without opening the stream.
 
-    The schema is exported by the producer's ``__arrow_c_schema__``, or by the same method of its attribute `schema`.
+    Return None if neither has this method, or if the method raises.
     """
     cls = type(obj)
     try:
@@ -151,7 +152,7 @@ cdef Import stated_schema(object obj):
 
 
 def unread(obj, /):
-    """Return a description of an unread stream, such as "a stream of records", or None for other objects."""
+    """Return a description of a stream that was not opened, such as "a stream of records", or None for other objects."""
     cdef const Format* row = NULL
     if not is_stream(obj):
         return None
@@ -167,7 +168,7 @@ def unread(obj, /):
 
 
 cdef list parse_chunks(object obj):
-    """Import the chunks of an Arrow producer, or return None if the object has none of Arrow's interfaces.
+    """Import the chunks of an Arrow producer, or return None without an Arrow interface.
 
     A chunk is a Descriptor if it is dense, else a Tree.
     """
@@ -188,7 +189,7 @@ def has_form(obj, /):
 cdef Import import_single(object obj):
     """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or return None if the type has neither."""
     cdef unsigned int record
-    if isinstance(obj, Descriptor):      # the other interfaces of a Descriptor are more precise
+    if isinstance(obj, Descriptor):      # other protocols describe a Descriptor more precisely
         return None
     if isinstance(obj, Tree) and has(<Tree> obj, CHUNKS):      # its type has the interfaces, and the array has only streams
         return None
@@ -203,7 +204,7 @@ cdef Import import_single(object obj):
 
 
 cdef object root_of_import(Import owner):
-    """Return the node of an array that was imported together with its schema."""
+    """Return the node of an imported array, and release the schema."""
     node = build_root(owner, &owner.schema)
     drop_schema(&owner.schema)
     return node
@@ -246,7 +247,7 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:
-    """Return the bits of Arrow's interfaces in the record of a type."""
+    """Return the bits of a type's record that describe its Arrow interfaces."""
     cdef unsigned int found = 0
     if getattr(cls, "__arrow_c_device_array__", None) is not None:
         found |= ARROW_DEVICE
@@ -282,7 +283,7 @@ cdef Import import_on_device(object obj):
 
 
 cdef Import import_array_first(object obj):
-    """Import through ``__arrow_c_array__``, or through ``__arrow_c_device_array__`` if the former rejects device memory."""
+    """Import through ``__arrow_c_array__``, or through ``__arrow_c_device_array__`` if that rejects device memory."""
     try:
         return import_array(obj)
     except PASSES_ON:

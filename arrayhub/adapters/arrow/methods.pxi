@@ -1,4 +1,4 @@
-"""Arrow's export methods of an array. `emit_attribute` returns the requested method if it is valid for the array."""
+"""Arrow's export methods, such as ``__arrow_c_array__``. An array has only the methods that are valid for it."""
 
 cimport cython
 
@@ -17,8 +17,8 @@ cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
 cdef int check_request(object node, object requested, str method) except -1:
     """Raise BufferError if a requested type differs from the type of the elements, because a conversion would copy them.
 
-    The specification permits a producer to ignore the request. However, ``pyarrow.array(x, type=)`` then fails before it
-    casts, so arrays raise an error. pyarrow casts streams, so streams ignore the request.
+    The specification permits a producer to ignore the request, but ``pyarrow.array(x, type=)`` then fails instead of casting,
+    with a less helpful error. pyarrow does cast streams, so streams ignore the request.
     """
     found = difference(requested, emit_schema(node, requested))
     if found is None:
@@ -29,7 +29,7 @@ cdef int check_request(object node, object requested, str method) except -1:
 
 @cython.final
 cdef class Export:
-    """A method of Arrow's interfaces. It exists only if it is valid for the array, so it is created on access."""
+    """Bound method of an Arrow interface, created by `emit_attribute` on access."""
     cdef object node
     cdef object conform      # function that converts a node toward a requested schema, or None
     cdef int what
@@ -61,7 +61,7 @@ cdef class Export:
 
 @cython.final
 cdef class ExportSchema:
-    """The method ``__arrow_c_schema__``, without arguments."""
+    """Bound method ``__arrow_c_schema__``, which does not have arguments."""
     cdef object node
 
     def __init__(self):

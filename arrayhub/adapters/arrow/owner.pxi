@@ -1,4 +1,4 @@
-"""Own the structs of an Arrow producer, and release each of them exactly once, on any thread."""
+"""Ownership of an Arrow producer's structs, each of which is released exactly once, on any thread."""
 
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
 
@@ -16,7 +16,7 @@ from arrayhub._core.errors import interface_error
 @cython.no_gc
 @cython.freelist(32)
 cdef class Import:
-    """Structs of a producer, moved out of their capsules, which own the memory that arrays view."""
+    """Schema and array structs, moved out of a producer's capsules. The array struct owns the memory that arrays view."""
     cdef ArrowSchema schema
     cdef ArrowArray array
     cdef DLDevice device

@@ -1,4 +1,4 @@
-"""Convert Arrow's structs to arrays and nodes, after validating each struct before its pointers are used."""
+"""Conversion of Arrow's structs to arrays and nodes. Each struct is validated before its pointers are used."""
 
 import numpy as np
 
@@ -99,7 +99,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
-    """Set the bitmap of a node. Return a dense array unchanged if the bitmap does not mark missing elements."""
+    """Set the bitmap of a node. Omit the bitmap of numbers in host memory if it does not mark missing elements."""
     cdef Tree t
     if isinstance(node, Tree):
         t = <Tree> node
@@ -228,7 +228,7 @@ cdef Descriptor buffer_of(Import owner, const void* data, Py_ssize_t start, Py_s
 
 
 cdef inline const void* advance(const void* data, Py_ssize_t elements, Py_ssize_t itemsize) except? NULL:
-    """Return an address advanced by some elements. NULL stays NULL, which `seal` accepts only for empty arrays."""
+    """Return an address advanced by `elements`. NULL stays NULL, which `seal` accepts only for empty arrays."""
     cdef Py_ssize_t distance, address
     if data == NULL:
         return NULL
@@ -246,8 +246,8 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
     """Return the `length + 1` offsets of a node.
 
-    The buffer of a node without elements is not read, because Arrow C++ and its consumers accept a buffer of 0 bytes
-    (apache/arrow ARROW-544, `cpp/src/arrow/array/validate.cc`).
+    The buffer of a node without elements is not read, because it may have 0 bytes in Arrow C++ (ARROW-544,
+    `cpp/src/arrow/array/validate.cc`).
     """
     if length == 0:
         return integers(owner, _NO_OFFSETS, 0, 1, width) if owner.device.device_type == kDLCPU else \
@@ -315,7 +315,7 @@ cdef dict _INTERVALS = {
 
 
 cdef int decimal_width(ArrowSchema* schema) except -1:
-    """Return the size in bytes of the elements of a decimal, whose format is ``d:precision,scale`` or with the bits behind."""
+    """Return the size in bytes of a decimal with the format ``d:precision,scale`` or ``d:precision,scale,bits``."""
     text = schema.format[: min(<Py_ssize_t> strlen(schema.format), 80)]
     numbers = text[2:].split(b",")
     if len(numbers) not in (2, 3) or any([len(n) > 9 or not n.removeprefix(b"-").isdigit() for n in numbers]):
@@ -329,7 +329,7 @@ cdef int decimal_width(ArrowSchema* schema) except -1:
 
 
 cdef bint has_logical_type(const char* text, const Format* row) noexcept:
-    """Return whether a format is a type that NumPy does not have, such as date32, a time of day, or a decimal."""
+    """Return whether NumPy lacks the type of a format, such as date32, a time of day, an interval or a decimal."""
     if row.number[0] == c"V":
         return False
     if row.number[0] == c"I" or row.number[0] == c"d":
@@ -401,9 +401,9 @@ cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int d
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
-    """Return the characters up to the last offset.
+    """Return the characters up to the last offset, or an empty array if the offsets are on a device.
 
-    Offsets on a device cannot be read, so the number of characters is 0 until the offsets are copied to the host.
+    The number of characters is then determined after the offsets are copied to the host.
     """
     cdef Py_ssize_t end = 0
     if host_readable(offsets) and offsets.shape_[0] > 0:
@@ -418,7 +418,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
                     Py_ssize_t length) except -1:
-    """Fill in views and their buffers. The last buffer of the struct contains the sizes of the other buffers."""
+    """Set the views and their buffers. The last buffer of the struct contains the sizes of the other buffers."""
     cdef Py_ssize_t k, count = array.n_buffers - 3
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []
@@ -446,9 +446,9 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
 
 cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, Py_ssize_t length,
                        int depth, int* nodes) except -1:
-    """Fill in the children of a struct or a union. Field names may repeat.
+    """Set the children of a struct or a union. Field names may repeat.
 
-    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children are complete.
+    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their whole length.
     """
     cdef int64_t k
     cdef list names = [], parts = []

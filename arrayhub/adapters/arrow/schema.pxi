@@ -1,4 +1,4 @@
-"""Export types as Arrow schemas, and compare requested schemas with them."""
+"""Export of types as Arrow schemas, and comparison with requested schemas."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
 
 cdef bytes letter_of(Descriptor a):
-    """Return the Arrow format of an element type. Raise BufferError if Arrow does not have the type."""
+    """Return the Arrow format of the element type of an array. Raise BufferError if Arrow lacks the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row != NULL and row.arrow != 0 and a.flags_ & NOTSWAPPED:
         return <bytes> _LETTERS[row.arrow]
@@ -57,13 +57,13 @@ cdef bytes letter_of(Descriptor a):
         if count == 1 and unit in _FORMATS_OF_UNITS:
             return _FORMATS_OF_UNITS[unit][0 if dtype.kind == "M" else 1]
     raise BufferError(
-        f"Arrow: there is no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and"
-        f" ns, and raw bytes, in native byte order. Convert the array first{call_for(dtype)}"
+        f"Arrow: no format for dtype {dtype!r}; accepted: integers, float16 to float64, bool, times in s, ms, us and ns, and"
+        f" raw bytes, in native byte order. Convert the array first{call_for(dtype)}"
     )
 
 
 cdef str call_for(object dtype):
-    """Return the text of a call that converts times to a unit that Arrow has, or "" for other types."""
+    """Return the end of an error text: a call that converts times to a unit of Arrow's, or "" for other types."""
     if dtype.kind not in "mM":
         return ""
     call = f", by x.astype('{dtype.kind}8[s]')"
@@ -97,7 +97,7 @@ cdef str export_obstacle(Descriptor a):
 
 
 cdef bint may_be_nat(Descriptor a) noexcept:
-    """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap. Arrays from Arrow do not contain NaT."""
+    """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap. Times from Arrow are not NaT."""
     return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
 
 
@@ -110,9 +110,9 @@ cdef bint is_exportable(Descriptor a) except -1:
 
 
 cdef bint wants_lists(object requested) except -1:
-    """Return whether a requested schema has nested lists instead of tensors.
+    """Return whether a requested schema represents several dimensions as nested fixed-size lists, not as a tensor.
 
-    Other parts of the request are handled by higher layers or by the consumer, because a producer may ignore a request.
+    The rest of the request is left to higher layers and to the consumer, because a producer may ignore a request.
     """
     cdef ArrowSchema* schema
     if requested is None:
@@ -126,7 +126,7 @@ cdef bint wants_lists(object requested) except -1:
 
 
 cdef object exportable(object node, bint lists):
-    """Return a node after checking that Arrow can represent it. `lists` requires C order for several dimensions."""
+    """Return a node, or raise BufferError if Arrow cannot represent the node. `lists` requires C order."""
     cdef Descriptor a
     if isinstance(node, Tree):
         visit_arrays(node, refuse_gaps, NULL)
@@ -161,7 +161,7 @@ cdef int check_chunks(Tree t) except -1:
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Raise BufferError if an array in a node is not contiguous, because Arrow buffers are contiguous."""
+    """Raise BufferError if an array of a node is not contiguous, as Arrow's buffers must be."""
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
@@ -176,7 +176,7 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
 
 
 cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
-    """Release a schema, whose strings and children are in one allocation, without Python objects."""
+    """Release a schema without the GIL. Its strings, children and dictionary are in one allocation."""
     cdef int64_t k
     if schema == NULL or schema.release == NULL:
         return
@@ -190,7 +190,7 @@ cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
 
 
 cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, int64_t children, bint dictionary) except -1:
-    """Allocate copies of the strings of `out` and space for its children and dictionary, and set its release function."""
+    """Allocate the strings, children and dictionary of `out` together, and set its release function."""
     cdef int64_t k
     cdef size_t structs = (children + dictionary) * sizeof(ArrowSchema) + children * sizeof(void*)
     cdef Py_ssize_t behind = 0 if metadata is None else len(metadata)
@@ -308,7 +308,7 @@ cdef object schema_capsule(object node, bint lists):
 
 
 cdef object emit_schema(object node, object requested_schema):
-    """Return the capsule of the schema."""
+    """Return a schema capsule for a node."""
     cdef bint lists = wants_lists(requested_schema)
     return schema_capsule(exportable(node, lists), lists)
 
@@ -317,7 +317,7 @@ cdef object emit_schema(object node, object requested_schema):
 
 
 cdef tuple described(object capsule):
-    """Return a requested schema as a tuple: its format, and a list of such tuples of its children."""
+    """Return a requested schema as a pair of its format and a list of such pairs for its children."""
     cdef int nodes = 0
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, "requested_schema")
     return described_node(schema, 0, &nodes)
@@ -343,8 +343,8 @@ cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
 cdef str difference(object requested, object own):
     """Describe how a requested type differs from the type of an array, or return None if they are equal.
 
-    As in pyarrow, the name of a list's items is ignored. A request for columns (a struct that is not nullable) is always
-    accepted, because the consumer casts the columns.
+    The name of a list's items is ignored, as in pyarrow. A request for columns (a struct that is not nullable) is not
+    compared, because the consumer casts the columns.
     """
     cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
@@ -353,7 +353,7 @@ cdef str difference(object requested, object own):
 
 
 cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
-    """Compare a node and its children like `difference`. `described` must have validated the request."""
+    """Compare a node and its children for `difference`. `described` must have validated the request."""
     cdef int64_t k
     cdef str found
     if strcmp(asked.format, given.format) != 0:

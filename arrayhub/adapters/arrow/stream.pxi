@@ -1,4 +1,4 @@
-"""Import and export through Arrow's two stream interfaces. An exported stream has one array for each chunk of a node."""
+"""Import and export through Arrow's two stream interfaces. An exported stream contains one array per chunk."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
@@ -21,7 +21,7 @@ cdef extern from "<errno.h>" nogil:
     int ENOMEM
 
 
-# Called with the schema before the first array of a stream is read. Raises for a schema that the caller does not support.
+# Called before the first array of a stream is read. Raises an error if the caller does not support the schema.
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
@@ -31,10 +31,9 @@ cdef struct Source:                 # a producer's stream of either kind, moved 
 
 
 cdef list import_stream(object obj, Check check):
-    """Read a stream in host memory, and return an Import per chunk. The first Import has the schema.
+    """Read a stream of host arrays, and return one Import per chunk. The first Import owns the schema.
 
-    For a stream without chunks, return one Import without an array. `check` is called with the schema before the first chunk
-    is read. If `check` is NULL, every schema is accepted.
+    For a stream without chunks, return one Import without an array. `check` may be NULL.
     """
     cdef Source source
     capsule = getattr(obj, "__arrow_c_stream__")()
@@ -48,7 +47,7 @@ cdef list import_stream(object obj, Check check):
 
 
 cdef list import_device_stream(object obj, Check check):
-    """Read a stream of device arrays like `import_stream`."""
+    """Read a stream of device arrays. The result is that of `import_stream`."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
@@ -97,9 +96,9 @@ cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     else:
         check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
         code = source.host.get_schema(&source.host, out)
-    put_back(aside)      # also reports an exception that the producer has left set
+    put_back(aside)      # also discards and reports an exception that the producer left set
     if code != 0:
-        out.release = NULL       # undefined after an error
+        out.release = NULL       # the struct is undefined after an error
     check_code(source, code, "get_schema")
     if out.release == NULL:
         raise released_error("ArrowSchema")
@@ -151,13 +150,13 @@ cdef int check_code(Source* source, int code, str function) except -1:
 
 
 cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
-    """Fill in an empty array of a schema's type, for a stream without chunks."""
+    """Create an empty array of a schema's type, for a stream without chunks."""
     cdef int64_t nodes = 1
     return make_empty_node(out, schema, 0, &nodes)
 
 
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Fill in one node. `nodes` counts the allocated nodes, because schemas may share children."""
+    """Create one empty node. `nodes` counts all nodes, which are limited because schemas may share children."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
@@ -189,7 +188,7 @@ cdef struct Exported:          # private data of an exported stream
 
 
 cdef int record_error(Exported* exported, object error) noexcept:
-    """Return the errno of an exception, and keep the exception's message until the next exception."""
+    """Return an errno for an exception, and store the exception's message for ``get_last_error``."""
     if isinstance(error, MemoryError):       # formatting the exception's message would allocate memory
         exported.last = b"MemoryError: not enough memory for the export"
         return ENOMEM
@@ -240,7 +239,7 @@ cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out)
 
 
 cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
-    """Export the next chunk, or the end of the stream. `device` is NULL, or the struct that contains `out`."""
+    """Export the next chunk, or else the end of the stream. `device` is NULL or contains `out`."""
     cdef int code
     cdef object chunk
     out.release = NULL
@@ -333,7 +332,7 @@ cdef void* new_stream(size_t size, object node, bint lists, Exported** exported)
 
 
 cdef object emit_stream(object node, object requested_schema):
-    """Return the capsule of a stream of the chunks of a node."""
+    """Return a capsule with a stream of the chunks of a node."""
     cdef bint lists = wants_lists(requested_schema)
     cdef Exported* exported
     cdef ArrowArrayStream* stream
@@ -354,10 +353,7 @@ cdef object emit_stream(object node, object requested_schema):
 
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
-    """Return the capsule of a device stream of the chunks of a node.
-
-    Wait for pending work, or set an event, as in `emit_device`.
-    """
+    """Return a capsule with a device stream of the chunks of a node. Pending work is handled as in `emit_device`."""
     cdef bint lists = wants_lists(requested_schema)
     cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream

@@ -67,13 +67,12 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags. ArrayFlags does not have
-# the following two flags.
+# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags, which lacks these two.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
 
-# Copy of a producer's struct, which code that runs later may change or free.
+# Copy of a producer's struct, because code that runs later may change or free the original.
 cdef struct StructCopy:
     ArrayStruct fields                      # its shape and strides point to the arrays below
     intptr_t shape[layout.MAX_NDIM]
@@ -102,13 +101,13 @@ cdef Descriptor parse_array_interface(object obj, object stream):
     BufferError
         ``data`` is an object with a buffer, and its export fails.
     """
-    if PyType_Check(obj):      # the attribute of a class describes its instances
+    if PyType_Check(obj):      # the attribute of a class is for its instances
         return None
     return parse_array_interface_as(obj, own_dtype(obj))
 
 
 cdef Descriptor parse_array_interface_as(object obj, object dtype):
-    """Import an interface dict like `parse`. `dtype` replaces the element type of the dict unless it is None."""
+    """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
     interface = getattr(obj, "__array_interface__", None)
     if interface is None:
         return None
@@ -128,10 +127,11 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
 
 
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
-    """Return whether `data` is a bytes object that only the dict refers to, in a dict that only the caller refers to.
+    """Return whether `data` is a bytes object or bytearray that exists only for this access.
 
-    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. The reference count of a ``bytes`` object of
-    length 1 is not conclusive, because Python shares these objects. They are temporary if `obj` does not refer to them.
+    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. Such an object is referred to only by the dict,
+    and the dict only by the caller. Python shares ``bytes`` objects of length 1, so their reference count is not
+    conclusive. They are considered temporary if `obj` does not refer to them.
     """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
@@ -179,7 +179,7 @@ cdef object own_dtype(object obj):
 
 
 cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -1:
-    """Set the memory of `a` to the buffer of `exporter`. `offset` is the position of element zero, in bytes."""
+    """Set the memory of `a` to the buffer of `exporter`. Element zero is `offset` bytes after the start of the buffer."""
     cdef Py_ssize_t low, high
     cdef Py_ssize_t start = integer(offset, ARRAY_INTERFACE, "offset", -1)
     if not PyObject_CheckBuffer(exporter):
@@ -236,8 +236,9 @@ cdef object emit_array_interface(Descriptor a):
 cdef list record_descr(Descriptor a, object dtype):
     """Return the fields of a structured dtype, with padding as unnamed void, as the protocol requires.
 
-    NumPy converts the padding to fields. NumPy requests a buffer first, so it reads the dict only if the dtype does not have
-    a PEP 3118 format. For such a dtype this function raises, and NumPy calls ``__array__``, which returns the right type.
+    NumPy would read the padding as fields. However, NumPy tries the buffer protocol first, and reads the dict only if the
+    dtype does not have a PEP 3118 format. Raise AttributeError for such a dtype, so that NumPy calls ``__array__``, which
+    returns the correct dtype.
     """
     from arrayhub.adapters.format_writer import write_format
 
@@ -261,7 +262,7 @@ cdef int check_host(Descriptor a, str attribute) except -1:
 
 
 cdef object emit_error(Descriptor a, str attribute):
-    """Return the error for elements that a protocol cannot represent."""
+    """Return the AttributeError for elements that a protocol cannot represent."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     try:
         kind, call = repr(get_dtype(a)), "arrayhub.as_numpy(x)"
@@ -276,8 +277,8 @@ cdef object emit_error(Descriptor a, str attribute):
 cdef Descriptor parse_struct(object obj, object stream):
     """Import the memory that ``obj.__array_struct__`` describes. Return None if `obj` does not have the attribute.
 
-    The struct does not contain the units of times, and contains fields only with HAS_DESCR. For such types without a
-    description, the producer's dict is imported instead.
+    The struct lacks the units of times, and contains fields only with HAS_DESCR. Times, and records without HAS_DESCR, are
+    imported through the producer's dict if it exists.
 
     Raises
     ------
@@ -305,7 +306,7 @@ cdef Descriptor parse_struct(object obj, object stream):
 
 
 cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
-    """Copy a struct, before other code runs that could change the struct."""
+    """Validate and copy a struct before other code runs, which could change the struct."""
     check_struct(source)
     target.fields = source[0]
     if source.shape != NULL:
@@ -342,9 +343,9 @@ describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 
 
 cdef MemoryBlock capsule_of(object obj):
-    """Return a block that holds `obj` and its capsule, either of which may own the memory. Return None without the attribute.
+    """Return a block that keeps `obj` and its capsule alive, or None without ``__array_struct__``.
 
-    The block releases the capsule, and preserves a pending exception while the producer's destructor runs.
+    Either may own the memory. The block releases the capsule, and preserves a pending exception meanwhile.
     """
     capsule = getattr(obj, "__array_struct__", None)
     if capsule is None:
@@ -357,7 +358,7 @@ cdef MemoryBlock capsule_of(object obj):
 
 
 cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen, object descr):
-    """Return the array of a struct that `block` holds. `descr` is the description of the fields, or None."""
+    """Return the array that a struct describes. `block` holds the struct, and `descr` describes the fields or is None."""
     cdef Py_ssize_t low, high
     cdef Descriptor a = new_array(seen.nd)
     a.protocol_ = ARRAY_STRUCT
@@ -379,13 +380,12 @@ cdef Descriptor describe(object obj, MemoryBlock block, const ArrayStruct* seen,
 
 
 cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
-    """Set the byte strides. Without strides the array is contiguous, and a flag selects the order."""
+    """Set the byte strides. Without strides, the array is contiguous in the order that the flags specify."""
     cdef bint fortran = seen.flags & F_CONTIGUOUS and not seen.flags & C_CONTIGUOUS
     if seen.strides != NULL and seen.nd > 0:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
     elif layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_):
-        raise dict_error(ARRAY_STRUCT, "shape", shape_tuple(a),
-                         "sizes whose product in bytes stays below 2**63")
+        raise dict_error(ARRAY_STRUCT, "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
     return 0
 
 
@@ -417,8 +417,8 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
 cdef object emit_struct(Descriptor a):
     """Return the capsule of ``__array_struct__``, which keeps the array alive.
 
-    Only numbers and byte strings are exported, because NumPy prefers the struct to the dict, and the struct cannot represent
-    units or fields. For U, NumPy interprets the size in bytes as a number of characters, and would read beyond the memory.
+    Only numbers and byte strings are exported. NumPy prefers the struct to the dict, although the struct cannot represent
+    units or fields. For U, NumPy would interpret the size in bytes as a number of characters and read beyond the memory.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Import and export ``__cuda_array_interface__``, versions 0 to 3. Source: numba's specification.
 
-The import does not require a driver or a GPU. If there is a driver, it reports the kind of memory behind the pointer.
+The import does not require a driver or a GPU. If a driver is available, it determines the kind of memory.
 """
 
 from libc.stdint cimport intptr_t
@@ -35,9 +35,9 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
     Parameters
     ----------
     obj : object
-        The producer. The array keeps the producer alive, which by the specification keeps its memory and stream alive.
+        The producer. The array keeps it alive, and the specification requires that it keeps its memory and stream alive.
     stream : object
-        Not used, because the dict contains the stream of the producer.
+        Not used, because the dict contains the producer's stream.
 
     Raises
     ------
@@ -51,7 +51,7 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
 
 
 cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
-    """Import an interface dict. `dtype` replaces the element type of the dict unless it is None."""
+    """Import an interface dict. Unless `dtype` is None, it replaces the element type of the dict."""
     cdef Entries entries
     begin(&entries)
     try:
@@ -74,7 +74,7 @@ cdef Descriptor described_cuda_array(object obj, const Entries* entries, object 
 
 
 cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
-    """Set the producer's stream. Before version 3 the dict does not contain a stream, so the producer is stored instead."""
+    """Set the producer's stream. A dict from before version 3 does not contain a stream, so store the producer instead."""
     cdef Py_ssize_t handle
     if integer(entry(entries, VERSION), CUDA_DICT, "version", -1) < FIRST_WITH_STREAM:
         a.producer_ = obj
@@ -83,21 +83,21 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
     if named is not None:
         handle = integer(named, CUDA_DICT, "stream", -1)
         if handle <= 0:
-            raise dict_error(CUDA_DICT, "stream", named, "None (nothing to wait for), 1 (legacy default stream), 2"
-                             " (per-thread default stream) or the handle of a stream; 0 could be either default stream")
+            raise dict_error(CUDA_DICT, "stream", named, "None (no pending work), 1 (legacy default stream), 2"
+                             " (per-thread default stream) or the handle of a stream; 0 could mean either default stream")
         a.stream_ = <void*> <intptr_t> handle
         return 0
     cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
-    if record_of_type(cls) & SILENT_ON_DEFAULT:      # in version 3, None means that no stream is used
+    if record_of_type(cls) & SILENT_ON_DEFAULT:      # otherwise None means, by version 3, that no work is pending
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
 
 
 cdef object emit_cuda_array(Descriptor a):
-    """Return the dict of version 3, for memory that CUDA kernels can access.
+    """Return the dict of version 3. Raise AttributeError if CUDA kernels cannot access the memory.
 
-    Consumers test the attribute with ``hasattr``, so the function raises AttributeError if the dict would be invalid.
-    ``stream`` is a stream on which the memory can be read in stream order, or None if no work is pending.
+    Consumers test the attribute with ``hasattr``. ``stream`` is a stream on which the memory can be read in stream order, or
+    None if no work is pending.
     """
     cdef intptr_t stream
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
@@ -122,7 +122,7 @@ cdef object emit_cuda_array(Descriptor a):
 
 
 cdef tuple type_keys(Descriptor a):
-    """Return typestr and descr (None without fields). Raise AttributeError if the type cannot be represented."""
+    """Return typestr and descr, which is None without fields. Raise AttributeError if the dict cannot represent the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.kind == c"E" or a.flags_ & PACKED:
         raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"

@@ -1,8 +1,7 @@
-"""Read the values of an interface dict, and make the errors that name one of its keys.
+"""Reading of interface dicts, and the errors that name a key.
 
-One table has a row of keys for each of ``__array_interface__``, ``__cuda_array_interface__`` and
-``__sycl_usm_array_interface__``. A valid dict is iterated once, without lookups and Python calls. The slow paths are for
-errors.
+`_KEYS` has one row for each of ``__array_interface__``, ``__cuda_array_interface__`` and ``__sycl_usm_array_interface__``. A
+usual dict is iterated once, without lookups and Python calls.
 """
 
 import operator
@@ -25,8 +24,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-# Each protocol has eight keys, and all three share five. The keys are listed roughly in the order in which producers insert
-# them.
+# Each protocol has eight keys, of which all three share five. The order is roughly that in which producers insert the keys.
 cdef enum Key:
     DATA
     SHAPE
@@ -40,11 +38,12 @@ cdef enum Key:
     DESCR                     # "typedescr" in the SYCL dict
     KEYS                      # number of keys
 
-# References to the values of one dict, from `read` to `release_values`: an ``__index__`` of a value may change the dict.
+# References to the values of one dict, held from `read` to `release_values`, because ``__index__`` of a value may change the
+# dict.
 cdef struct Entries:
     PyObject* values[<int> KEYS]
 
-# Names of the keys in the order of `Key`; interned, as the string literals of producers are.
+# Names of the keys in the order of `Key`, interned like string literals, so that keys can be compared by identity.
 cdef dict _KEYS = {
     ARRAY_INTERFACE: ["data", "shape", "strides", "typestr", "version", "mask", "offset", "descr"],
     CUDA_DICT: ["data", "shape", "strides", "typestr", "version", "mask", "stream", "descr"],
@@ -62,13 +61,13 @@ for _protocol, _row in _KEYS.items():
 cdef inline Py_ssize_t integer(object value, int protocol, str key, int position) except? -1:
     """Convert a value to an integer with ``__index__``. Reject floats, bools, strings and integers of more than 64 bits.
 
-    `position` is the index in a tuple, for the message, or -1 if the value of the key is the number itself.
+    For the message, `position` is the index of the value in a tuple, or -1 if the value is not in a tuple.
     """
     return digit(value) if is_digit(value) else checked_integer(value, protocol, key, position)
 
 
 cdef inline object entry(const Entries* entries, Key key):
-    """Return the value of a key, or None if it is missing: no protocol distinguishes the two."""
+    """Return the value of a key, or None if the key is missing, which no protocol distinguishes from None."""
     cdef PyObject* value = entries.values[<int> key]
     return None if value == NULL else <object> value
 
@@ -81,7 +80,7 @@ cdef inline void begin(Entries* entries) noexcept:
 
 
 cdef inline void release_values(Entries* entries) noexcept:
-    """Release the values. Must be called exactly once, even after an error."""
+    """Release the values. Must be called exactly once, also after an error."""
     cdef int k
     for k in range(<int> KEYS):
         Py_XDECREF(entries.values[k])
@@ -110,19 +109,19 @@ cdef int read(object interface, int protocol, Entries* entries) except -1:
 cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexcept:
     """Store new references to the values whose keys are identical to a string in `names`.
 
-    Return True if another key is found: an unknown key, or an equal string that is another object.
+    Return True if the dict has any other key, which may be equal to a name without being the same object.
     """
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0
     cdef int _tried, row, k = 0
     cdef bint strange = False
-    for _ in range(PyDict_GET_SIZE(interface)):     # bounded by the size, which saves the last call of PyDict_Next
+    for _ in range(PyDict_GET_SIZE(interface)):     # saves the last call of PyDict_Next
         if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):
             row = k
-            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match, because most dicts have this order
+            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match: most dicts are ordered like `names`
             if key == names[row]:
                 Py_INCREF(<object> value)
                 entries.values[row] = value
@@ -133,7 +132,7 @@ cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexc
 
 
 cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
-    """Look up the missing keys by equality."""
+    """Look up, by equality, the keys that `read_entries` did not find."""
     cdef int k
     for k in range(<int> KEYS):
         if entries.values[k] == NULL:
@@ -142,7 +141,7 @@ cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
 
 
 cdef Py_ssize_t checked_integer(object value, int protocol, str key, int position) except? -1:
-    """Convert a value that is not an int of one digit; see `integer`."""
+    """Implement `integer` for values other than an int of one digit."""
     cdef int overflow = 0
     cdef Py_ssize_t number
     if PyLong_CheckExact(value):      # a pointer
@@ -164,7 +163,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
-    """Return the error about a key, see `interface_error`. ``descr`` is replaced by the protocol's name for that key."""
+    """Return the `interface_error` about a key. ``descr`` in `key` is replaced by the protocol's name of this key."""
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(IN_MESSAGES[protocol], key, value, accepted)

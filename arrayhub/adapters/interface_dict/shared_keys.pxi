@@ -1,8 +1,6 @@
-"""Build an array from the keys that the three interface dicts (host, CUDA, SYCL) share.
+"""The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, mask, version and data.
 
-`new_from_dict` builds a descriptor from shape, type, strides, mask and version. The differences between the three protocols
-are rows of `_DIALECTS`. The file of each protocol handles the other keys: pointer or buffer, offset, stream, queue.
-`keys` reads the dict, and `typestr` parses the element type.
+`_DIALECTS` contains the differences between the three protocols. The file of each protocol handles its other keys.
 """
 
 import numpy
@@ -12,11 +10,11 @@ from arrayhub._core.descriptor cimport WRITEABLE, Descriptor, new_array, set_dty
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 
 cdef struct Dialect:
-    bint in_elements          # strides count elements, not bytes
-    bint has_mask             # the protocol has the key
-    bint descr_must_agree     # `descr` must also match the type of numbers; otherwise `descr` is read only for V
-    bint needs_version        # a dict without a version is rejected
-    Py_ssize_t oldest, newest  # versions
+    bint in_elements          # whether strides count elements, not bytes
+    bint has_mask             # whether the protocol has the key `mask`
+    bint descr_must_agree     # whether `descr` must also match the type of numbers, or is read only for V
+    bint needs_version        # whether a dict without a version is rejected
+    Py_ssize_t oldest, newest  # accepted versions
 
 cdef enum:
     ANY_LATER = 1 << 30       # "be careful not to use this to invalidate objects exposing future versions" (NumPy)
@@ -29,9 +27,9 @@ _DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
 
 
 cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype):
-    """Make an array with the shape, byte strides and type of an interface dict.
+    """Create an array with the shape, byte strides and type of an interface dict.
 
-    The caller sets pointer, owner, device and access, and then calls `seal`, which validates the fields together.
+    The caller sets pointer, owner, device and access, and then calls `seal`, which validates all fields together.
 
     Parameters
     ----------
@@ -40,12 +38,12 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The dtype of the producer, if known. `dtype` replaces the type string, which may contain only the size.
+        The producer's dtype, if known. It replaces the type string, which may specify no more than the size.
 
     Raises
     ------
     InterfaceError
-        A key is missing, has the wrong type, or an impossible value.
+        A key is missing, has the wrong type, or an invalid value.
     """
     cdef const Dialect* dialect = &_DIALECTS[protocol]
     check_version(entry(entries, VERSION), protocol, dialect)
@@ -118,14 +116,13 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
     cdef int k
     if strides is None:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise dict_error(protocol, "shape", shape_tuple(a),
-                             "sizes whose product in bytes stays below 2**63")
+            raise dict_error(protocol, "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
         return 0
     if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:
-        raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers, steps in"
+        raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers in units of"
                          f" {'elements' if dialect.in_elements else 'bytes'}")
     for k in range(a.nd_):
         overflow |= layout.checked_mul(integer((<tuple> strides)[k], protocol, "strides", k), unit, &a.byte_strides_[k])
     if overflow:
-        raise dict_error(protocol, "strides", strides, "steps that stay below 2**63 in bytes")
+        raise dict_error(protocol, "strides", strides, "strides of less than 2**63 bytes")
     return 0

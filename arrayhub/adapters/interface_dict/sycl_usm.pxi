@@ -57,8 +57,8 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     data = entry(entries, DATA)
     offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else integer(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
-        raise dict_error(SYCL_DICT, "offset", offset, "elements whose bytes stay below 2**63")
-    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # the types with a DLPack code are exactly the types that SYCL supports
+        raise dict_error(SYCL_DICT, "offset", offset, "an offset in elements, of less than 2**63 bytes")
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # SYCL supports exactly the types with a DLPack code
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                          "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
     if data is None:
@@ -66,11 +66,11 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     set_pointer(a, tuple(data) if type(data) is list else data)     # oneDAL's tables use a list
     if a.data_ != NULL:
         if layout.checked_add(<Py_ssize_t> a.data_, distance, &distance):
-            raise dict_error(SYCL_DICT, "offset", offset, "an offset that stays in the address space")
+            raise dict_error(SYCL_DICT, "offset", offset, "an offset within the address space")
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    # In dpctl's Memory classes, True means writable, the opposite of the specification's read-only flag.
+    # In the dict of dpctl's Memory classes, True means writable. The specification defines True as read-only.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
     if record_of(obj) & SYCL_IS_READONLY:
@@ -88,7 +88,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
     if high > low:
         usm_type = checked_usm_type(lowest, high - low, queue)
-    else:      # the pointer of an array without elements may be invalid, and sets the kind only if it is USM
+    else:      # the pointer of an array without elements may be invalid; if it is USM, use its kind
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
     sycl.set_usm(a, obj, usm_type)
     a.producer_ = queue
@@ -96,7 +96,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
-    """Return the kind of USM of a contiguous range of bytes. Raise unless the whole range is in one allocation."""
+    """Return the kind of USM of a range of bytes. Raise InterfaceError unless the range is in one allocation."""
     cdef bint inside
     cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
@@ -113,9 +113,9 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
 
 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """Return an array on the object's buffer, which the specification requires if ``data`` is missing.
+    """Return an array on the buffer of `obj`, as the specification requires if ``data`` is missing.
 
-    The buffer may be USM that the host can read, or ordinary host memory.
+    The buffer is host-readable USM or ordinary host memory. ``syclobj`` determines which.
     """
     cdef Py_ssize_t low, high, start, end
     cdef Descriptor exported = buffer.parse(obj, None)
@@ -158,7 +158,7 @@ cdef object emit_sycl_usm(Descriptor a):
         The memory is not USM, or the interface cannot represent the type or the strides.
     """
     if not a.usm_type_:
-        raise AttributeError(f"{NAME}: the memory is not SYCL USM; arrayhub.to_device(x, 'oneapi:0') copies it there")
+        raise AttributeError(f"{NAME}: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), which copies it")
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.typestr == NULL or a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise AttributeError(

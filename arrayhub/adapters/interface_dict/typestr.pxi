@@ -1,7 +1,7 @@
-"""Parse the element types of interface dicts: type strings such as '<f8', and descriptions of fields.
+"""Element types of interface dicts: type strings such as '<f8', and descriptions of fields.
 
-Native numbers are looked up in the table of element types, without a Python call. NumPy parses all other type strings, after
-their syntax is validated, and the results are cached.
+Native numbers are looked up in the table of element types, without a Python call. Other type strings are validated, parsed by
+NumPy and cached.
 """
 
 import re
@@ -23,20 +23,19 @@ cdef extern from "Python.h":
     Py_ssize_t PyUnicode_GET_LENGTH(object text) noexcept
     const char* PyUnicode_DATA(object text) noexcept
 
-# The expression lists the units, because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. The expression is
-# compiled on first use.
+# The units are listed because numpy.dtype('m8[ns/0]') divides by zero, which ends the process. Compiled on first use.
 _TYPESTR = r"[<>|=]?(?:([biufcSUV])([0-9]{1,10})|([mM])8(?:\[[0-9]{0,9}(?:[YMWDhms]|ms|us|ns|ps|fs|as)\])?)"
 _ACCEPTED_TYPESTR = (
     "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
 
-# Caches of parsed type strings and records. Bounded, because producers can use any number of type strings and records.
+# Caches of parsed type strings and records, of limited size because producers can use any number of these.
 cdef dict _described = {}
 cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
-    MAX_NESTING = 32          # nested records
-    MAX_FIELDS = 4096         # including nested fields: shared lists could describe 2**MAX_NESTING fields
+    MAX_NESTING = 32          # levels of records
+    MAX_FIELDS = 4096         # of all levels, because lists that are shared could describe 2**MAX_NESTING fields
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
@@ -60,7 +59,7 @@ cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except 
 
 
 cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
-    """Return the row of a type string if it is a number in native byte order, such as '<f8', else NULL.
+    """Return the row of a type string that describes a number in native byte order, such as '<f8', else NULL.
 
     '|' and a missing byte order mean native order, as in NumPy. dpctl writes '|f8'.
     """
@@ -85,8 +84,8 @@ cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) 
 cdef object dtype_from_typestr(object typestr, int protocol, str key):
     """Parse the type string of a type other than a native number, and cache the NumPy dtype.
 
-    The syntax is validated first, because `numpy.dtype` accepts more than the protocol permits ('StringDType()', 'f8,f8',
-    'float'), including types whose values are not in the memory of the array.
+    The syntax is validated first, because `numpy.dtype` accepts more than the protocol permits ('f8,f8', 'float',
+    'StringDType()'), including types whose values are outside of the memory of the array.
     """
     cdef object dtype
     match = re.fullmatch(_TYPESTR, typestr, re.ASCII) if isinstance(typestr, str) else None
@@ -106,7 +105,7 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """Return the structured dtype that `descr` describes, with the size of `void`. The last dtype of each size is cached."""
+    """Return the structured dtype that `descr` describes, of the size of `void`. The last result for each size is cached."""
     cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]
@@ -125,8 +124,8 @@ cdef object fields_from_descr(object descr, object void, int protocol):
 cdef object dtype_from_descr(object descr, int protocol):
     """Return the NumPy dtype of a description: a list of (name, type) or (name, type, shape).
 
-    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name is the type itself,
-    not a record.
+    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name is a plain type, not
+    a record.
     """
     if isinstance(descr, list) and len(descr) == 1:
         single = descr[0]

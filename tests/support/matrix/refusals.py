@@ -137,13 +137,13 @@ REFUSALS = [
         "DLPack has no code for extended precision, dates, strings, records and foreign byte order",
     ),
     Refusal(
-        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports packed ones only",
+        ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
         "elements of less than a byte, padded to one: only DLPack 1.x has a flag for it, and the library reads legacy"
         " capsules then",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.padded, (RuntimeError, BufferError),
-        "no flag for that|Unsupported dtype",
+        "lacks a flag for padding|Unsupported dtype",
         "elements of less than a byte, padded to one: only DLPack 1.1 has a flag for it, and NumPy asks for 1.0; later"
         " ones that ask for more do not know the types",
     ),
