@@ -1,1 +1,1 @@
-"""Layer 1: element types, layouts, devices, memory and the descriptor. Independent of protocols and libraries."""
+"""Layer 1: element types, layouts, devices, memory and the Descriptor, independent of protocols and libraries."""

@@ -4,9 +4,9 @@ from arrayhub._core cimport layout
 
 
 def empty_like(Descriptor array, object order="C"):
-    """Return a new writeable host array with the type and shape of `array`, compact in `order` (C, F or K).
+    """Return a new writable host array with the type and shape of `array`, compact in `order` (C, F or K).
 
-    The memory is aligned to 64 bytes.
+    The memory is aligned to 64 bytes and not initialized.
     """
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
@@ -28,7 +28,7 @@ def empty_like(Descriptor array, object order="C"):
 
 
 def as_copy(Descriptor array):
-    """Mark a new array as a copy and return it. The caller copies the elements of another array into it."""
+    """Set the flag COPIED of a new array, and return the array. The caller copies the elements."""
     array.flags_ |= COPIED
     return array
 
@@ -41,7 +41,7 @@ def typed_like(Descriptor array, dtype):
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
-        model.strides_[k] = model.byte_strides_[k] = 0     # unused, but copied with the other fields
+        model.strides_[k] = model.byte_strides_[k] = 0     # not used, but copied with the other fields
     set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
@@ -54,7 +54,7 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0
-    # Equal steps, such as the zeros of a broadcast, stay in C order: the last dimension is the fastest.
+    # Dimensions of equal strides, such as the zeros of a broadcast, keep C order.
     for k in reversed(slowest_first(array)):
         fresh.byte_strides_[k] = step
         step *= max(fresh.shape_[k], 1)
@@ -62,9 +62,9 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
 
 
 cpdef list slowest_first(Descriptor array):
-    """Return the dimensions from the largest stride to the smallest, with broadcast dimensions (stride 0) last.
+    """Return the dimensions by decreasing absolute stride, so broadcast dimensions (stride 0) are last.
 
-    Return None if elements smaller than a byte are packed.
+    Return None for packed elements.
     """
     cdef int k
     if array.flags_ & PACKED:

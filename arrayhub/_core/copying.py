@@ -15,12 +15,12 @@ T = TypeVar("T")
 def wanted(copy: object, call: str) -> bool | None:
     """Validate ``copy=``, and return it as True, False or None. "if_needed" becomes None.
 
-    Functions for which None forbids a copy must call `if_needed` first.
+    A function for which None forbids a copy must call `if_needed` first.
 
     Raises
     ------
     TypeError
-        `copy` is another value, such as another string, which would otherwise be interpreted as True.
+        `copy` has any other value. Without this check, a misspelled string would mean True.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -32,15 +32,12 @@ def wanted(copy: object, call: str) -> bool | None:
 
 
 def if_needed(copy: object) -> bool:
-    """Return whether ``copy=`` is "if_needed", which requests a view if possible, otherwise a copy."""
+    """Return whether ``copy=`` is "if_needed", which requests a view if possible, and otherwise a copy."""
     return isinstance(copy, str) and str.__eq__(copy, "if_needed")
 
 
 def view_or_copy(function: Callable[..., T], *args: Any) -> T:
-    """Return ``function(*args, None)``, or ``function(*args, True)`` if a view is impossible.
-
-    The last argument of `function` is ``copy``.
-    """
+    """Return ``function(*args, copy)`` with ``copy=None``, or with ``copy=True`` if that raises BufferError."""
     try:
         return function(*args, None)
     except BufferError:
@@ -49,6 +46,6 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise BufferError if ``copy=False`` forbids a copy that is needed."""
+    """Raise BufferError if ``copy=False`` forbids a necessary copy. `why` tells why the copy is necessary."""
     if copy is False:
         raise BufferError(f"{call}: {why}, and copy=False forbids a copy")

@@ -1,6 +1,6 @@
-"""C struct of an array. The declaration is the public C interface, see docs/c_interface.md.
+"""C struct of an array, which is the public C interface (docs/c_interface.md).
 
-Devices, memory blocks and integers belong to the same compiled module.
+Devices, memory blocks and integers are part of the same compiled module.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Return whether host threads can always read memory of this device type. For SYCL, this depends on the kind of USM."""
+    """Return whether the host can read all memory of a device type. For SYCL (False), this depends on the kind of USM."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 
@@ -45,7 +45,7 @@ cdef Device make_device(DLDevice dl)
 # ------------------------------------------------------------------------------------------- memory blocks (memory.pxi)
 
 cpdef enum:
-    BOUNDARY = 64       # bytes; alignment of new host memory, because jax copies host buffers of smaller alignment
+    BOUNDARY = 64       # bytes: alignment of new host memory, because jax copies host buffers that are aligned to less
     PAGE = 4096         # bytes: smallest page size of the supported processors
     HUGE_PAGE = 2 << 20  # bytes: size of Linux's huge pages on these processors
 
@@ -67,7 +67,7 @@ cdef class MemoryBlock:
     cdef char* address_
     cdef Py_ssize_t nbytes_      # bytes; -1 if unknown
     cdef DLDevice device_
-    # Layout of aligned rows, in bytes, so that copies can have the same layout; 0 if no alignment was requested.
+    # Layout of aligned rows in bytes, so that copies can reproduce it; 0 if no alignment was requested.
     cdef Py_ssize_t row_         # size of the row that contains the elements
     cdef Py_ssize_t row_step_    # distance from one row to the next
     cdef Py_ssize_t boundary_    # boundary that rows start on
@@ -98,7 +98,7 @@ cdef extern from *:
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
-    """Return the bytes from an address to the next address that is `behind` bytes after an `alignment`-byte boundary."""
+    """Return the distance in bytes from an address to the next address that is `behind` bytes after a boundary."""
     return (alignment + behind - address % alignment) % alignment
 
 
@@ -133,7 +133,7 @@ cdef enum ArrayFlags:
     IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
     PACKED = 0x2000           # elements smaller than a byte share bytes; not all protocols can represent this
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
-    OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, which DLPack cannot represent
+    OTHER_CONTEXT = 0x8000    # SYCL: outside of the default context of its device, which DLPack cannot represent
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0
@@ -143,7 +143,7 @@ cdef enum UsmType:            # DPCTL's numbers
 
 cdef enum:
     CONSTRUCTED = 0           # `protocol` of an array that arrayhub allocated; other numbers are in adapters/table
-    INLINE_NDIM = 6           # shape and strides of up to this many dimensions are in the object; more need one allocation
+    INLINE_NDIM = 6           # maximum number of dimensions whose shape and strides are stored in the object
 
 
 # The first seven fields have the order and the names of the USM array specification.
@@ -164,14 +164,14 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef uint8_t alignment_ "alignment"           # bytes, a power of two
     cdef uint8_t resource_kind                    # BlockKind of `resource`
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if unknown
-    # the following fields are private
+    # The following fields are private.
     cdef object dtype_                            # NumPy dtype, or None until first use
-    cdef object producer_                         # called again when a consumer passes its stream; or None
+    cdef object producer_                         # orders the stream that a consumer passes; a SYCL queue; or None
     cdef MemoryBlock block_                       # None until the first view or query
     cdef void* resource                           # passed to `release`, unless the block owns the resource
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
-    cdef PyObject* labels                         # a Labels, or NULL instead of None to avoid reference counting
+    cdef PyObject* labels                         # a Labels, or NULL
     cdef object __weakref__
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because this space is not initialized
 
@@ -227,7 +227,7 @@ cdef inline Descriptor new_array(int nd):
 
 
 cdef inline int set_type(Descriptor a, const ElementType* row) noexcept:
-    """Set a native element type, which does not need a dtype object."""
+    """Set an element type in native byte order, without a dtype object."""
     a.typenum_ = row.typenum
     a.itemsize_ = row.itemsize
     a.alignment_ = <uint8_t> row.alignment
@@ -244,16 +244,16 @@ cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release r
 
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
-    """Return whether a host thread may dereference the pointer, once the stream or queue of `a` is synchronized."""
+    """Return whether the host may dereference the pointer after the stream or queue of `a` is synchronized."""
     if a.device_.device_type == kDLOneAPI:    # depends on the kind of USM; an unknown kind is unreadable
         return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
     return type_is_host(a.device_.device_type)
 
 
 cdef inline bint seal_compact(Descriptor a) noexcept:
-    """Seal an array that is compact in C order, the usual case, in one pass without a division.
+    """Seal an array that is compact in C order, as most arrays are, in one pass without a division.
 
-    Return False for any other array, including invalid arrays, which `seal_any` then processes.
+    Return False for any other array, including invalid arrays. The caller then calls `seal_any`.
     """
     cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
     cdef int k, long_dimensions = 0
@@ -261,7 +261,7 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
         return False
     for k in range(a.nd_ - 1, -1, -1):
         a.strides_[k] = elements
-        if a.shape_[k] == 1:       # the stride is unused: replace it by the stride of C order
+        if a.shape_[k] == 1:       # the stride is not used: replace it by the stride of C order
             a.byte_strides_[k] = step
         elif a.shape_[k] <= 0 or a.byte_strides_[k] != step or checked_mul(step, a.shape_[k], &step):
             return False
@@ -279,14 +279,14 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
 cdef inline int seal(Descriptor a) except -1:
     """Validate and complete an array whose shape, byte strides, type, pointer and access are set.
 
-    Every import ends with `seal`. This function computes the strides in elements and the flags of contiguity and alignment,
-    and rejects arrays that exceed the address space. The producer's contiguity flags are not used.
+    Every import ends with `seal`, which computes the strides in elements and the flags of contiguity and alignment, and rejects
+    arrays that exceed the address space. The producer's contiguity flags are not used.
 
     Raises
     ------
     InterfaceError
-        A length is negative. A size, a stride times its length, or the address plus the extent needs more than 63 bits.
-        The pointer of a non-empty array is null.
+        A length is negative, the pointer of a nonempty array is null, or the size in bytes, an extent or an address needs
+        more than 63 bits.
     """
     a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     return 0 if seal_compact(a) else seal_any(a)

@@ -7,7 +7,7 @@ from typing_extensions import disjoint_base
 def is_bool(value: Any) -> bool: ...
 def integer(value: Any, what: str) -> int: ...
 
-# Accepted by `device=`: a Device, "cuda:0", a DLPack pair, a SYCL filter string, or a library's own device object.
+# What `device=` accepts: a Device, "cuda:0", a DLPack pair, a SYCL filter string, or a library's own device object.
 _DeviceLike: TypeAlias = Device | str | tuple[int, int] | Any
 
 TYPE_NAMES: dict[int, str]

@@ -1,5 +1,5 @@
 # cython: preliminary_late_includes_cy28=True
-# The C code below that frees an array uses its struct; with this directive Cython emits the code after the struct.
+# With this directive, Cython emits the C code below after the struct of an array, which the code uses.
 """Descriptor: an array as a C struct, and its views (index, transpose, reshape), independent of protocols.
 
 - integers: validation of integer arguments
@@ -32,14 +32,13 @@ include "allocate.pxi"
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 
-# Protocol names by the protocol number in the struct: the name in `USMArray.protocol`, and the name at the start of messages.
-# adapters/table adds the protocols.
+# Names by the protocol number in the struct, in `USMArray.protocol` and at the start of messages. adapters/table adds them.
 PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}
 IN_MESSAGES = {CONSTRUCTED: "USMArray"}
 USM_NAMES = (None, "device", "shared", "host")      # by UsmType
 
-# The public header declares the struct again for code that is compiled against it. This block includes the header under
-# another name of the struct, and the compiler stops if any field differs.
+# The public header declares the struct again for extensions. This block includes the header with another name for the struct,
+# and the compilation fails if a field differs.
 cdef extern from *:
     """
     #include <stddef.h>
@@ -57,7 +56,7 @@ cdef extern from *:
         ARRAYHUB_SAME(device); ARRAYHUB_SAME(dl_dtype); ARRAYHUB_SAME(usm_type); ARRAYHUB_SAME(protocol); \
         ARRAYHUB_SAME(stream); \
         _Static_assert(offsetof(struct arrayhub_public_struct, stream) - offsetof(struct arrayhub_public_struct, nd) == \
-                        offsetof(PyUSMArrayFields, stream), "PyUSMArrayFields is not what follows an object's head"); \
+                        offsetof(PyUSMArrayFields, stream), "PyUSMArrayFields differs from PyUSMArrayObject without head"); \
     } while (0)
     static PyUSMArrayAPI arrayhub_c_api = {
         ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL, sizeof(PyUSMArrayAPI),
@@ -84,12 +83,12 @@ if (
     USM_ARRAY_IMMUTABLE, USM_ARRAY_PACKED, USM_ARRAY_COPIED, USM_ARRAY_NOT_USM, USM_ARRAY_USM_DEVICE,
     USM_ARRAY_USM_SHARED, USM_ARRAY_USM_HOST, USM_ARRAY_CONSTRUCTED, USM_ARRAY_NO_DLPACK,
 ):
-    raise ImportError("arrayhub.h and descriptor.pxd give the same name different numbers")
+    raise ImportError("arrayhub.h and descriptor.pxd define different values of a constant")
 _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 
 cdef void* c_api() noexcept:
-    """Return the PyUSMArrayAPI in the capsule. A higher layer fills in its functions."""
+    """Return the PyUSMArrayAPI in the capsule. A higher layer sets its functions."""
     return &arrayhub_c_api
 
 cdef extern from *:
@@ -100,9 +99,9 @@ cdef extern from *:
     #define arrayhub_dtype_slot(a) (&(a)->dtype_)
     #define arrayhub_block_slot(a) ((PyObject **)&(a)->block_)
 
-    /* Initial content of a new array: zero, except for the objects. The space for its dimensions is not initialized.
-       Copying this content takes a few vector instructions. For zeroing, compilers emit a string instruction of the
-       processor instead (rep stos), which starts slowly. */
+    /* Initial content of a new array: the objects are None, all else is zero. The space for the dimensions is not
+       initialized. Copying this content takes a few vector instructions. For zeroing, compilers emit rep stos, which starts
+       slowly. */
     static struct PyUSMArrayObject arrayhub_blank;
     #define ARRAYHUB_BLANK_BYTES (offsetof(struct PyUSMArrayObject, inline_) - sizeof(PyObject))
 
@@ -122,9 +121,9 @@ cdef extern from *:
         if (!arrayhub_spare_array_keep(a)) Py_TYPE(a)->tp_free((PyObject *)a);
     }
 
-    /* A loop that passes an array back and forth builds a chain of arrays, and freeing the chain must not recurse. The
-       trashcan is skipped if freeing the array cannot free other objects, that is, if the base has further references
-       besides the reference of a held buffer. */
+    /* Repeated export and import builds a chain of arrays. Freeing the chain must not recurse, so CPython's trashcan is
+       used. The trashcan is skipped if freeing the array cannot free another array: if the base has other references than
+       those of the array and of its held buffer. */
     static void arrayhub_dealloc(PyObject *self) {
         struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
         PyObject_GC_UnTrack(self);
@@ -169,7 +168,7 @@ cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
-    """Set the subclass of Descriptor that `new_array` creates, which a higher layer defines with all protocols."""
+    """Set the subclass of Descriptor that `new_array` creates. A higher layer defines it, with all protocols."""
     global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
@@ -189,7 +188,8 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that an array refers to, including through its resource. Arrays are never cleared, see MemoryBlock."""
+    """Visit the objects that an array refers to, including through its resource. Like a MemoryBlock, an array is never cleared.
+    """
     cdef PyObject* held[5]
     cdef int k, answer = 0
     held[0] = <PyObject*> (<Descriptor> self).base_
@@ -209,7 +209,7 @@ cdef Descriptor bare_array():
 
 
 cdef int reserve_heap(Descriptor a, int nd) except -1:
-    """Point shape and strides to allocated space, for more dimensions than fit into the object."""
+    """Point shape and strides to newly allocated space, for more than INLINE_NDIM dimensions."""
     if nd > layout.MAX_NDIM:
         raise ValueError(f"USMArray: {nd} dimensions; accepted: at most {layout.MAX_NDIM}, as in NumPy")
     a.heap = <Py_ssize_t*> PyMem_RawMalloc(3 * nd * sizeof(Py_ssize_t))
@@ -220,12 +220,12 @@ cdef int reserve_heap(Descriptor a, int nd) except -1:
 
 
 cdef int set_dtype(Descriptor a, object dtype) except -1:
-    """Set the element type from a NumPy dtype, and keep the dtype.
+    """Set the element type from a NumPy dtype, and store the dtype.
 
     Raises
     ------
     TypeError
-        The memory holds Python objects, or the dtype cannot be represented by any protocol.
+        The elements are or contain Python objects, or no protocol can represent the dtype.
     """
     cdef const ElementType* row = dtypes.by_plain_dtype(dtype)
     if row != NULL:
@@ -260,7 +260,7 @@ cdef object get_dtype(Descriptor a):
 
 
 cpdef str name_of_elements(Descriptor a):
-    """Return NumPy's name of the element type, or else the name in the table."""
+    """Return NumPy's name of the element type, or arrayhub's name if NumPy lacks the type."""
     try:
         return str(get_dtype(a))
     except TypeError:
@@ -274,7 +274,7 @@ cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
 
 
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
-    """Compute the byte range of the elements relative to element zero. `seal` has checked the range for overflow."""
+    """Compute the byte range of the elements, relative to element zero. `seal` has excluded an overflow."""
     if a.flags_ & PACKED:
         low[0] = 0
         high[0] = (size_of(a) * dtypes.bits_of(a.dl_dtype_) + 7) // 8
@@ -288,7 +288,7 @@ cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
 
 
 cdef int seal_any(Descriptor a) except -1:
-    """Seal an array of any layout, or raise an error, see `seal`."""
+    """Implement `seal` for an array of any layout."""
     cdef Py_ssize_t low, high, total, size, last, step
     cdef int k
     cdef bint in_elements = True
@@ -299,7 +299,7 @@ cdef int seal_any(Descriptor a) except -1:
     if a.flags_ & PACKED:
         return seal_packed(a, size)
     if size < 0 or layout.checked_mul(size, a.itemsize_, &total):
-        raise field_error(a, "shape", shape_tuple(a), "sizes whose product in bytes stays below 2**63")
+        raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
     step = a.itemsize_
     for k in range(a.nd_ - 1, -1, -1):
         if a.shape_[k] == 1:       # the stride is unused: replace it by the stride of C order
@@ -309,12 +309,12 @@ cdef int seal_any(Descriptor a) except -1:
         if a.shape_[k] == 0 or layout.checked_mul(last, a.shape_[k], &step):
             step = last
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
-        raise field_error(a, "strides", stride_tuple(a), "strides whose extent in bytes stays below 2**63")
+        raise field_error(a, "strides", stride_tuple(a), "strides with an extent below 2**63 bytes")
     if size != 0:
         check_address(a, low, high)
     if size == 0 and (not in_elements or leads_nowhere(a)):
-        # Consumers compute with the strides of empty arrays. torch 2.13 raises "Stride calculation overflowed" after it
-        # has called the deleter, and then the destructor of the capsule calls the deleter again.
+        # Consumers use the strides of empty arrays, too. torch 2.13 raises "Stride calculation overflowed" after calling the
+        # deleter, which the destructor of the capsule then calls again.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
             memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # the strides of C order need more than 63 bits
         in_elements = True
@@ -331,7 +331,7 @@ cdef int seal_any(Descriptor a) except -1:
 
 
 cdef bint leads_nowhere(Descriptor a) noexcept nogil:
-    """Return whether a stride of an empty array is negative, or the extent of its other lengths needs more than 63 bits."""
+    """Return whether an empty array has a negative stride, or an extent, without its empty dimensions, over 63 bits."""
     cdef Py_ssize_t span, end = a.itemsize_
     cdef int k
     for k in range(a.nd_):
@@ -342,14 +342,14 @@ cdef bint leads_nowhere(Descriptor a) noexcept nogil:
 
 
 cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
-    """Seal an array of elements that share bytes. The strides count elements, and only compact C order is valid."""
+    """Seal an array of packed elements. The strides are in elements, and only compact C order is valid."""
     cdef Py_ssize_t compact[layout.MAX_NDIM]
     cdef Py_ssize_t bits
     cdef int k
     if size < 0 or layout.checked_mul(size, dtypes.bits_of(a.dl_dtype_), &bits) or layout.checked_add(bits, 7, &bits):
-        raise field_error(a, "shape", shape_tuple(a), "fewer than 2**63 bits in all")
+        raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 bits")
     if layout.fill_strides(a.nd_, a.shape_, 1, False, compact):
-        raise field_error(a, "shape", shape_tuple(a), "lengths whose product stays below 2**63")
+        raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 elements")
     for k in range(a.nd_):
         if size != 0 and a.shape_[k] > 1 and a.strides_[k] != compact[k]:
             raise BufferError(
@@ -372,9 +372,9 @@ cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
     cdef Py_ssize_t address = <Py_ssize_t> a.data_
     cdef Py_ssize_t ignored
     if a.data_ == NULL and high > low:
-        raise field_error(a, "data", 0, "the address of the elements; 0 only for an array without elements")
+        raise field_error(a, "data", 0, "a nonzero address, because the array has elements")
     if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
-        raise field_error(a, "data", <size_t> a.data_, "an address that stays below 2**63 with all elements")
+        raise field_error(a, "data", <size_t> a.data_, "an address such that all elements are below 2**63")
     return 0
 
 
@@ -408,10 +408,10 @@ cdef tuple stride_tuple(Descriptor a):
 
 
 cdef MemoryBlock block_of(Descriptor a):
-    """Return the memory block of `a`, and create it on first use.
+    """Return the memory block of `a`. Create it on first use.
 
-    A newly imported array itself holds the producer and the resource to release. The block is created by the first view
-    or query, so that an import needs only one allocation.
+    A newly imported array itself owns the producer and the resource to release, so an import needs only one allocation. The
+    first view or query creates the block.
     """
     cdef PyObject* block = seen(block_slot(a))
     if block == <PyObject*> None:
@@ -422,9 +422,9 @@ cdef MemoryBlock block_of(Descriptor a):
 cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
     """Set the block of an array, and move the array's resource to the block. Return a borrowed reference to the block.
 
-    Creating the block may have run other code, such as a finalizer or another thread, that created another block of the same
-    array. The first block then stays, and the second block is freed without a resource. Therefore this function must neither
-    allocate nor run other code between reading and setting `block_`. No other function moves the resource.
+    A finalizer or another thread may have set another block while this block was created. The other block is then kept, and
+    this block is freed without a resource. For this reason, the function must neither allocate nor run other code between
+    reading and setting `block_`, and no other function moves the resource.
     """
     cdef PyObject** slot = block_slot(a)
     with cython.critical_section(a):
@@ -437,7 +437,7 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
-    """Create a block of exactly the bytes that `a` covers. The block does not own a resource until it is published."""
+    """Create a block of exactly the bytes that `a` covers. `publish` gives it the resource."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
@@ -449,7 +449,7 @@ cdef object labels_of(Descriptor a):
 
 
 cdef int set_labels(Descriptor a, object labels) except -1:
-    """Replace the labels of `a` by a Labels or None."""
+    """Replace the labels of `a`. `labels` is a Labels or None."""
     cdef PyObject* old = a.labels
     if labels is None:
         a.labels = NULL
@@ -461,7 +461,7 @@ cdef int set_labels(Descriptor a, object labels) except -1:
 
 
 cdef int copy_fields(Descriptor a, Descriptor other) except -1:
-    """Copy all fields of `a` to `other`, except its dimensions, their labels and its memory block."""
+    """Copy all fields of `a` to `other`, except the dimensions, the labels and the memory block."""
     other.data_ = a.data_
     other.typenum_ = a.typenum_
     other.flags_ = a.flags_
@@ -479,7 +479,7 @@ cdef int copy_fields(Descriptor a, Descriptor other) except -1:
 
 
 cdef Descriptor view_of(Descriptor a, int nd):
-    """Create a view of the memory of `a`, with space for `nd` dimensions. All fields except the layout are copied."""
+    """Create a view of the memory of `a` with space for `nd` dimensions. The caller sets the layout."""
     cdef Descriptor view = new_array(nd)
     copy_fields(a, view)
     view.block_ = block_of(a)
@@ -507,7 +507,7 @@ cdef Descriptor same_layout(Descriptor a):
 
 
 cdef Descriptor layout_for_copy(Descriptor a):
-    """Create an array with the layout of `a`, whose memory the caller replaces."""
+    """Create an array with the layout of `a` for a copy. The caller replaces the memory."""
     cdef Descriptor fresh = same_layout(a)
     if a.labels != NULL:
         set_labels(fresh, labels_of(a).moved())
@@ -537,7 +537,7 @@ cdef Descriptor index(Descriptor a, object key):
     cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
     refuse_packed(a, "indexing")
-    for part in keys:      # an index of another type is reported before any other error, as in NumPy
+    for part in keys:      # an index of an invalid type is reported before any other error, as in NumPy
         if part is None:
             added += 1
         elif part is Ellipsis:
@@ -578,7 +578,7 @@ cdef Descriptor index(Descriptor a, object key):
         else:
             offset += apply_integer(a, source, part)
             source += 1
-    if size_of(a) != 0:     # strides of an empty array are not validated and must not move the pointer
+    if size_of(a) != 0:     # the strides of an empty array are not validated, so they must not move the pointer
         view.data_ = a.data_ + offset
     seal(view)
     if a.labels != NULL:
@@ -587,7 +587,7 @@ cdef Descriptor index(Descriptor a, object key):
 
 
 cdef Descriptor row(Descriptor a, Py_ssize_t i):
-    """Return ``a[i]``, the index of loops, without the lists that `index` needs."""
+    """Return ``a[i]``, as `index` does, but faster, because loops use it."""
     cdef int k, nd = a.nd_ - 1
     if a.labels != NULL or a.flags_ & PACKED:
         return index(a, (i,))
@@ -606,8 +606,8 @@ cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int targe
     cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
     length = len(range(start, stop, step))
-    # In a non-empty array neither product can overflow, and in an empty array neither product is used. A step longer than
-    # the array is not used as a stride, because the result has fewer than two elements.
+    # The products cannot overflow in a nonempty array, and are not used in an empty array. A step longer than the array is not
+    # used, because the result has fewer than two elements.
     if length > 1:
         layout.checked_mul(stride, step, &view.byte_strides_[target])
     else:
@@ -619,7 +619,7 @@ cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int targe
 
 
 cdef object as_index(object part):
-    """Return an index as a Python integer, with one call of its ``__index__``."""
+    """Convert an index to a Python integer with a single call of its ``__index__``."""
     cdef Py_ssize_t i
     try:
         if is_bool(part):     # a mask in NumPy, so it must not be read as 0 or 1
@@ -627,8 +627,8 @@ cdef object as_index(object part):
         i = operator.index(part)
     except TypeError:
         raise IndexError(
-            f"index {show(part)}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). Other indexing"
-            " copies: use it on arrayhub.as_numpy(x) or another library's array"
+            f"index {show(part)}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). For indexing that"
+            " copies, use arrayhub.as_numpy(x) or another library's array"
         ) from None
     except OverflowError:
         raise IndexError(f"index {show(part)} is out of bounds for any axis: it does not fit in 64 bits") from None
@@ -667,7 +667,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
 
 
 cdef Descriptor reshape(Descriptor a, object shape):
-    """View the elements in C order with another shape. One length may be -1.
+    """View the elements with another shape, in C order. One length may be -1.
 
     Raises
     ------
@@ -699,7 +699,7 @@ cdef Descriptor reshape(Descriptor a, object shape):
 
 
 cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except -1:
-    """Replace a single -1 by the remaining length, and check that the sizes agree."""
+    """Replace a single -1 by the length that follows from `size`, and check that the sizes agree."""
     unknown = [k for k, length in enumerate(lengths) if length < 0]
     known = 1
     for length in lengths:
@@ -709,7 +709,8 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
         known = size
     elif unknown:
         raise ValueError(
-            f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, if the size is divisible"
+            f"reshape: {tuple(lengths)} for an array of {size} elements; accepted: at most one -1, and other lengths whose"
+            f" product divides {size}"
         )
     if known != size:
         raise ValueError(f"reshape: shape {old} has {size} elements, {tuple(lengths)} has {known}")
@@ -717,10 +718,10 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
 
 
 cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
-    """Compute the strides of a non-empty `view`, or return False if the new shape needs a copy.
+    """Compute the strides of a nonempty `view`, or return False if the new shape needs a copy.
 
     Both shapes are split into the shortest runs of dimensions with equal products. A run can be reshaped without a copy if
-    its old dimensions can be merged into one, that is, if they have the strides of a single dimension.
+    the strides of its old dimensions are such that the dimensions can be merged into one.
     """
     cdef Py_ssize_t lengths[layout.MAX_NDIM]
     cdef Py_ssize_t steps[layout.MAX_NDIM]
@@ -753,7 +754,7 @@ cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
         step = steps[old_end - 1]
         for k in range(new_end - 1, new - 1, -1):
             view.byte_strides_[k] = step
-            layout.checked_mul(step, view.shape_[k], &step)   # may overflow after the last dimension, where it is not used
+            layout.checked_mul(step, view.shape_[k], &step)   # may overflow in the last iteration, whose result is not used
         old = old_end
         new = new_end
     return True

@@ -1,10 +1,10 @@
-"""Device: hashable device that holds memory, whose string is, for example, "cuda:0"."""
+"""Device: the device that holds memory, such as "cuda:0"."""
 
 import operator
 
 from arrayhub._core.errors import root_of, show
 
-# One row per device type: DLPack's number and the name in "name:id".
+# Names of the device types in "name:id", by DLPack's number.
 TYPE_NAMES = {
     1: "cpu",
     2: "cuda",
@@ -25,8 +25,8 @@ TYPE_NAMES = {
 }
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-# Readers of other libraries' device objects, by the root package of the object's type. The modules of the libraries
-# register the readers. A reader returns a DLPack pair. Strings of an unknown form are passed to the reader of the key "str".
+# Functions that convert other libraries' device objects to DLPack pairs, by the top-level module of the object's type. Higher
+# layers register them. The key "str" has the function for strings that are not of the form "name:id".
 READERS = {}
 
 _ACCEPTED = (
@@ -36,7 +36,7 @@ _ACCEPTED = (
 
 
 cdef class Device:
-    """Device that holds memory.
+    """Device that holds memory. Devices are immutable and hashable.
 
     Parameters
     ----------
@@ -53,18 +53,26 @@ cdef class Device:
     dlpack : tuple of int
         The pair that ``__dlpack_device__`` returns. Source: the DLPack specification, ``DLDevice``.
 
-    Notes
-    -----
-    A device equals the string ``str(device)`` and no other spelling, because equal objects have equal hashes:
-    ``Device("cuda:0") == "cuda:0"`` is true and ``Device("cuda:0") == "cuda"`` is false. Write
-    ``device == arrayhub.Device("cuda")`` to compare with any spelling.
-
     Raises
     ------
     ValueError
         A string or a pair does not name a device.
     TypeError
         `spec` does not describe a device.
+
+    Notes
+    -----
+    A device equals the string ``str(device)`` but no other spelling, because equal objects must have equal hashes:
+    ``Device("cuda:0") == "cuda:0"`` is true, and ``Device("cuda:0") == "cuda"`` is false. Write
+    ``device == arrayhub.Device("cuda")`` to compare with any spelling.
+
+    Examples
+    --------
+    >>> device = arrayhub.Device("cuda")
+    >>> str(device), device.type, device.id, device.dlpack
+    ('cuda:0', 'cuda', 0, (2, 0))
+    >>> arrayhub.asarray(numpy.zeros(3)).device == arrayhub.Device("cpu")
+    True
     """
 
     # Immutable, so that one object can represent the host in the whole process.
@@ -87,7 +95,7 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # only the spelling with the same hash, which "cuda" and "cuda:0" do not have
+        if isinstance(other, str):      # only the spelling with the same hash: "cuda" and "cuda:0" have different hashes
             return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented
@@ -161,7 +169,7 @@ CPU = _CPU      # for comparisons in other modules
 
 
 cdef Device make_device(DLDevice dl):
-    """Return the Device of a validated pair, or of a pair that belongs to an array or block."""
+    """Return the Device of a DLPack pair that is known to be valid."""
     if dl.device_type == kDLCPU and dl.device_id == 0:
         return _CPU
     cdef Device device = Device.__new__(Device)

@@ -1,4 +1,4 @@
-"""C declarations of the table of element types. dtypes.pyx defines the rows."""
+"""C declarations of the table of element types. dtypes.pyx contains the rows."""
 
 from libc.stdint cimport uint8_t, uint16_t
 
@@ -18,7 +18,7 @@ cdef struct ElementType:
     const char* name
     int typenum              # NumPy's typenum, or arrayhub's from FIRST_OWN_TYPENUM on
     char kind                # NumPy's kind letter; 'E' for types that NumPy does not have
-    int bits                 # of one element, all lanes; less than 8 * itemsize if an element is padded to a byte
+    int bits                 # of all lanes of an element; less than 8 * itemsize if an element is padded to a byte
     Py_ssize_t itemsize      # bytes; 0 if it varies (strings, records)
     Py_ssize_t alignment     # bytes
     DLDataType dlpack
@@ -47,7 +47,7 @@ cdef str names_of(str protocol)
 
 
 cdef inline int bits_of(DLDataType element) noexcept nogil:
-    """Return the bits of one element with all its lanes. Elements of less than 8 bits are padded or packed."""
+    """Return the number of bits of all lanes of an element. Elements of less than 8 bits are padded or packed."""
     return element.bits * element.lanes
 
 

@@ -1,7 +1,7 @@
 """Table of element types, with one row per type and one column per protocol. All conversions of type codes use this table.
 
-Types that require more than one code are defined elsewhere: the language of PEP 3118 in adapters/format_language, and Arrow's
-temporal types in adapters/arrow/format.
+Codes with parameters are parsed elsewhere: PEP 3118's formats in adapters/format_language, and Arrow's temporal formats in
+adapters/arrow/format.
 """
 
 import sys
@@ -41,15 +41,15 @@ _NUMPY_ROWS = [
     ("complex128",  "D",  5,    "Zd", "=Zd"),
     ("longdouble",  "g",  None, "g",  "^g"),  # `=` does not define its size; `^` is native size without alignment
     ("clongdouble", "G",  None, "Zg", "^Zg"),
-    ("bytes",       "S",  None, None, None),  # the dtype object of these five types contains a length, a unit or fields
+    ("bytes",       "S",  None, None, None),  # these five types are parametric: the dtype has a length, a unit or fields
     ("str",         "U",  None, None, None),
     ("void",        "V",  None, None, None),
     ("datetime64",  "M",  None, None, None),
     ("timedelta64", "m",  None, None, None),
 ]
 
-# Types that NumPy does not have. Only DLPack represents them, and ml_dtypes has a NumPy dtype for most. The typenums are
-# arrayhub's. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the memory is marked as packed.
+# Types that NumPy does not have, with typenums of arrayhub's own. Only DLPack can represent them. ml_dtypes has dtypes for most
+# of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
 #
 #    name                 typenum  DLPack code, bits, lanes  bytes  PEP 3118: aligned, unaligned
 _OWN_ROWS = [
@@ -83,14 +83,14 @@ cdef enum:
 cdef ElementType _TABLE[MAX_ROWS]
 cdef int _rows = 0
 
-# Indexes of the table, filled below. 0 marks an unknown type, so the row numbers in an index are increased by one.
+# Indexes of the table, filled below. They contain row numbers plus one, so that 0 marks an unknown type.
 cdef uint8_t _BY_OWN[MAX_ROWS]
 cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits], for the first row with these numbers
 cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
-# Arrow's letters by NumPy's kind and log2 of the item size. C types of equal size are one type in Arrow. Arrow's "b" is missing
-# because it encodes bits, not one byte per element.
+# Arrow's letters by NumPy's kind and log2 of the item size. C types of equal size are one type in Arrow. Arrow's "b" is not
+# listed, because it represents booleans as bits.
 _ARROW = {"i": "csil", "u": "CSIL", "f": " efg"}
 cdef uint8_t _BY_ARROW[128]
 
@@ -179,7 +179,7 @@ _OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
 
 
 cdef const ElementType* by_own_name(str name):
-    """Return the row of a type that NumPy does not have by name, or NULL if unknown."""
+    """Return, by name, the row of a type that NumPy does not have, or NULL if the name is unknown."""
     return by_typenum(_OWN_NAMES.get(name, -1))
 
 
@@ -198,7 +198,7 @@ cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
 
 
 cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil:
-    """Return the first row with the code and the bits of a DLPack type, and any number of lanes, or NULL if unknown."""
+    """Return the first row with the code and the bits of a DLPack type, ignoring lanes, or NULL if unknown."""
     return _at(_BY_DLPACK[wanted.code][wanted.bits]) if wanted.code < DLPACK_CODES and wanted.bits <= 128 else NULL
 
 
@@ -218,7 +218,7 @@ cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 
 
 cdef const ElementType* by_plain_dtype(object dtype) noexcept:
-    """Return the row of a NumPy dtype of numbers in native byte order, read from its struct, or NULL for other dtypes."""
+    """Return the row of a NumPy dtype of numbers in native byte order, or NULL. Reads only the dtype's struct."""
     cdef const ElementType* row
     if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
         return NULL
@@ -227,10 +227,10 @@ cdef const ElementType* by_plain_dtype(object dtype) noexcept:
 
 
 cdef const ElementType* by_dtype(object dtype):
-    """Return the row of a NumPy dtype, or NULL for objects, StringDType and unknown user types.
+    """Return the row of a NumPy dtype, or NULL for StringDType, Python objects and unknown user-defined types.
 
-    Types of ml_dtypes are identified by their scalar type, because their other attributes are ambiguous: the kind is V, and
-    several types share a character.
+    Types of ml_dtypes are identified by their scalar type, because kind and character are ambiguous: the kind is V, and several
+    types share a character.
     """
     cdef int typenum = dtype.num
     if typenum < NUMPY_TYPENUMS:
@@ -248,7 +248,7 @@ cdef const ElementType* by_dtype(object dtype):
 
 
 cdef bint has_user_types(object dtype) except -1:
-    """Return whether an element, or one of its fields, has a type that another library added to NumPy.
+    """Return whether a dtype, or one of its fields, is a user-defined type such as those of ml_dtypes.
 
     The type strings of user-defined types are wrong: '<V2' for ml_dtypes' bfloat16, and '<f1' for its float8_e5m2.
     """
@@ -264,7 +264,7 @@ cdef bint has_user_types(object dtype) except -1:
 cpdef bint is_native(object dtype) except -1:
     """Return whether all values of a NumPy dtype have native byte order.
 
-    In contrast to NumPy's ``isnative``, this includes sub-arrays.
+    Unlike NumPy's ``isnative``, examine sub-arrays, too.
     """
     dtype = dtype.base
     if dtype.names is None:
@@ -276,7 +276,7 @@ cpdef bint is_native(object dtype) except -1:
 
 
 def shares_bytes(dtype):
-    """Return whether fields of a structured dtype overlap, so that swapping the bytes of one field would change another."""
+    """Return whether fields of a structured dtype overlap, in which case swapping the bytes of one would change another."""
     if dtype.base.names is None:
         return False
     named = [dtype.base.fields[name] for name in dtype.base.names]
@@ -287,7 +287,7 @@ def shares_bytes(dtype):
 
 
 cdef object dtype_of(const ElementType* row):
-    """Return the NumPy dtype of a row, which is created on first use.
+    """Return the NumPy dtype of a row. Create the dtype on first use.
 
     Raises
     ------
@@ -303,7 +303,7 @@ def numpy_dtype(int typenum):
     """Return the NumPy dtype of a row's `typenum`. Raise TypeError if neither NumPy nor ml_dtypes has a dtype."""
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
-        raise TypeError(f"dtype: typenum is {typenum}; accepted: those of element_types()")
+        raise TypeError(f"dtype: typenum is {typenum}; accepted: the typenums in element_types()")
     return dtype_of(row)
 
 
@@ -315,7 +315,7 @@ cdef object _make_dtype(const ElementType* row):
         import ml_dtypes
     except ImportError:
         raise TypeError(
-            f"dtype: NumPy has no {name}; install ml_dtypes for one. Shape, strides and DLPack work without ml_dtypes"
+            f"dtype: NumPy does not have {name}; install ml_dtypes, which does. Shape, strides and DLPack work without it"
         ) from None
     if not hasattr(ml_dtypes, name):
         raise TypeError(
@@ -330,9 +330,9 @@ _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 
 cdef object of_library(object spec):
-    """Return the dtype of another library's element type, or its name in the table. Return None for other objects.
+    """Return the NumPy dtype or the name of another library's element type. Return None for other objects.
 
-    ``__dlpack_data_type__`` is the proposal of dmlc/dlpack#172: a method that returns (code, bits, lanes).
+    ``__dlpack_data_type__`` is proposed in dmlc/dlpack#172: a method that returns (code, bits, lanes).
     """
     cdef const ElementType* row
     cdef bint is_type = isinstance(spec, type)
@@ -346,9 +346,9 @@ cdef object of_library(object spec):
 
 
 def requested_dtype(object spec):
-    """Return ``numpy.dtype(spec)``, where `spec` may also be an element type of another library.
+    """Return ``numpy.dtype(spec)``. `spec` may also be an element type of another library.
 
-    Values of other types are rejected here, because NumPy's error calls their ``repr``.
+    Objects that NumPy would reject are rejected here, because NumPy's error message calls their ``repr``.
     """
     if type(spec) is not str and not isinstance(spec, np.dtype):
         own = of_library(spec)
@@ -367,23 +367,28 @@ def requested_dtype(object spec):
         if type(spec) is str and by_own_name(spec) != NULL:
             return _make_dtype(by_own_name(spec))
     raise TypeError(
-        f"dtype: {show(spec)} is not a data type; accepted: what numpy.dtype takes, such as 'f4' or numpy.float32, and element"
-        " types of torch, jax, pyarrow, polars and pandas"
+        f"dtype: {show(spec)} is not a data type; accepted: arguments of numpy.dtype, such as 'f4' or numpy.float32, and"
+        " element types of torch, jax, pyarrow, polars and pandas"
     )
 
 
 cdef object refused(object spec, object error):
-    """Return an error of the class of NumPy's `error` about a dtype, with the name and value of the argument."""
+    """Return an error of the same class as NumPy's `error`, with the name and the value of the argument."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(
-                f"dtype: {show(spec)} is not a data type ({first_line(error)}); accepted: what numpy.dtype takes, such as 'f4'"
+                f"dtype: {show(spec)} is not a data type ({first_line(error)}); accepted: arguments of numpy.dtype, such as"
+                " 'f4'"
             )
-    return MemoryError()      # Cython passes a MemoryError instead of the exception if it cannot allocate the traceback
+    return MemoryError()      # `error` is a MemoryError if Cython could not allocate the traceback of the original exception
 
 
 def satisfies(own, wanted):
-    """Return whether a dtype satisfies the request, which may be strings of any length or times of any unit."""
+    """Return whether the dtype `own` satisfies the requested dtype `wanted`.
+
+    A requested string type without a length, such as ``U``, is satisfied by any length. A requested time type without a unit is
+    satisfied by any unit.
+    """
     if own == wanted:
         return True
     if own.kind != wanted.kind or wanted.names is not None:
@@ -394,12 +399,12 @@ def satisfies(own, wanted):
 _SPEAKERS = {
     "numbers": "every protocol",
     "own": "DLPack (USMArray.__dlpack__, asarray(x, via='dlpack'))",
-    "host": "the array interface and, units aside, PEP 3118 (numpy.asarray)",
+    "host": "the array interface or, except for times, PEP 3118 (numpy.asarray)",
 }
 
 
 cdef str names_of(str protocol):
-    """Return the protocols that can represent a group of types, for an error message."""
+    """Return, for an error message, the protocols that can represent a group of types."""
     return _SPEAKERS[protocol]
 
 
@@ -409,8 +414,9 @@ def element_types():
     Returns
     -------
     list of dict
-        A row per type: name, typenum, kind, bits (of one element, all lanes), itemsize (bytes), dlpack (code, bits, lanes) or
-        None, typestr or None, format and packed_format (PEP 3118) or None, arrow (a letter) or None.
+        One dict per type, with the keys name, typenum, kind, bits (of all lanes of an element), itemsize (bytes), dlpack
+        (code, bits, lanes), typestr, format and packed_format (PEP 3118), and arrow (a letter). A code is None if the protocol
+        cannot represent the type.
     """
     rows = []
     cdef ElementType* row

@@ -1,4 +1,4 @@
-"""Error messages: which protocol, which key, which value, and what is accepted."""
+"""Error messages. They name the protocol or argument, the key, the value, and the accepted values."""
 
 import reprlib
 import types
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-# Exceptions raised by a producer: only AttributeError means that an attribute does not exist. Code that handles other
-# exceptions of a producer re-raises these two exceptions, which concern the process. KeyboardInterrupt, SystemExit and
-# GeneratorExit, which are not subclasses of Exception, also propagate.
+# Code that handles exceptions of a producer re-raises these two, because they concern the process. KeyboardInterrupt,
+# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway. Only AttributeError means that
+# an attribute does not exist.
 PASSES_ON = (MemoryError, RecursionError)
 
-# Error text of every exporter except DLPack's for elements that share bytes, which this package cannot unpack.
+# Error text for packed elements, which this package does not unpack, in all exporters except DLPack's.
 PACKED_ELEMENTS = (
     "elements smaller than a byte are packed, which only DLPack can represent. Convert them in the library that they"
     " come from: jax's by numpy.asarray(x) or x.astype('float32')"
@@ -22,9 +22,19 @@ MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhu
 
 
 class InterfaceError(ValueError):
-    """Exception for a producer that describes its memory in a way that the protocol does not allow.
+    """Exception for a producer whose description of its memory violates the protocol.
 
     The message names the protocol, the key, the invalid value and the accepted values.
+
+    Examples
+    --------
+    >>> class Producer:
+    ...     __array_interface__ = {"version": 3, "shape": (2,), "typestr": "<f8", "data": (-8, False)}
+    >>> try:
+    ...     arrayhub.asarray(Producer())
+    ... except arrayhub.InterfaceError as error:
+    ...     print(error)
+    __array_interface__: data[0] is -8; accepted: an address from 0 to 2**63 - 1
     """
 
 
@@ -35,7 +45,7 @@ _PLAIN: tuple[type, ...] = (
     *(type(None), type(...), type(NotImplemented)),
     *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
 )
-# Instances of subclasses are shown as the base type, converted without calling code of the subclass.
+# Instances of subclasses are shown as the base type. These functions convert them without calling code of the subclass.
 _BASES: dict[type, Any] = {
     str: str.__str__,
     int: int.__int__,
@@ -49,7 +59,7 @@ _recorded_module = type.__dict__["__module__"].__get__
 
 
 def module_of(cls: type) -> str:
-    """Return the name of the module of a type from the interpreter's own slot, which a metaclass cannot redefine.
+    """Return the name of the module of a type, without calling code of a metaclass.
 
     Return "" if the type was created in a namespace without ``__name__``, or if ``__module__`` was deleted.
     """
@@ -61,7 +71,7 @@ def module_of(cls: type) -> str:
 
 
 def root_of(cls: type) -> str:
-    """Return the library that defines a type, which is the first part of its module name."""
+    """Return the top-level module that defines a type."""
     return module_of(cls).partition(".")[0]
 
 
@@ -72,7 +82,7 @@ def name_of_type(cls: type) -> str:
 
 
 class _Words(reprlib.Repr):
-    """Represent values of types that are known to be harmless, at any depth, and only type and module of others."""
+    """Represent values of harmless types at any depth. For values of other types, show only the module and the type."""
 
     def repr1(self, x: Any, level: int) -> str:
         kind = type(x)
@@ -103,11 +113,10 @@ _WORDS = _Words()
 
 
 def show(value: object) -> str:
-    """Return a short representation of `value` on one line, regardless of its ``__repr__``.
+    """Return a short representation of `value` on one line. Do not call ``__repr__`` of unknown types.
 
-    An error in the representation of a value must not hide the error to report, so only types that are known to be
-    harmless are represented. The ``repr`` of some extension types ends the process, and the ``repr`` of some arrays
-    copies the elements from their device.
+    An exception in ``__repr__`` would hide the error to report. The ``__repr__`` of some extension types ends the
+    process, and that of some arrays copies the elements from their device.
     """
     try:
         return " ".join(_WORDS.repr(value).splitlines())  # tables and arrays have several lines
@@ -116,12 +125,12 @@ def show(value: object) -> str:
 
 
 def first_line(error: object) -> str:
-    """Return the first line of an error's text, to be quoted in another message, or "" if the text is empty."""
+    """Return the first line of an error's text, to quote it in another message, or "" if the text is empty."""
     return (str(error).splitlines() or [""])[0]
 
 
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
-    """Return an error about a producer, in the common form of these errors.
+    """Return an InterfaceError in the common form.
 
     Parameters
     ----------
@@ -130,7 +139,7 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
     key : str
         The invalid key or field.
     value : object
-        The value of the producer.
+        The producer's value.
     accepted : str
         The accepted values and, if available, the call to make instead.
 
@@ -143,7 +152,7 @@ def interface_error(protocol: str, key: str, value: object, accepted: str) -> In
 
 
 def unreadable(subject: str, device: object, reader: str = "the host", call: str = "call arrayhub.to_host(x)") -> str:
-    """Return the error text about memory that cannot be read on its device.
+    """Return the error text about memory on a device that `reader` cannot access.
 
     Parameters
     ----------
@@ -152,7 +161,7 @@ def unreadable(subject: str, device: object, reader: str = "the host", call: str
     device : Device or str
         The device that holds the memory.
     reader : str, optional
-        The library that cannot read the memory, if not the host.
+        The library or device that cannot read the memory.
     call : str, optional
         The call to make instead.
     """

@@ -1,6 +1,6 @@
-"""The bytes that the elements of an array occupy, and strides without the gaps between them. C only, as in layout.pxd.
+"""The bytes that the elements of an array occupy, and the strides after gaps are removed. C only, as in layout.pxd.
 
-The algorithm visits dimensions from the shortest stride to the longest:
+The algorithm visits the dimensions in order of increasing absolute stride:
 
 1. If the stride is at most the size of the bytes covered so far, the dimension extends this piece without a gap. Compact
    orders and sliding windows consist of one piece.
@@ -8,7 +8,7 @@ The algorithm visits dimensions from the shortest stride to the longest:
    extend the level without a gap.
 3. A dimension with stride 0 (a broadcast) does not occupy bytes.
 
-The bytes are therefore a nest of levels, whatever the order and the signs of the strides.
+The result is a nest of levels for any order and signs of the strides.
 """
 
 from arrayhub._core cimport layout
@@ -20,7 +20,7 @@ cdef struct Footprint:
     int levels                              # levels of repetition; 0: one piece without gaps
     Py_ssize_t lengths[layout.MAX_NDIM + 1]  # bytes of a piece, then the number of repetitions of each level
     Py_ssize_t steps[layout.MAX_NDIM + 1]    # 1, then the bytes from one repetition to the next
-    Py_ssize_t strides[layout.MAX_NDIM]     # of the array in bytes, with the pieces side by side
+    Py_ssize_t strides[layout.MAX_NDIM]     # byte strides of the array if the pieces are stored without gaps
 
 
 cdef inline void measure(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,

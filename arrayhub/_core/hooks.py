@@ -1,7 +1,7 @@
 """Table of calls from lower layers to upper layers.
 
-Modules import only from lower layers. A lower layer calls ``hooks.NAME(...)`` for the few names in this table. Each
-name is imported on first use. A function that only upper layers call does not belong in this table.
+Modules import only from lower layers. For the few names in this table, a lower layer calls ``hooks.NAME(...)``, which
+imports the function on first use.
 """
 
 from importlib import import_module

@@ -4,12 +4,18 @@ import os
 
 
 def get_include() -> str:
-    """Return the directory to compile against for ``#include <arrayhub.h>``.
+    """Return the include directory for ``#include <arrayhub.h>``.
 
     Returns
     -------
     str
         The ``-I`` directory of the installed ``arrayhub.h``. See docs/c_interface.md.
+
+    Examples
+    --------
+    >>> import os
+    >>> os.path.exists(os.path.join(arrayhub.get_include(), "arrayhub.h"))
+    True
     """
     # pathlib is not used, because importing pathlib takes a third as long as importing arrayhub.
     return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "include")

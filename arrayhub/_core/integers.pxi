@@ -1,4 +1,4 @@
-"""Validation of integer arguments: conversion with ``__index__``, and a common error text."""
+"""Validation of integer arguments, which are converted with ``__index__``."""
 
 import operator
 
@@ -8,7 +8,7 @@ from arrayhub._core.errors import show
 
 
 cpdef bint is_bool(object value):
-    """Return whether a value is a bool of Python or NumPy. ``numpy.bool`` has ``__index__`` before NumPy 2.3."""
+    """Return whether a value is a bool of Python or NumPy. Both can have ``__index__`` (NumPy's before 2.3)."""
     return isinstance(value, (bool, np.bool_))
 
 

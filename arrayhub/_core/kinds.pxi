@@ -1,7 +1,7 @@
-"""Table of the node kinds of a NestedArray, which determine the layout of a node's elements.
+"""Table of the node kinds of a NestedArray. The kind of a node determines the layout of its elements.
 
-Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython and
-``kind_of(node).views`` in Python, or define a table with a row for each kind, whose completeness is checked on import.
+Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython or ``kind_of(node).views``
+in Python, or define a table with a row for each kind (`per_kind`), which is checked for completeness on import.
 
 Source: "Physical Memory Layout" of Arrow's columnar format.
 """
@@ -12,18 +12,18 @@ from types import SimpleNamespace
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
-    b"has rows of different lengths; call arrayhub.asnested(x), and .to_dense() where all are equally long"
-cdef const char* _ROWS = b"has rows of what is not a dense array; call arrayhub.asnested(x)"
+    b"has rows of different lengths; call arrayhub.asnested(x), and .to_dense() if all rows are equally long"
+cdef const char* _ROWS = b"has rows that are not dense arrays; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
 cdef const char* _COLUMNS = \
-    b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or take one column"
+    b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or pass one column"
 cdef const char* _ENCODED = \
-    b"is encoded by a dictionary; call arrayhub.asnested(x), whose .indices and .content are arrays"
+    b"is dictionary-encoded; call arrayhub.asnested(x), whose .indices and .content are arrays"
 cdef const char* _REPEATED = \
     b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
 cdef const char* _ABSENT = \
-    b"has the type null, without values; call arrayhub.asnested(x).fill_null(value), which makes elements"
+    b"has the type null, and no values; call arrayhub.asnested(x).fill_null(value), which makes elements"
 cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
 
 cdef const char* _CHUNKS = \
@@ -54,7 +54,8 @@ NODE_KINDS[:] = [
 cdef object _row(int number):
     """Return the row of a kind for Python code.
 
-    The row contains the properties, and `structure`, the names of the node's arrays other than ``validity`` and the content.
+    The row contains the properties as bools. `structure` contains the names of the node's arrays, except ``validity`` and
+    ``content``.
     """
     cdef int properties = NODE_KINDS[number].properties
     structure = [name for name, needing in (("offsets", ENDS | SIZES | TYPES), ("sizes", SIZES), ("indices", INDICES),

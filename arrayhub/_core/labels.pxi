@@ -1,4 +1,4 @@
-"""Labels of an array's dimensions (names and positions on a grid), and their propagation to views."""
+"""Labels of an array's dimensions: names, and positions on a grid. Views inherit labels."""
 
 cimport cython
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from arrayhub._core.errors import show
 
 
-# Labels contain only strings and integers and therefore cannot be part of a cycle, so they are not garbage-collected.
+# Labels are excluded from garbage collection: they contain only strings and integers, so they cannot be part of a cycle.
 @cython.final
 @cython.no_gc
 cdef class Labels:
@@ -19,7 +19,7 @@ cdef class Labels:
     dims : tuple of str or None
         The names of the dimensions, all different.
     origin : tuple of int or None
-        The index of the first element of a stencil's domain, which may lie outside the array.
+        The index of the first element of a stencil's domain. It may be outside the array.
     halo : tuple of (int, int) or None
         Number of elements outside the domain at the lower and the upper end of each dimension.
     aligned_index : tuple of int or None
@@ -34,7 +34,7 @@ cdef class Labels:
         """Return the labels of ``source[keys]``, or None if no label remains.
 
         An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels except the
-        names, because the remaining elements lie on another grid. A new axis removes all names, because it lacks a name.
+        names, because the remaining elements lie on another grid. A new axis, which does not have a name, removes all names.
         """
         cdef list kept = []       # for each dimension of the view: its axis in the source, start and end
         cdef bint named = True, on_grid = True, aligned = True
@@ -93,10 +93,10 @@ cdef list every_part(tuple keys, int nd):
 
 
 cdef int fastest_axis(Descriptor a) noexcept:
-    """Return the dimension with the smallest stride, which is the only dimension that alignment pads.
+    """Return the dimension with the smallest stride, or -1 if all lengths are 1.
 
-    Return -1 if all lengths are 1. A dimension of length 1 is never returned, although a slice may have reduced the fastest
-    dimension to length 1, whose original stride is then unknown.
+    Dimensions of length 1 are ignored, because their original stride is unknown. If a slice has reduced the fastest dimension
+    to length 1, the result is therefore another dimension.
     """
     cdef int k, fastest = -1
     for k in range(a.nd_):
@@ -112,7 +112,7 @@ cdef tuple shifted(tuple index, list kept):
 
 
 cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
-    """Return the halo of a sliced dimension. The slice cuts the domain, and elements outside the domain stay outside."""
+    """Return the halo of a sliced dimension: the domain shrinks to the slice, and the rest of the slice is the halo."""
     if part is None:
         return (0, 0)
     axis, start, stop = part
@@ -140,7 +140,7 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     dims : sequence of str, optional
         One name per dimension, all different. A string is the sequence of its letters, as in ``"IJK"``.
     origin : sequence of int, optional
-        An index, which may lie outside the array.
+        An index, which may be outside the array.
     halo : sequence of int or of (int, int), optional
         Widths in elements, for both ends of each dimension, or as pairs for the lower and the upper end.
     aligned_index : sequence of int, optional
@@ -174,7 +174,7 @@ def named(tuple dims):
 
 
 def relabelled(Descriptor array, dims, origin=None):
-    """Return a view of `array` with new dimension names and, if given, a new origin. Other labels are kept.
+    """Return a view of `array` with new dimension names and, if given, a new origin. Keep the other labels.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def relabelled(Descriptor array, dims, origin=None):
     dims : sequence of str, mapping or None
         One name per dimension, or a mapping from current names to new names. None keeps the names.
     origin : sequence of int, optional
-        As in `label`.
+        The new origin, as in `label`. None keeps the origin.
     """
     cdef Descriptor view = same_layout(array)
     cdef object old = labels_of(array)
@@ -203,7 +203,7 @@ cdef object renamed(object present, object dims):
         return dims
     unknown = [name for name in dims if name not in (present or ())]
     if unknown:
-        raise ValueError(f"dims: {show(unknown[0])} is not one of the names {present}; accepted: a mapping from present names")
+        raise ValueError(f"dims: {show(unknown[0])} is not in dims, {present}; accepted: a mapping from present to new names")
     return [dims.get(name, name) for name in present or ()]
 
 
@@ -232,7 +232,7 @@ cdef tuple widths(object halo, Descriptor array):
         lower, upper = integer(pair[0], "halo"), integer(pair[1], "halo")
         if lower < 0 or upper < 0 or lower + upper > array.shape_[axis]:
             raise ValueError(
-                f"halo: {show(width)} for dimension {axis} of length {array.shape_[axis]}; accepted: non-negative widths"
+                f"halo: {show(width)} for dimension {axis} of length {array.shape_[axis]}; accepted: nonnegative widths"
                 " whose sum does not exceed the length"
             )
         result.append((lower, upper))

@@ -1,6 +1,6 @@
 """Arithmetic of shapes and strides: contiguity, extent, overflow. C only, without Python objects.
 
-Strides are in bytes unless a name says elements.
+Strides are in bytes unless stated otherwise.
 """
 
 cdef extern from "checked.h" nogil:
@@ -13,7 +13,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
-    """Return the number of elements, or -1 on overflow. If a length is 0, the number is 0."""
+    """Return the number of elements, or -1 on overflow. The result is 0 if any length is 0."""
     cdef Py_ssize_t n = 1
     cdef bint overflow = False
     cdef int k
@@ -64,7 +64,7 @@ cdef inline bint reach(int nd, const Py_ssize_t* shape, const Py_ssize_t* stride
 
 cdef inline bint is_contiguous(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                                bint fortran) noexcept nogil:
-    """Return whether the elements are compact in C (or Fortran) order. The product of all lengths must not overflow.
+    """Return whether the elements are compact in C (or Fortran) order. The size in bytes must not overflow.
 
     Strides of dimensions of length 1 are ignored, and an empty array is contiguous.
     """

@@ -1,4 +1,4 @@
-"""MemoryBlock: owner of the memory of arrays, which releases the memory."""
+"""MemoryBlock: the owner of the memory of arrays."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
@@ -10,23 +10,23 @@ cdef extern from "Python.h":
     void Py_DecRef(void*)
     const Py_ssize_t PY_SSIZE_T_MAX
 
-# One row per kind: the number in BlockKind and the name that `USMArray.memory.kind` returns.
+# Names in `USMArray.memory.kind`, by BlockKind.
 KIND_NAMES = {EXTERNAL: "external", BUFFER: "buffer", DLPACK: "dlpack", USM: "usm", OWNED: "owned"}
 
 
 @cython.freelist(32)
 @cython.final
 cdef class MemoryBlock:
-    """Memory that one or more arrays view, and the object that keeps it alive.
+    """Memory that one or more arrays view, and the object that keeps the memory alive.
 
-    Views of one array share their block. The block is released exactly once, when the last of these arrays is freed.
+    An array and its views share a block. The memory is released exactly once, when the last of these arrays is freed.
 
     Attributes
     ----------
     kind : str
-        ``"external"`` (a Python object owns the bytes), ``"buffer"`` (a PEP 3118 buffer is held), ``"dlpack"`` (a
-        DLPack managed tensor is held), ``"usm"`` (a ``dpctl.memory`` object owns the bytes), ``"owned"`` (allocated by
-        arrayhub).
+        ``"external"`` (a Python object owns the memory), ``"buffer"`` (the block holds a PEP 3118 buffer), ``"dlpack"``
+        (the block holds a DLPack managed tensor), ``"usm"`` (a ``dpctl.memory`` object owns the memory) or ``"owned"``
+        (arrayhub allocated the memory).
     address : int
         Lowest address of the block. For imported memory, the lowest address of the elements of the first array.
     nbytes : int or None
@@ -36,11 +36,11 @@ cdef class MemoryBlock:
     owner : object
         The Python object that owns the memory, or None if this block owns the memory.
     refcount : int
-        Number of references to this block, as in ``sys.getrefcount``, including the arrays that share the block and the
-        caller's reference.
+        Number of references to this block, as ``sys.getrefcount`` counts them: one for each array that shares the block,
+        and the caller's.
     release_function : str
-        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, which then frees the
-        memory), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`),
+        ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"`` or
         ``"PyMem_RawFree"``.
     release_address : int
         Address of the release function in this process.
@@ -99,7 +99,7 @@ cdef class MemoryBlock:
 
 
 cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nbytes, DLDevice device):
-    """Create a block that holds `owner`. The block does not own another resource yet."""
+    """Create a block that keeps `owner` alive and does not hold a resource."""
     cdef MemoryBlock block = MemoryBlock.__new__(MemoryBlock)
     block.kind_ = kind
     block.owner_ = owner
@@ -109,7 +109,7 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
-# The known release functions, each registered by the module that defines the function.
+# Release functions, registered by the modules that define them.
 cdef enum:
     KNOWN_RELEASES = 16
 
@@ -123,10 +123,10 @@ cdef int _known_releases = 0
 
 
 cdef int describe_release(Release release, const char* name, Referent referent) except -1:
-    """Register a release function under a name, which `MemoryBlock.release_function` returns.
+    """Register a release function and the name that `MemoryBlock.release_function` returns.
 
     `name` must be a literal. `referent` returns the object that a resource refers to, so that the garbage collector finds
-    cycles through the resource. It is NULL if this object cannot be determined.
+    cycles through the resource. `referent` is NULL if this object cannot be determined.
     """
     global _known_releases
     if _known_releases == KNOWN_RELEASES:
@@ -144,8 +144,7 @@ cdef str release_name(Release release):
 
 
 cdef PyObject* referent_of(Release release, void* resource) noexcept:
-    """Return a borrowed reference to the object that a resource refers to, or NULL if there is no such object or it is unknown.
-    """
+    """Return a borrowed reference to the object that a resource refers to, or NULL if the object is unknown."""
     cdef int k
     if resource == NULL:
         return NULL
@@ -156,10 +155,10 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
 
 
 cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that a block refers to, without changing reference counts, because the garbage collector is running.
+    """Visit the objects that a block refers to. Do not change reference counts, because the garbage collector is running.
 
-    A block is never cleared, as in a tuple: its references are set on creation, so every cycle through a block also
-    contains an object that was changed later and can be cleared. Until then, views may still read the memory.
+    Like a tuple, a block is never cleared: views may still read its memory. Its references are set on creation, so every
+    cycle through a block contains another object that was changed later and that the collector can clear.
     """
     cdef PyObject* owner = <PyObject*> (<MemoryBlock> self).owner_
     cdef PyObject* referent = referent_of((<MemoryBlock> self).release, (<MemoryBlock> self).resource)
@@ -187,8 +186,8 @@ cdef extern from *:
     #include <sys/mman.h>
     #define ARRAYHUB_LARGE (1 << 22)    /* bytes: contains at least one aligned huge page, wherever it starts */
 
-    /* The first access of each page dominates the cost of a copy into new memory, and huge pages reduce it. NumPy requests
-       them too. This is only a hint, so the result is ignored. */
+    /* The first access to each page dominates the time of a copy into new memory. Huge pages reduce the number of pages, and
+       NumPy requests them, too. The request is only a hint, so its result is ignored. */
     static void arrayhub_prefer_huge_pages(void *memory, size_t nbytes, uintptr_t page) {
     #if defined(MADV_HUGEPAGE)
         uintptr_t start = ((uintptr_t)memory + page - 1) & ~(page - 1);
@@ -204,7 +203,7 @@ cdef extern from *:
 cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t behind=0, bint zeroed=False):
     """Allocate host memory that starts `behind` bytes (fewer than `alignment`) after an `alignment`-byte boundary.
 
-    Zeroed memory is allocated by calloc, so that pages of large blocks are cleared only when they are accessed.
+    Zeroed memory is allocated with calloc, so that pages of large blocks are cleared only when they are accessed.
     """
     cdef MemoryBlock block = new_block(OWNED, None, NULL, nbytes, DLDevice(kDLCPU, 0))
     cdef void* allocation = NULL
@@ -221,18 +220,15 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
 
 
 cdef MemoryBlock successor_of(MemoryBlock block):
-    """Create a block of the same memory with the same owner.
-
-    `set_owner` moves the resource of `block` to the new block, once an object that keeps the new block alive owns `block`.
-    """
+    """Create a block for the same memory and owner, without the resource, which `set_owner` moves to the new block."""
     return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
 
 
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
-    """Replace the owner of a block by an object that holds `successor`, and move the resource of the block to `successor`.
+    """Replace the owner of a block by `owner`, which keeps `successor` alive, and move the block's resource to `successor`.
 
-    The block does not change if its owner is no longer `former`, because creating `owner` may have run other code that has
-    already replaced the owner. Like `publish`, this function neither allocates nor runs other code.
+    If the owner is not `former` anymore, the block does not change: creating `owner` may have run code that has already
+    replaced the owner. Like `publish`, this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:
@@ -244,6 +240,6 @@ cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock 
 
 
 cdef object owner_of(MemoryBlock block):
-    """Return the owner of a block, which `set_owner` may be replacing in another thread."""
+    """Return the owner of a block. The lock is needed because `set_owner` may replace the owner in another thread."""
     with cython.critical_section(block):
         return block.owner_

@@ -1,4 +1,4 @@
-"""Functions of a device's runtime: one row per DLPack device type, filled by the modules of runtimes/."""
+"""Table of runtime functions with one row per DLPack device type, which the modules of runtimes/ fill."""
 
 from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice
 
@@ -6,15 +6,15 @@ cdef enum:
     DEVICE_TYPES = 19    # one more than DLPack's largest device type
 
 cdef struct Runtime:
-    # Return once the host may read what the producer has queued so far.
+    # Wait until the host may read the results of the work that the producer has queued so far.
     int (*host_ready)(Descriptor) except -1
-    # Make the consumer's stream (a Python object, as its protocol defines it) wait for the producer's.
+    # Make the consumer's stream (a Python object, as its protocol defines it) wait for the producer's work.
     int (*consumer_ready)(Descriptor, object stream) except -1
-    # Like `consumer_ready`, and make the consumer's stream the stream of the array. Called only by runtimes/streams.
+    # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/streams.
     int (*adopt_stream)(Descriptor, object stream) except -1
     # Resolve the ordinal of the array's device if this was deferred.
     int (*resolve_device)(Descriptor) except -1
-    # Complete an array that has only a pointer and a device, because DLPack does not contain the other fields.
+    # Set the fields, such as the kind of USM, that neither DLPack nor Arrow contains.
     int (*adopt)(Descriptor) except -1
     # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1
@@ -28,10 +28,10 @@ cdef str device_name(Descriptor a)
 
 
 cdef inline int host_ready(Descriptor a) except -1:
-    """Return once the producer's work on `a` is done, so that the host may read it."""
+    """Wait for the producer's work on `a`, so that the host may read the memory."""
     return 0 if a.device_.device_type == 1 else wait_for_device(a)
 
 
 cdef inline int adopt(Descriptor a) except -1:
-    """Complete an array that has only a pointer and a device. For host memory, these fields are sufficient."""
+    """Set the fields that neither DLPack nor Arrow contains. Host memory does not have such fields."""
     return 0 if a.device_.device_type == 1 else adopt_on_device(a)

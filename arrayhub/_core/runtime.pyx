@@ -1,4 +1,4 @@
-"""Functions of the runtimes by device type. A device type without a row does not need synchronization."""
+"""Table of runtime functions by device type. Device types without functions are not synchronized."""
 
 from time import perf_counter
 
@@ -10,7 +10,7 @@ cdef Runtime _runtimes[DEVICE_TYPES]
 
 
 cdef Runtime* runtime_of(int device_type) noexcept nogil:
-    """Return the row of a device type, to be read or set. For an unknown type, return the first row, which stays empty."""
+    """Return the row of a device type. For an unknown type, return row 0, which is always empty."""
     return &_runtimes[device_type if 0 <= device_type < DEVICE_TYPES else 0]
 
 
@@ -26,7 +26,7 @@ cdef int wait_for_device(Descriptor a) except -1:
 
 
 cdef int order_consumer(Descriptor a, object stream) except -1:
-    """Make the consumer's stream wait for the work that the producer has queued on `a`."""
+    """Make the consumer's stream wait for the producer's work on `a`."""
     cdef Runtime* runtime = runtime_of(a.device_.device_type)
     if runtime.consumer_ready == NULL:
         return 0

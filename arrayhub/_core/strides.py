@@ -1,4 +1,4 @@
-"""Strides in elements, which NumPy must not mistake for strides in bytes."""
+"""Tuple of strides in elements, which NumPy must not interpret as strides in bytes."""
 
 from typing import Any, NoReturn
 
@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 class Strides(tuple[int, ...]):
     """Tuple of strides in elements that rejects conversion to a NumPy array.
 
-    The USM array specification, DLPack, torch and SYCL libraries count strides in elements, NumPy in bytes. Code that
-    was written for NumPy arrays would read them as bytes and access other elements; the refused conversion prevents it.
+    The USM array specification, DLPack, torch and SYCL libraries count strides in elements, NumPy counts them in bytes.
+    Without the rejection, code written for NumPy arrays could interpret the strides as bytes and access wrong elements.
     """
 
     __slots__ = ()

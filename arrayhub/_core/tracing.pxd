@@ -9,7 +9,7 @@ cdef int active       # number of listeners
 
 @cython.final
 cdef class Handover:
-    """Trace one import or export, including the events of its thread, between `begin` and `end`."""
+    """One traced import or export, from `begin` to `end`. Nested imports and exports of its thread are not reported."""
     cdef double since
     cdef tuple event
 

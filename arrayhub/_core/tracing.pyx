@@ -1,7 +1,8 @@
 """Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`.
 
-A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method, source, target, bytes
-and seconds. The call is made directly after the event, in the thread of the event, so that a listener can find the caller.
+A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method, the source, the
+target, the size in bytes and the time in seconds. It is called directly after the event, in the same thread, so that it can
+examine the caller's frames.
 """
 
 cimport cython
@@ -17,8 +18,8 @@ from arrayhub._core.errors import root_of
 cdef extern from *:
     """
     /* State of a thread. A threading.local is not used, because its access can fail if memory is exhausted. */
-    static _Thread_local int arrayhub_trace_depth;        /* number of hand-overs that have begun */
-    static _Thread_local int arrayhub_trace_suppressed;   /* whether the next report is suppressed */
+    static _Thread_local int arrayhub_trace_depth;        /* number of nested imports and exports */
+    static _Thread_local int arrayhub_trace_suppressed;   /* whether to suppress the next report */
     """
     int depth "arrayhub_trace_depth"
     int suppressed "arrayhub_trace_suppressed"
@@ -30,21 +31,21 @@ cdef object _lock = allocate_lock()
 
 @cython.final
 cdef class Listener:
-    """Function that is called for each event, and the number of `listen` calls that have not been undone."""
+    """Function that is called for each event, and the number of `listen` calls minus `unlisten` calls of its owner."""
     cdef object owner
     cdef object function
     cdef int blocks
 
 
 def listen(owner, function):
-    """Call `function` for each event of all threads until `unlisten(owner)`. Repeated calls for an owner are counted."""
+    """Call `function` for each event in any thread, until `unlisten` was called as often as `listen` for this owner."""
     global active, _listeners
     cdef Listener listener, known
     listener = Listener()
     listener.owner = owner
     listener.function = function
     listener.blocks = 1
-    _lock.acquire()      # no `with`: Cython reads the traceback in one, and a MemoryError may lack it
+    _lock.acquire()      # no `with` statement: in Cython, it requires a traceback, which a MemoryError may lack
     try:
         for known in _listeners:
             if known.owner is owner and known.blocks > 0:
@@ -57,9 +58,9 @@ def listen(owner, function):
 
 
 def unlisten(owner):
-    """Undo one call of `listen`, and return whether this was the last call. Raise ValueError without a call to undo.
+    """Undo one call of `listen`, and return whether no further call remains. Raise ValueError without a call to undo.
 
-    This function does not allocate, so that a trace can end even if memory is exhausted.
+    The function does not allocate, so that a trace can end even if memory is exhausted.
     """
     global active, _listeners
     cdef Listener known
@@ -76,7 +77,7 @@ def unlisten(owner):
                 return True
     finally:
         _lock.release()
-    raise ValueError("unlisten: there is no call of listen to undo")
+    raise ValueError("unlisten: listen was not called for this owner, or was already undone")
 
 
 def is_active():
@@ -138,7 +139,7 @@ cdef str type_name(object obj):
 
 
 cdef str place(Descriptor a):
-    """Return the device of an array as in ``str(device)``, without an ordinal that is not resolved yet."""
+    """Return the device of an array as in ``str(device)``, but without an ordinal that has not been resolved yet."""
     name = TYPE_NAMES.get(a.device_.device_type, "nowhere")
     return name if a.device_.device_type == kDLCPU or a.device_.device_id < 0 else f"{name}:{a.device_.device_id}"
 
@@ -155,14 +156,14 @@ cdef class Handover:
     cdef int end(self) except -1:
         global depth, suppressed
         depth -= 1
-        suppressed = False      # the last listener may have gone before `passes` was called
+        suppressed = False      # `passes` may not have been called, if the last listener was removed meanwhile
         if self.event is not None and depth == 0:
             kind, way, source, target, nbytes = self.event
             tell(kind, way, source, target, nbytes, self.since)
         return 0
 
     cdef int set_import(self, object obj, Descriptor a) except -1:
-        """Record the import of `obj` as `a`. If the memory is a copy, also report the copy, even in nested hand-overs."""
+        """Record the import of `obj` as `a`. If the memory is a copy, report the copy, too, even in a nested import."""
         if <object> a is obj:
             return 0
         way = PROTOCOL_NAMES[a.protocol_]
@@ -178,7 +179,7 @@ cdef class Handover:
 
 
 cdef void pass_once() noexcept:
-    """Suppress the next report of this thread that tests `passes`, because the caller reports it."""
+    """Suppress the next report of this thread that tests `passes`, because the caller makes the report."""
     global suppressed
     suppressed = True
 
@@ -201,7 +202,7 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
 
 
 cdef int gave(object array, Descriptor a, str way) except -1:
-    """Report that `array`, which is on the device of `a`, was exported through the method `way`."""
+    """Report an export of `array` through the method `way`. `a` determines the device in the report."""
     if depth == 0:
         tell("out", way, place(a), "", nbytes_of(array), perf_counter())
     return 0

@@ -1,4 +1,4 @@
-"""Node of a nested array: lists, strings, missing values and records over flat arrays. See tree.pyx."""
+"""Node of a nested array: lists, strings, missing values and records over flat arrays."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
@@ -27,7 +27,7 @@ cdef enum Kind:
 
 cdef enum Property:
     NUMBERS = 1 << 0        # `content` has one number, or one row of numbers, for each element
-    BIT_PACKED = 1 << 1         # `content` has one bit for each element
+    BIT_PACKED = 1 << 1     # `content` has one bit for each element
     LISTS = 1 << 2          # an element is a run of elements of `content`
     CHARACTERS = 1 << 3     # an element is a run of bytes
     UTF8 = 1 << 4           # the bytes are UTF-8
@@ -121,7 +121,7 @@ cdef inline bint is_missing(Tree t, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline Py_ssize_t integer_at(const char* data, Py_ssize_t itemsize, Py_ssize_t i) noexcept nogil:
-    """Return an int32 or int64 offset or size at any address."""
+    """Return an int32 or int64 offset or size, which may be unaligned."""
     cdef int32_t narrow
     cdef int64_t wide
     if itemsize == 4:

@@ -1,7 +1,7 @@
-"""Tree: struct of a node over flat arrays, and the rules that are independent of protocols: slices, missing values, bounds.
+"""Tree: struct of a node over flat arrays, with the rules of slices, missing values and bounds. Independent of protocols.
 
-`Tree` is to NestedArray what `Descriptor` is to USMArray. NestedArray adds methods and no fields. Nodes are instances of
-NestedArray, whose module `hooks` imports for the first node.
+Tree is the base of NestedArray, as Descriptor is the base of USMArray. NestedArray adds methods and no fields. All nodes are
+instances of NestedArray, whose module `hooks` imports for the first node.
 
 - kinds: the table of node kinds
 """
@@ -52,7 +52,7 @@ cdef extern from *:
         }
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_32, int)
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
-    /* Return whether n list views lie within `end` elements. Sums of non-negative values do not wrap. */
+    /* Return whether n list views lie within `end` elements. Unsigned sums of nonnegative values do not wrap. */
     #define ARRAYHUB_RUNS_INSIDE(name, type)                                                                           \
         static int name(const char *starts, const char *sizes, Py_ssize_t n, Py_ssize_t end) {                         \
             unsigned type most = 0;                                                                                    \
@@ -69,7 +69,7 @@ cdef extern from *:
         }
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_32, int)
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_64, long long)
-    /* Return whether n integers are in 0 to `end` - 1. As unsigned integers, negative values are large. */
+    /* Return whether n integers are from 0 to `end` - 1. Read as unsigned integers, negative values are large. */
     #define ARRAYHUB_BELOW(type)                                                                                       \
         {                                                                                                              \
             type most = 0, value;                                                                                      \
@@ -100,8 +100,8 @@ cdef type _tree_class = None
 cdef tuple _NO_ARGUMENTS = ()
 
 
-# A node is created after the objects it refers to, so cycles never need to be broken here, and no code sees a node without
-# its children.
+# A node is created after the objects that it refers to, so the garbage collector does not have to clear nodes to break cycles.
+# Without clearing, no code can see a node without its children.
 @cython.no_gc_clear
 cdef class Tree:
     """Immutable struct of a node. arrayhub.NestedArray adds all Python methods and attributes."""
@@ -168,9 +168,9 @@ cdef Py_ssize_t length_of(object node) except -1:
 
 
 cdef Descriptor first_array(object node):
-    """Return one of the arrays of a node, preferably an array of elements. All arrays of a node are on one device.
+    """Return one of the arrays of a node, preferably one that contains elements. Return None for a record without fields.
 
-    Return None for records without fields, which do not have memory.
+    The result represents the device of the node, because all arrays of a node are on one device.
     """
     cdef Tree t
     cdef Descriptor found
@@ -217,7 +217,7 @@ cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
 
 
 cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
-    """Return the view ``a[start:stop]`` along the first dimension, with both indices in bounds, or `a` for the full range."""
+    """Return the view ``a[start:stop]``, or `a` itself for the full range. Both indices must be in bounds."""
     cdef int k
     if start == 0 and stop == a.shape_[0]:
         return a
@@ -275,7 +275,7 @@ cdef bint is_sliced_with(Tree t) noexcept:
 
 
 cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
-    """Return elements `start` to `stop` of a chunked node, with at least one chunk, from which the type is known."""
+    """Return elements `start` to `stop` of a chunked node. The result has at least one chunk, which defines the type."""
     cdef Py_ssize_t k, first = chunk_of(t, start), last = chunk_of(t, max(start, stop - 1)), begin
     cdef list chunks = []
     for k in range(first, last + 1):
@@ -286,7 +286,7 @@ cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef Tree settled(Tree t):
-    """Normalize `t` in place, so that fewer than eight bits precede its first element, and return it."""
+    """Move the start of bit-packed arrays so that ``t.bit`` is less than 8, and return `t`."""
     cdef Py_ssize_t first_byte = t.bit >> 3
     if t.validity is None and not has(t, BIT_PACKED):
         t.bit = 0
@@ -318,7 +318,7 @@ cdef int wait_for(Descriptor a, str what) except -1:
 
 
 cdef Py_ssize_t count_nulls(Tree t) except -1:
-    """Return the number of missing elements, which is counted once."""
+    """Return the number of missing elements. Count them on first use."""
     cdef Py_ssize_t total = 0
     if has(t, CHUNKS):
         if t.nulls == UNCOUNTED:
@@ -335,14 +335,14 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 
 
 cdef int check_tree(Tree t) except -1:
-    """Validate once that the offsets, sizes, views or indices of a node stay within the arrays that they refer to.
+    """Validate that the offsets, sizes, views or indices of a node are within bounds, unless they were validated before.
 
     Raises
     ------
     InterfaceError
-        They do not; the message names the field, the element and the value.
+        A value is out of bounds. The message names the field, the element and the value.
     BufferError
-        The host cannot read them.
+        The host cannot read the memory.
     """
     if has(t, CHUNKS):       # `checked` is about the types of the chunks, see `adapters/arrow/schema`
         for chunk in t.parts:
@@ -369,7 +369,7 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """Repeat `check_tree` if the memory may have changed since, before code that reads the complete node unchecked."""
+    """Call `check_tree`, again if the memory may have changed meanwhile, before other code reads the node unchecked."""
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
         t.checked = False
@@ -377,7 +377,7 @@ cdef int check_again(Tree t) except -1:
 
 
 cdef int check_below(object node) except -1:
-    """Call `check_again` for a node and all nodes below whose buffers the host can read, before unchecked code reads them."""
+    """Call `check_again` for a node and all nodes below, except nodes whose buffers the host cannot read."""
     if not isinstance(node, Tree):
         return 0
     cdef Tree t = <Tree> node
@@ -414,7 +414,7 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Return elements of the content between two offsets, which another thread may have changed since validation."""
+    """Return elements of the content between two offsets. Check both, because they may have changed since validation."""
     if start < 0 or stop < start or stop > length_of(t.content):
         raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
@@ -435,7 +435,7 @@ cdef int check_offsets(Tree t) except -1:
         for k in range(t.length):
             if integer_at(data, size, k + 1) < integer_at(data, size, k):
                 raise false_field_error(t, f"offsets[{k + 1}]", integer_at(data, size, k + 1),
-                                        f"{integer_at(data, size, k)} or more: offsets never decrease")
+                                        f"{integer_at(data, size, k)} or more, because offsets must not decrease")
     first = integer_at(data, size, 0)
     last = integer_at(data, size, t.length)
     if first < 0 or last > end:
@@ -457,7 +457,7 @@ cdef int check_list_views(Tree t) except -1:
         size = integer_at(t.sizes.data_, t.sizes.itemsize_, k)
         if start < 0 or size < 0 or start > end or size > end - start:
             raise false_field_error(t, f"(offsets[{k}], sizes[{k}])", (start, size),
-                                    f"both 0 or more, and within {end}, the length of the content")
+                                    f"nonnegative integers whose sum is at most {end}, the length of the content")
     return 0
 
 
@@ -481,7 +481,7 @@ cdef int check_views(Tree t) except -1:
         if view[0] < 0:
             raise false_field_error(t, f"views[{k}].length", view[0], "0 or more bytes")
         if view[2] < 0 or view[2] >= len(t.parts):
-            raise false_field_error(t, f"views[{k}].buffer", view[2], f"one of the {len(t.parts)} buffers, from 0")
+            raise false_field_error(t, f"views[{k}].buffer", view[2], f"the index of one of the {len(t.parts)} buffers")
         buffer = <Descriptor> t.parts[view[2]]
         if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
             raise false_field_error(t, f"views[{k}] (offset, length)", (view[3], view[0]),
@@ -501,7 +501,7 @@ cdef int check_indices(Tree t) except -1:
     for k in range(t.length):      # the index of a missing element may have any value
         index = index_at(t.indices, k)
         if (index < 0 or index >= end) and not is_missing(t, k):
-            raise false_field_error(t, f"indices[{k}]", index, f"0 to {end - 1}, one of the dictionary's elements")
+            raise false_field_error(t, f"indices[{k}]", index, f"0 to {end - 1}, the elements of the dictionary")
     return 0
 
 
@@ -577,7 +577,7 @@ cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept:
 
 
 cdef Py_ssize_t index_at(Descriptor a, Py_ssize_t i) noexcept nogil:
-    """Return an integer of any size, or -1 if the integer is too large for a length."""
+    """Return an integer of any size, or a negative number for a uint64 that exceeds int64."""
     cdef int64_t value = 0
     cdef Py_ssize_t bits = 64 - 8 * a.itemsize_
     memcpy(&value, a.data_ + i * a.itemsize_, a.itemsize_)      # little-endian, like Arrow on all supported platforms

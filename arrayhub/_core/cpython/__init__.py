@@ -1,1 +1,1 @@
-"""Code that depends on the interpreter: exceptions, atomics, notes on types."""
+"""Code that depends on CPython's internals: exceptions, atomics, caches by type."""

@@ -1,4 +1,4 @@
-"""Objects that threads share without the GIL: dicts that are filled on demand, and variables that are set once.
+"""Access to objects that threads share on free-threaded Python: dicts filled on demand, and variables that are set once.
 
 With the GIL, each function is a plain C access.
 """
@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #ifndef ARRAYHUB_SHARED
     #define ARRAYHUB_SHARED
-    /* Return a new reference. A borrowed reference is unsafe if another thread removes the value from the dict. */
+    /* Return a new reference: another thread may remove the value from the dict, which would free a borrowed one. */
     static inline PyObject *arrayhub_find(PyObject *table, PyObject *key) {
     #if PY_VERSION_HEX >= 0x030D0000
         PyObject *value;
@@ -64,7 +64,7 @@ cdef extern from *:
     # Store `value` if the variable is still `nothing` (NULL or None). Return a borrowed reference to the present value.
     PyObject* set_once "arrayhub_set_once"(PyObject** place, PyObject* nothing, object value) noexcept
 
-    # Let all threads refer to an immortal object without contention on its reference count.
+    # Let all threads refer to an object that is never freed without contention on its reference count.
     void refer_from_everywhere "arrayhub_refer_from_everywhere"(object obj) noexcept
 
     # Return whether a group of variables has been set. To set the variables, enter a critical section, test again, set the
@@ -74,6 +74,6 @@ cdef extern from *:
 
 
 cdef inline object found(dict table, object key):
-    """Return a value of a dict that other threads change, or None. (Cython's ``.get`` uses a borrowed reference.)"""
+    """Return a value of a dict that other threads may change, or None. Cython's ``.get`` would use a borrowed reference."""
     cdef PyObject* value = find(table, key)
     return None if value == NULL else take(value)

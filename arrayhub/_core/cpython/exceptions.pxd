@@ -1,6 +1,6 @@
-"""Propagate the pending exception after a C API call outside `try`, or save the exception while other code runs.
+"""Functions to propagate the pending exception of a C API call, and to save the exception while other code runs.
 
-Cython's `try` saves the exception state first, which takes longer than many C API calls.
+They avoid Cython's `try`, which saves the exception state first and so takes longer than many C API calls.
 """
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_WriteUnraisable
@@ -32,7 +32,7 @@ cdef inline Aside put_aside() noexcept:
 cdef inline void put_back(Aside aside) noexcept:
     """Restore the exception that `put_aside` saved.
 
-    An exception that a C callback has left pending since then cannot reach a caller, and is passed to `sys.unraisablehook`.
+    If foreign code has left an exception pending since then, pass this exception to `sys.unraisablehook`.
     """
     if PyErr_Occurred() != NULL:
         PyErr_WriteUnraisable(None)

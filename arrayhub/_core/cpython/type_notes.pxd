@@ -1,7 +1,7 @@
-"""Cache of facts about types. An entry is a 64-bit word of the type's version tag and the facts, accessed atomically.
+"""Cache of facts about types. An entry is a 64-bit word that contains a type's version tag and the facts.
 
-Any number of threads may read and write. Version tags are unique and never reused, so the tag identifies the type, and an
-entry does not keep the type alive.
+Entries are accessed atomically, so any number of threads may read and write. Version tags are unique and never reused, so the
+tag identifies the type, and an entry does not have to keep the type alive.
 """
 
 from cpython.object cimport PyTypeObject
@@ -26,13 +26,13 @@ cdef extern from *:
 
 
 cdef inline uintptr_t first_slot(PyTypeObject* cls, uintptr_t slots) noexcept nogil:
-    """Return a type's first slot among `slots` slots (a power of two, at least 2); the second slot is the neighbor."""
+    """Return the first of a type's two slots. The second is ``slot ^ 1``. `slots` is a power of two, at least 2."""
     cdef uintptr_t address = <uintptr_t> cls
     return ((address >> 4) ^ (address >> 12)) & (slots - 1)
 
 
 cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* cls) noexcept nogil:
-    """Return the cached facts for the current version of a type, or 0 if no facts are cached."""
+    """Return the cached facts about the current version of a type, or 0."""
     cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t version = version_tag(cls)
     cdef uint64_t note = read_note(&notes[slot])
@@ -43,10 +43,9 @@ cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* 
 
 cdef inline void write_down(TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
                             unsigned int known) noexcept nogil:
-    """Cache the facts `known` (not 0) for a version of a type. The previous content of the slot moves to the neighbor.
+    """Cache the facts `known` (not 0) about a version of a type. The previous content of the slot moves to the second slot.
 
-    `version` must be read before the facts are determined. If the type has changed meanwhile, the facts are not cached, and
-    the next call determines the facts again.
+    `version` must be read before the facts are determined. If the type has changed since then, nothing is cached.
     """
     cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t displaced = read_note(&notes[slot])

@@ -1,4 +1,4 @@
-"""The version tag of a type, for caches of facts about types that do not keep the types alive."""
+"""The version tag of a type, for caches that do not keep the types alive."""
 
 from cpython.object cimport PyTypeObject
 

@@ -448,7 +448,8 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
                        int depth, int* nodes) except -1:
     """Set the children of a struct or a union. Field names may repeat.
 
-    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their whole length.
+    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their whole
+    length.
     """
     cdef int64_t k
     cdef list names = [], parts = []
