@@ -5,7 +5,7 @@ import types
 
 
 class _Package(types.ModuleType):
-    """Module that names `asarray` if a caller expects NumPy's ``array``."""
+    """Module whose call raises an error that recommends `asarray`, because NumPy has a function ``array``."""
 
     def __call__(self, *args, **kwargs):
         raise TypeError(

@@ -12,7 +12,7 @@ from arrayhub.libraries.numpy import addresses, ndarray, refuse_endless, with_nd
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
 
-# Types that NumPy converts to arrays itself.
+# Types of values that NumPy converts to arrays without a protocol.
 _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
@@ -75,13 +75,16 @@ def _copy(source, target):
 
 
 def _check_exchange(target, source):
-    """Refuse ``x[i] = x[j]`` for two parts of the same memory, because it is half of ``x[i], x[j] = x[j], x[i]``."""
+    """Reject ``x[i] = x[j]`` for two disjoint views of the same memory, because ``x[i], x[j] = x[j], x[i]`` assigns so.
+
+    The right side of this exchange consists of views, so the second assignment would read what the first has written.
+    """
     try:
         overlap = np.shares_memory(addresses(target), addresses(source), max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         overlap = False
     if target.size and source.size and not overlap:
         raise TypeError(
-            "x[i] = x[j]: the value is a view of the same memory, so exchanging two elements or rows by x[i], x[j]"
-            " = x[j], x[i], as shuffle does, would write one of them twice; use x[j].copy() or x[j].item()"
+            "x[i] = x[j]: the value is a view of the same memory, so the exchange x[i], x[j] = x[j], x[i], as in"
+            " random.shuffle, would write one of them twice; use x[j].copy() or x[j].item()"
         )

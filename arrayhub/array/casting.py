@@ -1,7 +1,7 @@
-"""Value-based casting rules: values keep their kind and magnitude; none is rounded, truncated, wrapped or parsed.
+"""Value-based casting: values keep their kind and magnitude, and are not truncated, wrapped or parsed.
 
-NumPy's common type for values of several kinds may already lose information: large integers become floats, numbers
-among text become text, the finest unit of several times wraps. So values are checked kind by kind.
+NumPy's common type for values of several kinds may already lose information: large integers are rounded to floats,
+numbers among text become text, and times wrap in the finest unit. Therefore values are checked kind by kind.
 """
 
 import collections
@@ -15,14 +15,14 @@ import numpy as np
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import show
 
-# The widest types of booleans, integers, real and complex numbers. The kinds of ml_dtypes' types do not distinguish
-# them.
+# The widest types of booleans, integers, real and complex numbers. `rank` compares them by numpy.can_cast, because the
+# kind of ml_dtypes' types is always V.
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
-_INTEGER_TYPES = (int, np.integer, np.bool_)  # np.timedelta64, a subclass of np.integer, is excluded below
-_INT64 = np.dtype(np.int64)  # stands for an object array of integers
-_EXACT = 2.0**53  # float64 represents all integers below
+_INTEGER_TYPES = (int, np.integer, np.bool_)  # `is_integer` excludes np.timedelta64, a subclass of np.integer
+_INT64 = np.dtype(np.int64)  # represents an object array of integers in `is_of_kind`
+_EXACT = 2.0**53  # float64 represents all integers up to this magnitude
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -30,15 +30,15 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def checked(value, own, call):
-    """Return a number, text, a time, or a sequence of these after checking that the dtype `own` represents all values.
+    """Check that the dtype `own` can represent a number, text, a time, or a sequence of these.
 
-    The result is the ndarray that NumPy makes of the value if this ndarray is exact, else the value itself. `converted`
-    accepts both.
+    Return the ndarray that NumPy creates from the value if that ndarray is exact, otherwise the value itself.
+    `converted` accepts both.
 
     Raises
     ------
     TypeError, OverflowError, ValueError
-        As `check_fit`.
+        A value does not fit, as in `check_fit`.
     """
     if type(value) is float and own.char in "dgDG":
         return value
@@ -50,7 +50,7 @@ def checked(value, own, call):
     if kind in "SU":
         _check_text(value, call)
     if given.dtype.char == "b" and any(isinstance(leaf, bytes) for leaf in _leaves(value)):
-        raise TypeError(f"{call}: {show(value)} holds text of a class that NumPy converts to numbers; use bytes(value)")
+        raise TypeError(f"{call}: {show(value)} has text of a type that NumPy converts to numbers; use bytes(value)")
     if kind in "mM" or (kind == "O" and not _is_integer(given)):
         for alike in _by_kind(_leaves(value), call):
             check_fit(alike, own, call)
@@ -62,18 +62,18 @@ def checked(value, own, call):
 
 
 def converted(given, own):
-    """Convert a result of `checked` to an ndarray that can be assigned to elements of the dtype `own`."""
+    """Convert a result of `checked` to an ndarray whose elements can be assigned to elements of the dtype `own`."""
     return given if isinstance(given, np.ndarray) else np.array(given, own)
 
 
 def exact(value):
-    """Convert a value or sequence to an ndarray without losing digits.
+    """Convert a value or sequence to an ndarray without rounding.
 
-    Integers that no integer type represents together become an ndarray of objects, where NumPy would make floats.
+    If no integer type can represent all integers, return an ndarray of objects. NumPy would round them to floats.
     """
     try:
         given = np.asarray(value)
-    except OverflowError:  # durations that no unit represents together; NumPy before 2.5 wraps them
+    except OverflowError:  # durations without a common unit; NumPy before 2.5 wraps them
         given = np.array(value, object)
     if given.dtype.kind in "fcO" and given.size and all(map(is_integer, _leaves(value))):
         return np.array(value, object)
@@ -81,7 +81,7 @@ def exact(value):
 
 
 def common(value, call):
-    """Convert a sequence to an ndarray of NumPy's common type. Raises like `check_common` if values would be lost."""
+    """Convert a sequence to an ndarray of NumPy's common type, and check the values with `check_common`."""
     try:
         given = np.array(value)
     except OverflowError as error:
@@ -91,21 +91,21 @@ def common(value, call):
 
 
 def no_type_error(value, error, call):
-    """Return the ValueError for values that overflow all types, such as durations without a common unit (NumPy 2.5)."""
-    return ValueError(f"{call}: no type represents all of {show(value)} ({error}); convert them to one type first")
+    """Return the ValueError for values without a common type, such as durations without a common unit (NumPy 2.5)."""
+    return ValueError(f"{call}: no type can represent all of {show(value)} ({error}); convert them to one type first")
 
 
 def check_common(value, given, call):
-    """Raise if NumPy's common type, the dtype of `given`, has lost a value of a sequence.
+    """Raise an error if the dtype of `given`, NumPy's common type, cannot represent a value of the sequence.
 
     Raises
     ------
     TypeError
         The sequence mixes text with other values.
     OverflowError
-        An integer among floats cannot be represented as a float.
+        An integer among floats would be rounded.
     ValueError
-        Text ends in NUL, which NumPy strips; or times are not multiples of the common unit, or exceed its 64 bits.
+        Text ends in NUL, which NumPy strips, or a time is not a multiple of the common unit or exceeds 64 bits.
     """
     kind = given.dtype.kind
     if kind in "SU":
@@ -122,13 +122,13 @@ def check_common(value, given, call):
 def _check_text(value, call):
     leaves = _leaves(value)
     kinds = set(map(type, leaves))
-    if kinds == {str} and "\0" not in "".join(leaves):  # the common case
+    if kinds == {str} and "\0" not in "".join(leaves):  # the usual case
         return
     if not kinds <= {str, bytes, np.str_, np.bytes_} and not all(map(_is_text, leaves)):
         raise TypeError(f"{call}: {show(value)} mixes text with other values; convert them first")
     cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
     if cut is not None:
-        raise ValueError(f"{call}: {show(cut)} ends in NUL, which text elements do not keep; convert it first")
+        raise ValueError(f"{call}: {show(cut)} ends in NUL, which text elements cannot store; convert it first")
 
 
 def _check_integers(value, own, call):
@@ -145,7 +145,7 @@ def _check_integers(value, own, call):
 
 
 def need_a_type(value):
-    """Return whether values are Python integers or times that NumPy converts to objects unless a dtype is given."""
+    """Return whether values are Python integers or times that become Python objects without ``dtype=``."""
     try:
         given = np.asarray(value)
     except (TypeError, ValueError):  # not a regular sequence
@@ -156,7 +156,7 @@ def need_a_type(value):
 
 
 def _check_fields(value, own, call, seen=None):
-    """Check the fields of records. `seen` has the lists visited so far, which may be shared or contain themselves."""
+    """Check the fields of records. `seen` contains the visited lists, which may be shared or contain themselves."""
     if isinstance(value, list):
         seen = {} if seen is None else seen
         if id(value) in seen:
@@ -166,14 +166,14 @@ def _check_fields(value, own, call, seen=None):
             _check_fields(item, own, call, seen)
     elif getattr(getattr(value, "dtype", None), "names", None):
         check_fit(np.asarray(value), own, call)
-    else:  # a tuple has one value per field; any other value applies to all fields
+    else:  # a tuple has one value per field, and any other value is for all fields
         items = value if isinstance(value, tuple) else [value] * len(own.names)
         for item, name in zip(items, own.names, strict=False):
             checked(item, own[name].base, call)
 
 
 def _leaves(value):
-    """Return the items of nested sequences, or a single value as a tuple. A flat sequence is returned unchanged."""
+    """Return the items of nested sequences as a flat sequence, or a single value as a tuple."""
     if not isinstance(value, (list, tuple)):
         return (value,)
     if not any(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
@@ -194,7 +194,7 @@ def _by_kind(leaves, call):
         if not isinstance(kind, type):
             yield np.array(some)
         elif issubclass(kind, (datetime.datetime, datetime.timedelta)):
-            times = [value for value in some if value == value]  # without pandas.NaT, a subclass of datetime
+            times = [value for value in some if value == value]  # excludes pandas.NaT, an instance of datetime
             if times:
                 yield ticks(times, "M8" if issubclass(kind, datetime.datetime) else "m8", call)
         else:
@@ -202,7 +202,7 @@ def _by_kind(leaves, call):
 
 
 def ticks(values, kind, call):
-    """Convert Python times ("M8") or durations ("m8") to microseconds, or to nanoseconds if a pandas value has some.
+    """Convert Python times ("M8") or durations ("m8") to microseconds, or to nanoseconds if a pandas value needs them.
 
     Raises
     ------
@@ -215,14 +215,14 @@ def ticks(values, kind, call):
     if any(fine):
         unit, exact = "ns", [1000 * whole + rest for whole, rest in zip(exact, fine, strict=True)]
     least, most = min(exact), max(exact)
-    if least <= -(2**63) or most >= 2**63:  # the smallest is NumPy's NaT
+    if least <= -(2**63) or most >= 2**63:  # -(2**63) is NumPy's NaT
         odd = values[exact.index(most if most >= 2**63 else least)]
-        raise OverflowError(f"{call}: {show(odd)} in {unit} has more than 64 bits; accepted: times within 2**63 {unit}")
+        raise OverflowError(f"{call}: {show(odd)} in {unit} exceeds 64 bits; accepted: times within 2**63 {unit}")
     return np.array(exact, np.int64).astype(f"{kind}[{unit}]")
 
 
 def microseconds(value):
-    """Return the microseconds of a duration, or of a time since 1970, without the nanoseconds of pandas values."""
+    """Return a duration, or the time since 1970, in whole microseconds, without the nanoseconds of pandas values."""
     if isinstance(value, datetime.timedelta):
         return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
     seconds = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
@@ -233,14 +233,14 @@ def microseconds(value):
 
 
 def check_fit(given, own, call):
-    """Raise if the dtype `own` cannot represent the values of the ndarray `given`. `call` is the prefix of messages.
+    """Raise an error if the dtype `own` cannot represent a value of the ndarray `given`. Messages start with `call`.
 
     Raises
     ------
     TypeError
-        The values are of another kind: floats among integers, text among numbers, objects.
+        The values are of another kind, such as floats for integers or text for numbers.
     OverflowError
-        A number is out of range, or is an infinity or NaN that the type does not have.
+        A number is out of range, or is an infinity or NaN that `own` does not have.
     ValueError
         Text is too long, or a time is not a multiple of the unit.
     """
@@ -251,14 +251,14 @@ def check_fit(given, own, call):
         for name, target in zip(kind.names, own.names, strict=True):
             if kind[name].shape and kind[name].shape != own[target].shape:
                 raise TypeError(
-                    f"{call}: field {name!r} has elements of shape {kind[name].shape}, and {target!r} has"
-                    f" {own[target].shape}; convert it first"
+                    f"{call}: field {name!r} of the values has shape {kind[name].shape}, but field {target!r} of the"
+                    f" array has shape {own[target].shape}; convert it first"
                 )
             check_fit(given[name], own[target].base, call)
         return
     if not is_of_kind(given, own):
         raise TypeError(
-            f"{call}: values of {kind!r} are not of the same_kind as elements of {own!r}; convert them first"
+            f"{call}: values of {kind!r} cannot be cast to {own!r} according to the rule same_kind; convert them first"
         )
     if own.kind in "SU":
         _check_lengths(given, own, call)
@@ -274,35 +274,35 @@ def check_fit(given, own, call):
 
 
 def is_of_kind(given, own):
-    """Return whether the values of the ndarray `given` keep their kind in the dtype `own`, regardless of range."""
+    """Return whether `keeps_kind` holds for the values of an ndarray. Object arrays of integers are integers."""
     return keeps_kind(_INT64 if _is_integer(given) else given.dtype, own)
 
 
 def keeps_kind(kind, own):
-    """Return whether elements of the dtype `kind` keep their kind in the dtype `own`, regardless of range."""
+    """Return whether values of the dtype `kind` can become `own` without changing their kind, regardless of range."""
     if own.kind in "SU":  # NumPy would format numbers as text and parse text as numbers
         return kind.kind in "SU"
     if own.kind == "V" and rank(own) is None:
         return kind.kind in "SV" and np.can_cast(kind, own, "safe")
     before, after = rank(kind), rank(own)
     if before is None or after is None:
-        counts = before == _INTEGERS and own.kind in "mM"  # an integer counts the unit
+        counts = before == _INTEGERS and own.kind in "mM"  # an integer is a number of time units
         return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))
     return before <= after
 
 
 @functools.lru_cache(512)
 def rank(dtype):
-    """Return 0 for booleans, 1 for integers, 2 for real and 3 for complex numbers, else None."""
+    """Return 0 for booleans, 1 for integers, 2 for real numbers, 3 for complex numbers, else None."""
     if dtype.kind in "mMSUO" or dtype.names:
         return None
     return next((rank for rank, tops in enumerate(_WIDEST) if any(np.can_cast(dtype, top) for top in tops)), None)
 
 
 def out_of_range(given, own):
-    """Return a number of the ndarray `given` that `own`, of the same or a wider kind, cannot represent, or None."""
+    """Return a number of the ndarray `given` that is outside the range of `own`, or None. `keeps_kind` must hold."""
     kind, wide = given.dtype, rank(own)
-    if own.kind in "mM":  # integers count its unit; the least int64 is NaT
+    if own.kind in "mM":  # integers are numbers of time units, of which the smallest is NaT
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None
@@ -322,14 +322,14 @@ def out_of_range(given, own):
 
 
 def _parts(given):
-    """Return the real and imaginary parts of complex numbers, as one array if contiguous."""
+    """Return the real and imaginary parts of complex numbers, as a single array if they are contiguous."""
     if given.ndim and given.flags.c_contiguous:
         return (given.view(given.real.dtype),)
     return given.real, given.imag
 
 
 def _is_numpys(dtype):
-    """Return whether NumPy knows the range of a dtype; for the dtypes of ml_dtypes it does not."""
+    """Return whether NumPy's functions support a dtype, in contrast to the dtypes of ml_dtypes."""
     return dtype.num < FIRST_USER_TYPENUM or dtype.kind == "T"
 
 
@@ -346,7 +346,7 @@ def is_integer(value):
 
 @functools.lru_cache(512)
 def _limits(own, name):
-    """Return iinfo or finfo of a dtype from ml_dtypes, which also supports NumPy's, or from NumPy if not loaded."""
+    """Return iinfo or finfo of a dtype. The functions of ml_dtypes support NumPy's dtypes, too."""
     ml_dtypes = sys.modules.get("ml_dtypes")
     return getattr(np if ml_dtypes is None else ml_dtypes, name)(own)
 
@@ -366,9 +366,9 @@ class _Numbers:
 
     def __init__(self, own):
         limits = _limits(own, "finfo")
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # numbers from here on round up to infinity
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # larger numbers would be rounded to infinity
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
-        if limits.min > 0:  # types of exponents only, without zero and negative numbers
+        if limits.min > 0:  # types that consist of an exponent, without zero and negative numbers
             self.least = np.longdouble(limits.min)
         with np.errstate(all="ignore"):
             self.infinite = bool(np.isinf(np.array([np.inf]).astype(own).astype("c8"))[0])
@@ -378,7 +378,7 @@ class _Numbers:
         """Return a number of an ndarray that the dtype cannot represent, or None."""
         if part.dtype.kind != "f":
             return _outside(part, self.least, self.most)
-        if self.least <= part.min() and part.max() <= self.most:  # NaN, if there is one, is outside
+        if self.least <= part.min() and part.max() <= self.most:  # false if there is a NaN
             return None
         with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
             low, high = np.fmin.reduce(part, None), np.fmax.reduce(part, None)
@@ -395,7 +395,7 @@ class _Numbers:
 def _check_lengths(given, own, call):
     length, most = int(np.strings.str_len(given).max()), np.dtype(own).itemsize // (4 if own.kind == "U" else 1)
     if length > most:
-        raise ValueError(f"{call}: text of {length} characters would be cut among elements of {own!r}")
+        raise ValueError(f"{call}: text of {length} characters would be truncated to {own!r}; accepted: at most {most}")
 
 
 def _check_times(given, own, call):

@@ -1,4 +1,4 @@
-"""Constructor of the USM array specification: a layout over new USM, over existing memory, or over host memory."""
+"""Constructor of the USM array specification: a layout on new USM, new host memory or existing memory."""
 
 from libc.string cimport memcpy
 
@@ -40,8 +40,8 @@ cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
-    """Initialize a new array as the specification's constructor does. See USMArray."""
-    # A separate array is filled first, so that the arguments' code never sees a partial layout.
+    """Implement ``USMArray(...)`` for a new array."""
+    # Fill a separate array first, so that code of the arguments cannot see an array without memory.
     cdef Descriptor layout_ = new_layout(shape, dtype, strides, order)
     cdef Py_ssize_t end
     cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
@@ -81,7 +81,7 @@ cdef object as_dtype(object dtype):
     """Return a NumPy dtype of single elements of at least one byte."""
     made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
-        raise TypeError(f"USMArray: dtype is {made!r}; accepted: an element of one or more bytes. Move sub-arrays into shape")
+        raise TypeError(f"USMArray: dtype is {made!r}; accepted: elements of one or more bytes. Move sub-arrays to shape")
     return made
 
 
@@ -91,7 +91,7 @@ cdef list as_integers(object values, str name):
 
 
 cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
-    """Set byte strides from strides in elements, or compact ones. Return whether one overflows."""
+    """Set byte strides from strides in elements, or compact strides if `steps` is None. Return whether a stride overflows."""
     cdef bint overflow = False
     cdef int k
     if steps is None:
@@ -102,8 +102,10 @@ cdef bint fill_strides(Descriptor a, list steps, bint fortran) except -1:
 
 
 cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_ssize_t* end) except -1:
-    """Return the bytes from the start of the memory to element zero, computed for new memory with negative strides. Set `end`
-    to the number of bytes that the array needs."""
+    """Return the distance in bytes from the start of the memory to element zero, and set `end` to the required size.
+
+    For new memory, an offset of 0 is replaced by the smallest valid offset.
+    """
     cdef Py_ssize_t low, high, start, first
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
         raise ValueError(f"USMArray: shape {a.shape} with byte strides {a.byte_strides} is larger than the address space")
@@ -113,25 +115,25 @@ cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_s
         start = -low
     if layout.checked_add(start, low, &first) or layout.checked_add(start, high, end) or first < 0:
         raise ValueError(
-            f"USMArray: offset is {offset}, and strides reach {-low // a.itemsize_} elements before element zero; accepted:"
-            f" {-low // a.itemsize_} or more, with all elements below 2**63 bytes"
+            f"USMArray: offset is {offset}, and the strides lead to {-low // a.itemsize_} elements before element zero;"
+            f" accepted: {-low // a.itemsize_} or more, with all elements within 2**63 bytes"
         )
     return start
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
-    """Raise for a layout outside its memory. The specification leaves this check to the user, where it is a crash."""
+    """Raise ValueError if elements are outside of the memory. The specification does not require this check."""
     cdef Py_ssize_t nbytes = block_of(a).nbytes_
     if end > nbytes:
         raise ValueError(
-            f"USMArray: shape {a.shape}, strides and offset need {end} bytes of memory of {nbytes} bytes; accepted: a"
+            f"USMArray: shape {a.shape}, strides and offset need {end} bytes, but the memory has {nbytes} bytes; accepted: a"
             " layout inside the memory"
         )
     return 0
 
 
 cdef int move(Descriptor source, Descriptor target) except -1:
-    """Move the fields of an array without other references to a new array."""
+    """Move the fields of `source`, to which no other object refers, to a new array."""
     reserve(target, source.nd_)
     copy_fields(source, target)
     target.block_ = source.block_
@@ -163,11 +165,11 @@ cdef dict checked_options(object buffer_ctor_kwargs):
 
 
 cdef int use_memory(Descriptor a, object buffer, dict options, Py_ssize_t nbytes) except -1:
-    """Set the memory of `a` to `buffer`, a kind of new memory or an object."""
+    """Set the memory of `a`. `buffer` names a kind of memory to allocate, or is an object that has memory."""
     if isinstance(buffer, str):
         if buffer == "cpu":
             return take_host(a, options, nbytes)
-        kind = buffer.removeprefix("usm_")     # accept the names of ``memory=`` too
+        kind = buffer.removeprefix("usm_")     # also accept the names of ``memory=`` in `empty`
         if kind in _USM_TYPES:
             return allocate_usm(a, kind, options, nbytes)
         raise ValueError(
@@ -196,7 +198,7 @@ cdef int allocate_usm(Descriptor a, str kind, dict options, Py_ssize_t nbytes) e
     check_usm_type(a)
     options = {name: value for name, value in options.items() if value is not None and name != "copy"}
     sycl.check_element(a, options.get("queue"), "USMArray")
-    # dpctl cannot allocate zero bytes, so an empty array gets one byte that it never uses.
+    # dpctl cannot allocate zero bytes, so an empty array has one unused byte.
     cdef MemoryBlock block = sycl.block_of_memory(sycl.new_memory(kind, max(nbytes, 1), options))
     alignment = options.get("alignment") or 1
     if <size_t> block.address_ % alignment != 0:      # the runtime ignores an alignment that it does not support
@@ -224,21 +226,21 @@ cdef int use_memory_object(Descriptor a, object memory, dict options) except -1:
 
 
 cdef int check_options(Descriptor a, dict options, object queue) except -1:
-    """Raise for options that existing memory does not meet."""
+    """Raise ValueError if existing memory does not have the requested alignment or queue."""
     alignment = options.get("alignment") or 1
     address = <size_t> a.block_.address_
     if address % alignment != 0:
         raise ValueError(f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; pass copy=True,"
                          " or omit alignment")
     if options.get("queue") is not None and options["queue"] != queue:
-        raise ValueError("USMArray: queue differs from that of buffer's memory; pass copy=True, or omit queue")
+        raise ValueError("USMArray: queue is not the queue of buffer's memory; pass copy=True, or omit queue")
     return 0
 
 
 cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
-    """Lay `a` over the memory block of another array, with the same access."""
+    """Set the memory of `a` to the memory block of another array, with the same access."""
     if options.get("copy"):
-        raise ValueError("USMArray: copy is True for this buffer; accepted: only for dpctl.memory objects. Copy it first")
+        raise ValueError("USMArray: copy=True is accepted only for dpctl.memory objects; copy the buffer first")
     if other.flags_ & PACKED:
         raise ValueError("USMArray: buffer is a packed array; accepted: an array of whole bytes")
     if other.usm_type_:
@@ -255,7 +257,7 @@ cdef int share_block(Descriptor a, Descriptor other, dict options) except -1:
 
 
 cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
-    """Lay `a` over the bytes that an object exports through the buffer protocol."""
+    """Set the memory of `a` to the buffer that an object exports."""
     cdef Descriptor exported = buffer_adapter.parse(obj, None)
     if exported is None:
         raise TypeError(
@@ -270,7 +272,7 @@ cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
 
 
 cdef int check_usm_type(Descriptor a) except -1:
-    """Raise for element types that SYCL does not have, which are those without a DLPack number."""
+    """Raise TypeError for an element type that SYCL does not have. SYCL has exactly the types with a DLPack code."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise TypeError(
             f"USMArray: dtype is {a.dtype_!r}; accepted on USM: bool, integers, floating point and complex types in native"

@@ -1,4 +1,4 @@
-"""Flags of an array, also under NumPy's names."""
+"""Flags of an array, with NumPy's names."""
 
 cimport cython
 
@@ -30,23 +30,29 @@ cdef class Flags:
     Attributes
     ----------
     c_contiguous, f_contiguous : bool
-        Computed from shape and strides; strides of dimensions of length 1 are ignored.
+        Computed from shape and strides. Strides of dimensions of length 1 are ignored.
     aligned : bool
         Whether every element is aligned for its type.
     writeable : bool
-        Can be set to False, for this array alone, and never back to True.
+        May be set to False for this array, but not back to True.
     owndata : bool
-        False: ``base`` owns the memory.
+        Always False, because ``base`` owns the memory.
     writebackifcopy : bool
-        False: arrays are never written back.
+        Always False.
     contiguous, fortran : bool
         Aliases of `c_contiguous` and `f_contiguous`.
-    forc, fnc : bool
-        Contiguous in either order; in Fortran order but not in C order.
-    behaved, carray, farray : bool
-        Aligned and writeable; also in C order; also in Fortran order but not in C order.
+    forc : bool
+        `f_contiguous` or `c_contiguous`.
+    fnc : bool
+        `f_contiguous` and not `c_contiguous`.
+    behaved : bool
+        `aligned` and `writeable`.
+    carray : bool
+        `behaved` and `c_contiguous`.
+    farray : bool
+        `behaved` and `fnc`.
     num : int
-        NumPy's number for all of them.
+        The flags as NumPy's bit mask.
     """
     cdef Descriptor array
 
@@ -134,7 +140,7 @@ cdef class Flags:
 
 cdef str attribute_of(object key):
     if not isinstance(key, str) or key not in _ATTRIBUTES:
-        raise KeyError(f"flags: no flag is called {show(key)}; accepted: {', '.join(_ATTRIBUTES)}")
+        raise KeyError(f"flags: {show(key)} is not the name of a flag; accepted: {', '.join(_ATTRIBUTES)}")
     return _ATTRIBUTES[key]
 
 

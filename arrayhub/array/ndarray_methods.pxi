@@ -1,4 +1,4 @@
-"""Methods of `numpy.ndarray` that do not compute: astype, view, ravel, flatten, reshape."""
+"""Methods of `numpy.ndarray` that do not require arithmetic: astype, view, ravel, flatten, reshape."""
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from arrayhub._core.errors import show
 cdef object view_as(Descriptor a, object dtype):
     """Return a view of the bytes of `a` as elements of another type.
 
-    NumPy computes shape and strides from an ndarray of the same layout. It does not access the memory, which may therefore
-    be on a device.
+    NumPy computes shape and strides from an ndarray of the same layout. NumPy does not access the memory, which may be on a
+    device.
     """
     if dtype is None:
         return same_layout(a)
@@ -38,7 +38,7 @@ cdef object view_as(Descriptor a, object dtype):
         raise TypeError(f"view: {show(dtype)} is a class of arrays; call arrayhub.as_numpy(x).view({dtype.__name__})")
     refuse_packed(a, "view")
     shown = numpy_library.array_over(a, stored_dtype(a), a.nd_, a.shape_, a.byte_strides_).view(requested_dtype(dtype))
-    cdef Descriptor view = view_of(a, shown.ndim)     # more than that of `a` if the dtype has a shape
+    cdef Descriptor view = view_of(a, shown.ndim)     # more dimensions than `a` if the dtype has a shape
     cdef int k
     for k in range(view.nd_):
         view.shape_[k] = shown.shape[k]
@@ -53,7 +53,7 @@ cdef object view_as(Descriptor a, object dtype):
 
 
 cdef object stored_dtype(Descriptor a):
-    """Return the NumPy dtype of `a`, or that of opaque bytes of the same size for a type that NumPy does not have."""
+    """Return the NumPy dtype of `a`, or a void dtype of the same size if NumPy does not have the type."""
     try:
         return get_dtype(a)
     except TypeError:
@@ -78,7 +78,7 @@ cdef object reshape_in(Descriptor a, tuple shape, object order):
         return transpose(reshape(transpose(a, None), shape[::-1]), None)
     except BufferError:
         raise BufferError(
-            f"reshape: strides cannot express the shape {shape} in Fortran order; call copy(order='F') first"
+            f"reshape: strides cannot represent the shape {shape} in Fortran order; call copy(order='F') first"
         ) from None
 
 
@@ -87,7 +87,7 @@ cdef object ravel(Descriptor a, object order):
     try:
         return reshape(ordered, (-1,) if ordered.size else (0,))
     except BufferError as error:
-        raise BufferError(f"ravel: one stride cannot express the result ({error}); call flatten(), which copies") from None
+        raise BufferError(f"ravel: the result would need a copy ({error}); call flatten(), which copies") from None
 
 
 cdef object flatten(Descriptor a, object order):

@@ -1,4 +1,4 @@
-"""Elements of an array as Python values, converted according to the element type. Reading copies."""
+"""Conversion of elements to Python values: item, tolist, iteration, tobytes, int() and others."""
 
 import operator
 
@@ -28,8 +28,8 @@ from arrayhub._core.errors import show, unreadable
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
 
-# One row per element type with a Python value: NumPy's type number, the C type, and the conversion. Each row makes a function
-# that reads a run of possibly unaligned elements into the slots of a list. NumPy reads all other types.
+# One row per element type: NumPy's type number, the C type, and the conversion to a Python object. Each row defines a function
+# that reads a run of elements, which may be unaligned, into the slots of a list. NumPy reads the elements of all other types.
 cdef extern from *:
     """
     #include <string.h>
@@ -87,7 +87,7 @@ cdef extern from *:
 
 
 cdef inline Reader reader_of(Descriptor a) noexcept nogil:
-    """Return the reader of the elements, or NULL if NumPy has to read them: long doubles, dates, strings, records, ..."""
+    """Return the reader of the element type, or NULL if NumPy must read the elements (long doubles, dates, strings, ...)."""
     return READERS[a.typenum_] if a.flags_ & NOTSWAPPED and 0 <= a.typenum_ <= LAST_READER else NULL
 
 
@@ -110,7 +110,7 @@ cdef extern from *:
 
 
 cdef int make_readable(Descriptor a, str call) except -1:
-    """Wait until the host can read the elements. Raise TypeError for device memory, which is never copied implicitly."""
+    """Wait until the host can read the elements. Raise TypeError for device memory, which is not copied implicitly."""
     if not host_readable(a):
         raise TypeError(unreadable(call, device_name(a)))
     host_ready(a)
@@ -140,18 +140,18 @@ cdef object only_element(Descriptor a, str call):
 cdef object as_index(Descriptor a):
     """Return the element of an integer array without dimensions.
 
-    NumPy also refuses arrays with dimensions: callers could read them as a sequence of sizes or as one size.
+    Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
     """
     if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
         raise TypeError(
-            f"index: only an array of integers without dimensions is an index; this one has {a.nd_} dimensions and typenum"
-            f" {a.typenum_}. Use arrayhub.as_numpy(x)"
+            f"index: the array has {a.nd_} dimensions and typenum {a.typenum_}; accepted: arrays of integers without"
+            " dimensions. Use arrayhub.as_numpy(x)"
         )
     return only_element(a, "index")
 
 
 cdef object formatted(Descriptor a, object spec):
-    """Return ``format(x, spec)``: without a format that of ``str``, else the only element in this format."""
+    """Return ``str(x)`` if `spec` is empty, otherwise the formatted value of the only element."""
     return str(a) if not spec else format(only_element(a, f"format {spec!r}"), spec)
 
 
@@ -161,7 +161,7 @@ cdef object NOT_GIVEN = object()
 cdef object item(Descriptor a, object first, object second, tuple more):
     """Return one element as a Python value, like ``numpy.ndarray.item``.
 
-    Cython makes a tuple of the arguments in `more`, so the first two have names.
+    The first two arguments are separate parameters, because Cython would have to create a tuple for ``*args``.
     """
     cdef Py_ssize_t index[MAX_NDIM]
     cdef const char* pointer = a.data_
@@ -188,14 +188,14 @@ cdef object item(Descriptor a, object first, object second, tuple more):
 cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
     if size_of(a) != 1:
         raise ValueError(
-            f"item: the array has {size_of(a)} elements; choose one, as in x.item(0), or use x.tolist()"
+            f"item: the array has {size_of(a)} elements; pass an index, as in x.item(0), or use x.tolist()"
         )
     memset(index, 0, a.nd_ * sizeof(Py_ssize_t))
     return 0
 
 
 cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
-    """Set the index of an element from its number in C order."""
+    """Set the index of an element from its position in C order."""
     cdef Py_ssize_t left = bounded(number, size_of(a), "item: the index", -1)
     cdef int k
     for k in range(a.nd_ - 1, 0, -1):
@@ -210,14 +210,14 @@ cdef int choose_by_index(Descriptor a, tuple where, Py_ssize_t* index) except -1
     cdef int k
     cdef Py_ssize_t given = len(where)
     if given != a.nd_:
-        raise ValueError(f"item: {given} indices; accepted: none, one for the elements in C order, or {a.nd_}")
+        raise ValueError(f"item: {given} indices; accepted: none, one (a position in C order), or {a.nd_}")
     for k in range(a.nd_):
         index[k] = bounded(where[k], a.shape_[k], "item: index", k)
     return 0
 
 
 cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
-    """Return an index as a nonnegative number. Negative indices count from the end."""
+    """Check an index, and return it as a nonnegative number. Negative indices count from the end."""
     cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, what, dimension)
     if i < -length or i >= length:
         raise beyond_error(i, length, what, dimension)
@@ -225,7 +225,7 @@ cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension
 
 
 cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
-    """Convert an index that is not a small Python integer."""
+    """Convert an index that is not a Python integer of one digit."""
     try:
         return operator.index(index)
     except TypeError:
@@ -270,7 +270,7 @@ cdef list nested(Descriptor a, Reader read, int dimension, const char* pointer):
 
 
 cdef object tobytes(Descriptor a, object order):
-    """Return the elements, without gaps, as bytes in C or Fortran order."""
+    """Return the elements without gaps, in C or Fortran order, as bytes."""
     if order not in ("C", "F", "A"):
         raise ValueError(f"tobytes: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     make_readable(a, "tobytes")
@@ -282,7 +282,7 @@ cdef object tobytes(Descriptor a, object order):
 
 
 cdef object iterator(Descriptor a):
-    """Return an iterator over the first dimension: NumPy scalars of a one-dimensional array, else views."""
+    """Return an iterator over the first dimension. The items of a 1-d array are NumPy scalars, otherwise views."""
     if a.nd_ == 0:
         raise TypeError("iteration over an array without dimensions; use x.item() for its element")
     if a.nd_ > 1:
@@ -294,7 +294,7 @@ cdef object iterator(Descriptor a):
 @cython.final
 @cython.internal
 cdef class Rows:
-    """Iterator over an array of several dimensions: a view for each index of the first dimension."""
+    """Iterator over the first dimension of an array of several dimensions. The items are views."""
     cdef Descriptor array
     cdef Py_ssize_t next_index
 

@@ -1,6 +1,6 @@
-"""Errors of comparisons, and of names of ndarrays and tensors that USMArrays lack. Each names the call to make instead.
+"""Errors of comparisons, and of attributes of ndarrays and tensors that USMArray lacks. They name the call to use instead.
 
-Python itself refuses arithmetic, because a USMArray does not have its methods.
+Arithmetic raises Python's own TypeError, because USMArray does not have the methods.
 """
 
 from cpython.object cimport Py_EQ, PyObject
@@ -12,14 +12,9 @@ cdef extern from "Python.h":
 
 
 cdef object compared(object array, object other, int op, str advice):
-    """Return what `other` answers to ``array == other`` or ``array != other``.
+    """Return the result of the other operand's comparison for ``array == other`` or ``array != other``.
 
-    Python would compare identities instead of raising, for example in ``x in [1, 2]``.
-
-    Raises
-    ------
-    TypeError
-        The other operand does not compare itself with arrays.
+    If it returns NotImplemented, raise TypeError. Otherwise Python would compare identities, for example in ``x in [1, 2]``.
     """
     cls = type(other)
     if cls is not type(array):
@@ -35,16 +30,16 @@ cdef str NO_COMPARISON = (
 )
 
 
-# Attributes of ndarrays and tensors that a USMArray does not have. Accessing one raises an explanation. Those that compute,
+# Attributes of ndarrays and tensors that a USMArray does not have, because they compute,
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
     *("take", "put", "fill", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
-# those that NumPy alone offers for the same memory,
+# because only NumPy needs them,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
-_VALUES = ("real", "imag", "flat", "mT")      # attributes rather than methods
-# and those with another name. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
+_VALUES = ("real", "imag", "flat", "mT")      # these are attributes, not methods
+# or because another call replaces them. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
 _ELSEWHERE = {
     "cpu": "arrayhub.to_host(x)",
     "cuda": "arrayhub.to_device(x, 'cuda:0')",
@@ -62,14 +57,14 @@ _ELSEWHERE = {
 }
 
 cdef dict _ABSENT = {
-    **{name: f"a USMArray does not compute; use arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
-    **{name: f"a USMArray does not have it; use arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
-    **{name: f"a USMArray does not have it; use {instead}" for name, instead in _ELSEWHERE.items()},
+    **{name: f"USMArray does not implement arithmetic; use arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
+    **{name: f"USMArray does not have this attribute; use arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
+    **{name: f"USMArray does not have this attribute; use {instead}" for name, instead in _ELSEWHERE.items()},
 }
 
 
 cdef class Absent:
-    """Descriptor for an attribute that a USMArray does not have. Raises an AttributeError with the call to make instead."""
+    """Python descriptor for an attribute that USMArray lacks. Access raises an AttributeError that names the call to use."""
     cdef str name
 
     def __cinit__(self, str name):
@@ -81,12 +76,12 @@ cdef class Absent:
 
 
 def names(array):
-    """Return the attributes for ``dir``, without the absent ones."""
+    """Return the names for ``dir``, without the attributes that USMArray lacks."""
     return [name for name in object.__dir__(array) if name not in _ABSENT]
 
 
 cdef int add_absent(type cls) except -1:
-    """Add the names that a USMArray does not have to a class."""
+    """Add an `Absent` descriptor to a class for each name in `_ABSENT`."""
     cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
     for name in _ABSENT:
         entries[name] = Absent(name)

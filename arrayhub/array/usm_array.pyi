@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, ClassVar, Literal, NoReturn, Protocol, Self, SupportsIndex, TypeAlias, final, overload
 
-# For type checkers only: a library that is not installed is Any.
+# Imported only by type checkers, which treat a library that is not installed as Any.
 import numpy as np
 import numpy.typing as npt
 import polars

@@ -1,10 +1,10 @@
-"""The class `USMArray`: the descriptor plus the attributes of all protocols. Each attribute calls its adapter.
+"""The class `USMArray`: Descriptor with methods and the attributes of all protocols, each of which calls its adapter.
 
-- construction: `USMArray(...)` over new or given memory
+- construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`
-- ndarray_methods: methods of `numpy.ndarray`: `astype`, `ravel`, `view`
-- scalars: single elements: `item`, `tolist`, iteration, conversion to Python numbers
-- unsupported_ops: `==`, and names of `numpy.ndarray` that arrays lack: errors that name the call to make instead
+- ndarray_methods: methods of `numpy.ndarray` such as `astype`, `ravel` and `view`
+- scalars: conversion of elements to Python values, such as `item`, `tolist` and iteration
+- unsupported_ops: errors of `==` and of attributes of `numpy.ndarray` that USMArray lacks
 """
 
 cimport cython
@@ -62,7 +62,7 @@ include "unsupported_ops.pxi"
 
 cdef extern from *:
     """
-    /* Allocate an instance of a subclass of tuple, as tuple.__new__ does after it has copied its argument to a tuple. */
+    /* Allocate an instance of a subclass of tuple. Unlike tuple.__new__, this does not copy the items from another tuple. */
     static PyObject *arrayhub_new_strides(PyTypeObject *cls, Py_ssize_t nd) {
         PyObject *steps = cls->tp_alloc(cls, nd);
     #if PY_VERSION_HEX >= 0x030E0000
@@ -76,7 +76,7 @@ cdef extern from *:
 cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
 
-# Methods of builtin classes check the class of `self`, which those with a binding do not.
+# Without binding, methods check the class of `self`, like those of built-in classes.
 @cython.binding(False)
 @cython.embedsignature.format("clinic")
 @cython.final
@@ -84,11 +84,11 @@ cdef class USMArray(Descriptor):
     """USMArray(shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C", buffer_ctor_kwargs={})
 --
 
-    Array descriptor that every array protocol understands.
+    Array that every array library can import through its protocol.
 
-    ``arrayhub.asarray`` makes one from any foreign array. The constructor, whose arguments follow the USM array
-    specification, makes one over new or given memory. Attributes cannot be set. `USMArray` does not implement
-    arithmetic: convert it first, for example with ``arrayhub.as_numpy(x)``.
+    ``arrayhub.asarray`` imports any foreign array as a USMArray. The constructor, whose arguments follow the USM array
+    specification, creates an array on new or existing memory. `USMArray` does not implement arithmetic. Convert it first,
+    for example with ``arrayhub.as_numpy(x)``.
 
     Parameters
     ----------
@@ -97,49 +97,55 @@ cdef class USMArray(Descriptor):
     dtype : str or numpy.dtype, optional
         Element type, ``"|f8"`` by default.
     buffer : str or object, optional
-        ``"device"``, ``"shared"``, ``"host"``: new USM memory of this kind; the names used by `empty`, ``"usm_device"``
-        and so on, are synonyms. ``"cpu"``: new host memory without SYCL.
-        Or existing memory: a ``dpctl.memory.MemoryUSM*``, a USMArray (its whole memory block; read-only stays
-        read-only), or any object with a writable buffer.
+        - ``"device"``, ``"shared"`` or ``"host"``: new USM of this kind. ``"usm_device"``, ``"usm_shared"`` and
+          ``"usm_host"`` are synonyms.
+        - ``"cpu"``: new host memory, without SYCL.
+        - A ``dpctl.memory.MemoryUSM*``.
+        - A USMArray, whose complete memory block is used, with the same access.
+        - An object with a writable buffer.
     strides : tuple of int, optional
-        Steps in elements; by default compact in `order`.
+        Strides in elements. By default, the array is compact in `order`.
     offset : int, optional
-        Elements from the start of the memory to element zero. For new memory and negative strides, 0 is replaced by
-        the smallest valid offset.
+        Number of elements from the start of the memory to element zero. For new memory and negative strides, 0 is
+        replaced by the smallest valid offset.
     order : {"C", "F"}, optional
-        Order of compact strides if `strides` is None.
+        Order of the array if `strides` is None.
     buffer_ctor_kwargs : dict, optional
-        Further arguments for ``dpctl.memory.MemoryUSM*``: ``queue``, ``alignment`` (bytes), ``copy``.
+        Further arguments of ``dpctl.memory.MemoryUSM*``: ``queue``, ``alignment`` (bytes), ``copy``.
 
     Raises
     ------
     ValueError
-        An element would be outside the memory, strides and shape differ in length, or the kind is unknown.
+        An element would be outside of the memory, strides and shape differ in length, or the kind is unknown.
     ImportError
-        USM memory is requested and dpctl is not installed; the message names the extra.
+        USM is requested, and dpctl is not installed. The message names the extra to install.
     MemoryError
-        The memory cannot be allocated, or not with this ``alignment``.
+        The memory cannot be allocated, or not with the requested ``alignment``.
 
     Examples
     --------
-    >>> x = arrayhub.USMArray((2, 2), dtype="f4", buffer="cpu")
-    >>> arrayhub.as_numpy(x)[:] = 1
-    >>> x.tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
+    >>> x = arrayhub.USMArray((2, 3), dtype="i4", buffer="cpu")
+    >>> x.shape, x.strides, x.byte_strides, x.nbytes
+    ((2, 3), (3, 1), (12, 4), 24)
+    >>> memory = bytearray(16)
+    >>> y = arrayhub.USMArray(2, dtype="f8", buffer=memory)
+    >>> y[0] = 1.5
+    >>> y.tolist(), memory[7]
+    ([1.5, 0.0], 63)
     """
 
-    # `inspect.getmodule` looks this up on the instance, and searches the files of all modules if it is missing. That takes
-    # half a second, in which a dask worker does not respond.
+    # `inspect.getmodule` looks up this attribute on the instance. Without it, getmodule searches the files of all modules. This
+    # takes half a second, during which a dask worker does not respond.
     __module__ = "arrayhub.array.usm_array"
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
-    # Not `__init__`: an object without memory would be possible, and code would have to expect it.
+    # Not `__init__`, which a caller can skip: all code may rely on an array having memory.
     def __cinit__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
                   buffer_ctor_kwargs=dict()):
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
 
-    # ---------------------------------------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------------------------------------- attributes
 
     @property
     def shape(self):
@@ -148,10 +154,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def strides(self):
-        """tuple of int : step of each dimension, in elements; `byte_strides` are what NumPy calls strides.
+        """tuple of int : strides in elements. NumPy's strides are `byte_strides`.
 
-        NumPy does not accept this tuple as strides, because it would take the steps for bytes. Raises ValueError if a byte
-        stride is not a multiple of the item size (a field of a packed record).
+        NumPy functions reject this tuple, because they would interpret the strides as bytes. Raises ValueError if a byte
+        stride is not a multiple of the item size, as in a field of a packed record.
         """
         if self.strides_ == NULL and self.nd_ > 0:
             raise ValueError(
@@ -162,7 +168,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def byte_strides(self):
-        """tuple of int : step of each dimension, in bytes.
+        """tuple of int : strides in bytes.
 
         Raises ValueError if elements of less than a byte are packed.
         """
@@ -172,17 +178,17 @@ cdef class USMArray(Descriptor):
 
     @property
     def offset(self):
-        """int : elements from the start of the memory block to element zero.
+        """int : distance from the start of the memory block to element zero, in elements.
 
-        Raises ValueError if that is not a whole number of elements.
+        Raises ValueError if the distance is not a whole number of elements.
         """
         cdef Py_ssize_t distance = self.data_ - block_of(self).address_
         if self.itemsize_ == 0 or distance == 0:
             return 0
         if distance % self.itemsize_ != 0:
             raise ValueError(
-                f"offset: element zero is {distance} bytes into its memory block, which is not a multiple of the item size"
-                f" {self.itemsize_}; use ptr and memory.address"
+                f"offset: element zero is {distance} bytes after the start of its memory block, which is not a multiple of the"
+                f" item size {self.itemsize_}; use ptr and memory.address"
             )
         return distance // self.itemsize_
 
@@ -203,14 +209,14 @@ cdef class USMArray(Descriptor):
 
     @property
     def nbytes(self):
-        """int : size times itemsize, in bytes; packed elements of less than a byte are counted in bits, rounded up."""
+        """int : size of all elements in bytes. The bits of packed elements are rounded up to bytes."""
         if self.byte_strides_ == NULL and bits_of(self.dl_dtype_) < 8:
             return (size_of(self) * bits_of(self.dl_dtype_) + 7) // 8
         return size_of(self) * self.itemsize_
 
     @property
     def dtype(self):
-        """numpy.dtype : the element type, from ml_dtypes if NumPy does not have it.
+        """numpy.dtype : element type. Types that NumPy does not have are dtypes of ml_dtypes.
 
         Raises TypeError if neither has the type. All other attributes of the array still work.
         """
@@ -218,7 +224,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def typenum(self):
-        """int : NumPy's type number, or arrayhub's (4096 and up) for types that NumPy does not have."""
+        """int : NumPy's type number, or arrayhub's (4096 or more) for types that NumPy does not have."""
         return self.typenum_
 
     @property
@@ -238,14 +244,14 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : owner of the memory: for USM a ``dpctl.memory.MemoryUSM*``, or the memory block if it owns the bytes."""
+        """object : owner of the memory. For USM, this is a ``dpctl.memory.MemoryUSM*``. A memory block may own its memory."""
         if self.usm_type_:
             return sycl.base_of(self)
         return block_of(self) if self.base_ is None else self.base_
 
     @property
     def memory(self):
-        """MemoryBlock : owner, address, device and size of the bytes; shared by all views."""
+        """MemoryBlock : owner, address, device and size of the memory. All views share the block."""
         cdef MemoryBlock block = block_of(self)
         if block.device_.device_id == UNRESOLVED_ID:      # looked up on demand
             settle_device(self, block)
@@ -253,24 +259,24 @@ cdef class USMArray(Descriptor):
 
     @property
     def flags(self):
-        """Flags : c_contiguous, f_contiguous, aligned, writeable, and NumPy's other flags, also by key."""
+        """Flags : contiguity, alignment and access, with the attributes and keys of ``numpy.ndarray.flags``."""
         return flags_of(self)
 
     @property
     def access(self):
-        """str : 'readwrite', 'readonly' (others may still write) or 'immutable' (the memory never changes)."""
+        """str : 'readwrite', 'readonly' (other owners may write) or 'immutable' (the memory never changes)."""
         if self.flags_ & WRITEABLE:
             return "readwrite"
         return "immutable" if self.flags_ & IMMUTABLE else "readonly"
 
     @property
     def is_copy(self):
-        """bool : whether the memory is a copy, so that writes do not reach the object that it was made from.
+        """bool : whether the memory is a copy, so that writes do not change the original object.
 
-        True for lists, numbers and scalars, for the results of ``copy=True``, ``copy()``, type conversions and copies
-        between devices. DLPack reports copies that a producer made. An ``__array_interface__`` whose bytes have no other
-        owner, such as that of a PIL image, is a copy too. Views of a copy are copies, and so is the result of passing a
-        copy to ``asarray``.
+        True for arrays made from lists, numbers and scalars, and for the results of ``copy=True``, ``copy()``, type
+        conversions and copies between devices. Copies that a producer made are recognized by DLPack's flag, and for
+        ``__array_interface__`` if only the dict refers to the memory, as for a PIL image. The views of a copy are copies,
+        too.
         """
         return bool(self.flags_ & COPIED)
 
@@ -281,7 +287,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def picture(self):
-        """Picture : layout of the elements in the memory block; ``text()`` and ``svg()`` draw it without reading them."""
+        """Picture : layout of the elements in the memory block, drawn by ``text()`` and ``svg()`` without reading elements."""
         return hooks.picture_of(self)
 
     def _repr_html_(self):
@@ -291,31 +297,31 @@ cdef class USMArray(Descriptor):
 
     @property
     def dims(self):
-        """tuple of str or None : names of the dimensions. Views keep them; reshape and a new axis drop them."""
+        """tuple of str or None : names of the dimensions. Views inherit the names, except after reshape or a new axis."""
         return getattr(labels_of(self), "dims", None)
 
     @property
     def origin(self):
-        """tuple of int or None : index where a stencil's domain starts; may be outside of a view.
+        """tuple of int or None : index of the first element of a stencil's domain. It may be outside of a view.
 
-        Views keep it on the same element of their dimensions; reshape and steps other than 1 drop it.
+        In a view, the origin refers to the same element. Reshape and steps other than 1 remove the origin.
         """
         return getattr(labels_of(self), "origin", None)
 
     @property
     def halo(self):
-        """tuple of (int, int) or None : lower and upper width of the margin around the domain, in elements.
+        """tuple of (int, int) or None : widths of the margins below and above the domain, in elements.
 
-        A slice keeps the part that it contains; reshape and steps other than 1 drop it.
+        A slice keeps the part of the halo that it contains. Reshape and steps other than 1 remove the halo.
         """
         return getattr(labels_of(self), "halo", None)
 
     @property
     def aligned_index(self):
-        """tuple of int or None : index to which the memory is aligned; may be outside of a view.
+        """tuple of int or None : index of an aligned element. It may be outside of a view.
 
         Every element with this index along the fastest-varying dimension is aligned to the requested boundary. Reshape,
-        copies and steps other than 1 drop it, and so does any other integer index in this dimension.
+        copies and steps other than 1 remove it, and so does indexing this dimension with another integer.
         """
         return getattr(labels_of(self), "aligned_index", None)
 
@@ -338,7 +344,7 @@ cdef class USMArray(Descriptor):
     # ------------------------------------------------------------------------------------- pickle, copy and dask
 
     def __reduce_ex__(self, protocol):
-        """Reduce for pickle: the bytes of the elements, out of band from protocol 5 on. See ``arrayhub.pickling``."""
+        """Support pickle. Elements are pickled as bytes, out of band from protocol 5 on. See ``arrayhub.pickling``."""
         return hooks.reduce(self, protocol)
 
     def __reduce__(self):
@@ -349,16 +355,16 @@ cdef class USMArray(Descriptor):
         return same_layout(self)
 
     def __deepcopy__(self, memo):
-        """Return a copy in memory of the same kind, with the same layout and access, for ``copy.deepcopy``."""
+        """Return a copy in the same kind of memory, with the same layout and access, for ``copy.deepcopy``."""
         boundary = row_boundary(self)
         return hooks.padded_copy(self, boundary) if boundary else gathered(self, transfer.copy)
 
     def __sizeof__(self):
-        """Return the size in bytes, elements included. dask and others use it to decide what to move and spill."""
+        """Return the size in bytes, including elements. dask uses this size to decide which arrays to move and to spill."""
         return object.__sizeof__(self) + footprint_bytes(self)
 
     def __dask_tokenize__(self):
-        """Return a token for dask: equal for equal elements, in every process."""
+        """Return a token for dask, which is equal for equal elements in all processes."""
         return hooks.token(self)
 
     # ----------------------------------------------------------------------------------------------- elements
@@ -366,13 +372,13 @@ cdef class USMArray(Descriptor):
     def __len__(self):
         if self.nd_ == 0:
             raise TypeError(
-                "len() of an array without dimensions; x.item() is its value. Functions that index an array element by element"
-                " should receive arrayhub.as_numpy(x)"
+                "len(): the array does not have dimensions; use x.item() for its value. Pass arrayhub.as_numpy(x) to functions"
+                " that index arrays element by element"
             )
         return self.shape_[0]
 
     def __iter__(self):
-        """Iterate over the first dimension: NumPy scalars of a one-dimensional array, else views."""
+        """Iterate over the first dimension. The items of a 1-d array are NumPy scalars, otherwise views."""
         return iterator(self)
 
     def __reversed__(self):
@@ -419,19 +425,26 @@ cdef class USMArray(Descriptor):
         """item($self, /, *args)
 --
 
-        Return one element as a Python value, as ``numpy.ndarray.item`` does.
+        Return one element as a Python value, like ``numpy.ndarray.item``.
 
         Parameters
         ----------
         *args : int or tuple of int, optional
-            Nothing: the only element. One integer: the element with this number in C order. Several: an index.
+            Without arguments, return the only element. One integer is a position in C order. A tuple or several integers
+            are an index.
 
         Raises
         ------
         ValueError
             No index is given, and the array does not have exactly one element.
         TypeError
-            The host cannot read the memory; call ``to_host``.
+            The host cannot read the memory. Call ``to_host`` first.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray([[1, 2], [3, 4]])
+        >>> x.item(3), x.item(1, 0)
+        (4, 3)
         """
         return item(self, first, second, more)
 
@@ -441,7 +454,12 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         TypeError
-            The host cannot read the memory; call ``to_host``.
+            The host cannot read the memory. Call ``to_host`` first.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.eye(2)).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
         """
         return tolist(self)
 
@@ -451,19 +469,24 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A"}, optional
-            Order of the elements; "A" is Fortran order if the array is contiguous in that order only.
+            Order of the elements. "A" means Fortran order if the array is contiguous only in that order, else C order.
 
         Raises
         ------
         TypeError
-            The host cannot read the memory; call ``to_host``.
+            The host cannot read the memory. Call ``to_host`` first.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.array([1, 2], "u1")).tobytes()
+        b'\\x01\\x02'
         """
         return tobytes(self, order)
 
     # -------------------------------------------------------------------------------------------------- views
 
     def __getitem__(self, key):
-        """Return a view for a basic index (integers, slices, Ellipsis, newaxis). It shares the memory block."""
+        """Return a view for a basic index: integers, slices, Ellipsis and newaxis. The view shares the memory block."""
         return index(self, key)
 
     @property
@@ -477,22 +500,27 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *axes : int or tuple of int, optional
-            A permutation of the dimensions; reversed by default.
+            A permutation of the dimensions. By default, the order is reversed.
 
         Returns
         -------
         USMArray
             A view that shares the memory block.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.zeros((2, 3, 4))).transpose(2, 0, 1).shape
+        (4, 2, 3)
         """
         return transpose(self, None if not axes or len(axes) == 1 and axes[0] is None else sequence(axes))
 
     def align(self, *names):
-        """Return a view with the dimensions in the order of their names.
+        """Return a view with the dimensions in the order of `names`.
 
         Parameters
         ----------
         *names : str or tuple of str
-            All of ``dims``, in any order. A single string is a sequence of one-letter names, as in ``"KJI"``.
+            A permutation of ``dims``. A single string is a sequence of one-letter names, as in ``"KJI"``.
 
         Returns
         -------
@@ -502,11 +530,17 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The dimensions are unnamed, or `names` is not a permutation of them.
+            The dimensions do not have names, or `names` is not a permutation of the names.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray(numpy.zeros((2, 3, 4))).with_dims("IJK")
+        >>> x.align("KIJ").shape
+        (4, 2, 3)
         """
         present = self.dims
         if present is None:
-            raise ValueError("align: the dimensions are unnamed; call with_dims(...) first")
+            raise ValueError("align: the dimensions do not have names; call with_dims(...) first")
         one = len(names) == 1 and (isinstance(names[0], (tuple, list)) or isinstance(names[0], str) and names[0] not in present)
         order = tuple(names[0]) if one else names
         if len(order) != len(present) or not all([name in order for name in present]):
@@ -519,10 +553,11 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         dims : sequence of str or mapping
-            One distinct name per dimension; or a mapping from present names to new ones. GT4Py's stencils use ``"I"``,
-            ``"J"``, ``"K"`` and the numbers of data dimensions, ``"0"``, ``"1"``, ...
+            One distinct name per dimension, or a mapping from present to new names. GT4Py's stencils use ``"I"``, ``"J"``,
+            ``"K"``, and ``"0"``, ``"1"``, ... for data dimensions.
         origin : sequence of int, optional
-            The index where a stencil's domain starts, in the order of the dimensions; unchanged by default.
+            The index of the first element of a stencil's domain, in the order of the dimensions. By default, the origin does
+            not change.
 
         Returns
         -------
@@ -535,6 +570,12 @@ cdef class USMArray(Descriptor):
             The number of names differs from the number of dimensions, a name is repeated, or a name to replace does not exist.
         TypeError
             A name is not a string, or an index is not an integer.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray(numpy.zeros((2, 3))).with_dims("IJ", origin=(1, 1))
+        >>> x.dims, x[1:].origin
+        (('I', 'J'), (0, 1))
         """
         return relabelled(self, dims, origin)
 
@@ -544,10 +585,10 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *shape : int or tuple of int
-            The new lengths in elements; one may be -1.
+            The new lengths in elements. One length may be -1.
         order : {"C", "F", "A"}, optional
-            The order in which the elements fill both shapes, as in ``numpy.reshape``; "A" is Fortran order if the array is
-            contiguous in that order only.
+            The index order of the elements in both shapes, as in ``numpy.reshape``. "A" means Fortran order if the array is
+            contiguous only in that order, else C order.
 
         Returns
         -------
@@ -559,7 +600,12 @@ cdef class USMArray(Descriptor):
         ValueError
             The number of elements differs.
         BufferError
-            Strides cannot express the shape; call ``copy()`` first.
+            The new shape would need a copy. Call ``copy()`` first.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.arange(6)).reshape(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
         """
         return reshape_in(self, sequence(shape), order)
 
@@ -569,8 +615,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         dtype : optional
-            The new element type. A type of another size changes the last dimension, which must be contiguous. None: the
-            same type.
+            The new element type. By default, the type does not change. A type of another size changes the length of the last
+            dimension, which must be contiguous.
 
         Returns
         -------
@@ -581,6 +627,11 @@ cdef class USMArray(Descriptor):
         ------
         ValueError
             One item size is not a multiple of the other, or the last dimension is not contiguous.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.array([1.0, 2.0])).view("u1").shape
+        (16,)
         """
         return view_as(self, dtype)
 
@@ -590,30 +641,37 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "A", "K"}, optional
-            The order of the elements; "A" and "K" are Fortran order if the array is contiguous in that order only.
+            The order of the elements. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C
+            order.
 
         Raises
         ------
         BufferError
-            One stride cannot express the result. NumPy would copy, and writes to the copy would be lost; call ``flatten()``.
+            The result would need a copy, in which writes would be lost. Call ``flatten()`` for a copy. NumPy's ``ravel``
+            copies implicitly.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.zeros((2, 3))).ravel().shape
+        (6,)
         """
         return ravel(self, order)
 
     # ------------------------------------------------------------------------------------------------- copies
 
     def __setitem__(self, key, value):
-        """Copy `value`, any array or a value that NumPy converts to one, into the elements of ``x[key]``.
+        """Copy `value`, which is an array of any library or a value that NumPy accepts, into the elements of ``x[key]``.
 
-        Either memory may be on a device. Values of another element type are cast on the host. If `value` shares memory with
-        ``x[key]``, the elements receive the values from before the copy.
+        Either memory may be on a device. Values of another element type are cast on the host. If `value` overlaps ``x[key]``
+        in memory, the elements receive the values from before the copy.
 
         Raises
         ------
         ValueError
             The array is read-only, the shapes are incompatible, text is too long, or a time is not a multiple of the unit.
         TypeError
-            The elements cannot represent the kind of the values (floats among integers), or `value` is another part of the
-            same memory.
+            The elements cannot represent the kind of the values, such as floats for integers, or `value` is a disjoint view
+            of the same memory.
         OverflowError
             A number is out of the range of the elements.
         BufferError
@@ -621,8 +679,8 @@ cdef class USMArray(Descriptor):
         """
         assign(self, key, value)
 
-    # A USMArray does not implement arithmetic, but the other operand may, such as a NumPy array. These methods write the result
-    # back by `x[...] = x + y`. Without them, Python would rebind `x` to the result and leave the memory unchanged.
+    # USMArray does not implement arithmetic, but the other operand may, as a NumPy array does. These methods store the result
+    # with `x[...] = x + y`. Without them, Python would rebind `x` to the result, and the memory would not change.
 
     def __iadd__(self, other):
         return stored(self, self + other)
@@ -664,7 +722,7 @@ cdef class USMArray(Descriptor):
         return stored(self, self ^ other)
 
     def __delitem__(self, key):
-        raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice")
+        raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice instead")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
         """Return a copy with another element type, in host memory, like ``numpy.ndarray.astype``.
@@ -674,25 +732,42 @@ cdef class USMArray(Descriptor):
         dtype : optional
             The element type.
         order : {"C", "F", "A", "K"}, optional
-            Layout of the copy; "A" and "K" are Fortran order if the array is contiguous in that order only.
+            Layout of the copy. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C order.
         casting : str, optional
-            Allowed conversions, as in ``numpy.can_cast``.
+            Permitted conversions, as in ``numpy.can_cast``.
         subok : bool, optional
-            Ignored; accepted because NumPy's callers pass it.
+            Ignored. Accepted for compatibility with NumPy.
         copy : bool, optional
-            False: return the array itself if its elements are of this type already.
+            If False, return the array itself if it already has this type.
 
         Raises
         ------
         TypeError
             `casting` forbids the conversion.
         BufferError
-            The memory is on a device; convert it with its own library.
+            The memory is on a device. Convert it with a library of the device, or call ``to_host()`` first.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.array([1, 2])).astype("f4").tolist()
+        [1.0, 2.0]
         """
         return astype(self, dtype, order, casting, copy)
 
     def flatten(self, order="C"):
-        """Return a copy with one dimension, on the same device. `ravel` returns a view."""
+        """Return a 1-d copy on the same device. `ravel` returns a view instead.
+
+        Parameters
+        ----------
+        order : {"C", "F", "A", "K"}, optional
+            The order of the elements. "A" and "K" mean Fortran order if the array is contiguous only in that order, else C
+            order.
+
+        Examples
+        --------
+        >>> arrayhub.asarray(numpy.array([[1, 2], [3, 4]])).flatten("F").tolist()
+        [1, 3, 2, 4]
+        """
         return flatten(self, order)
 
     def copy(self, order="C"):
@@ -701,54 +776,72 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         order : {"C", "F", "K"}, optional
-            Layout of the copy; "K" keeps that of the array as closely as a compact layout can.
+            Layout of the copy. "K" keeps the order of the dimensions in memory.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray(b"abc")
+        >>> x.access, x.copy().access
+        ('immutable', 'readwrite')
         """
         return transfer.copy(self, order=order)
 
     def aligned(self, *, copy=None):
-        """Return the array with every element aligned for its type: itself, or an explicit copy.
+        """Return the array itself if all elements are aligned for their type, otherwise an aligned copy.
 
         Parameters
         ----------
         copy : bool, optional
-            None: copy only unaligned elements. True: always copy. False: never copy, raise BufferError instead.
+            None: copy if elements are not aligned. True: always copy. False: raise BufferError instead of copying.
 
         Returns
         -------
         USMArray
-            On the same device; a copy is writable and in C order.
+            The array itself, or a writable copy in C order on the same device.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray(numpy.zeros(3, "u1, f8"))
+        >>> values = arrayhub.asarray(arrayhub.as_numpy(x)["f1"])
+        >>> values.flags.aligned, values.aligned().flags.aligned
+        (False, True)
         """
         return transfer.aligned(self, copy=copy)
 
     def native(self, *, copy=None):
-        """Return the array in native byte order: itself, or an explicit copy.
+        """Return the array itself if it is in native byte order, otherwise a copy in native byte order.
 
         Parameters
         ----------
         copy : bool, optional
-            None: copy only if bytes are swapped, including those of record fields. True: always copy. False: never copy,
-            raise BufferError instead.
+            None: copy if elements or fields are byte-swapped. True: always copy. False: raise BufferError instead of copying.
 
         Returns
         -------
         USMArray
-            A copy is writable and in C order; a copy that swaps bytes is in host memory.
+            The array itself, or a writable copy in C order. A copy of byte-swapped elements is in host memory.
 
         Raises
         ------
         BufferError
-            Swapped elements on a device that the host cannot read; call ``to_host()`` first.
+            The elements are byte-swapped, and the host cannot read the memory. Call ``to_host()`` first.
+
+        Examples
+        --------
+        >>> x = arrayhub.asarray(numpy.array([1, 2], ">i4"))
+        >>> x.native().dtype.isnative, x.native().tolist()
+        (True, [1, 2])
         """
         return transfer.native(self, copy=copy)
 
     def to_host(self, *, out=None, copy=None, stream=None, progress=None):
-        """Return the array in host memory: a view if the host can read it already. See ``arrayhub.to_host``."""
+        """Return the array in host memory, as a view if the host can read the memory. See ``arrayhub.to_host``."""
         target = None if out is None else hooks.asarray(out)
         host = transfer.to_host(self, out=target, copy=copy, stream=stream, progress=progress)
         return host if out is None else out
 
     def to_device(self, device, /, *, out=None, copy=None, stream=None, progress=None):
-        """Return the array on `device`: itself if it is there already. See ``arrayhub.to_device``."""
+        """Return a copy on `device`, or the array itself if it is on this device. See ``arrayhub.to_device``."""
         if out is None:
             return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
         from arrayhub.array.assignment import copy_into
@@ -757,19 +850,24 @@ cdef class USMArray(Descriptor):
         return out
 
     def to_numpy(self, dtype=None, copy=False):
-        """Return a ``numpy.ndarray`` of the same memory, for matplotlib and others. See ``arrayhub.as_numpy``.
+        """Return a ``numpy.ndarray`` on the same memory. matplotlib calls this method. See ``arrayhub.as_numpy``.
 
         Parameters
         ----------
         dtype : optional
-            Element type to convert to, which copies; any that `asarray` accepts.
+            Element type to convert to, with a copy. Accepts the types that `asarray` accepts.
         copy : {False, None, True, "if_needed"}, optional
-            True: always copy, also from a device. "if_needed": a view, or a copy if a view is impossible.
+            False and None: return a view. True: always copy, also from a device. "if_needed": copy if a view is impossible.
 
         Raises
         ------
         BufferError
-            The host cannot read the memory; call ``to_host()``.
+            The host cannot read the memory. Call ``to_host()`` first.
+
+        Examples
+        --------
+        >>> arrayhub.asarray([1.0, 2.0]).to_numpy()
+        array([1., 2.])
         """
         host = transfer.to_host(self, copy=wanted(copy, "to_numpy")) if copy is not False and copy is not None else self
         values = numpy_library.emit(host)
@@ -780,14 +878,19 @@ cdef class USMArray(Descriptor):
         return converted
 
     def to_xarray(self):
-        """Return an ``xarray.DataArray`` of the same memory, with the same dimension names.
+        """Return an ``xarray.DataArray`` on the same memory, with the same dimension names.
 
         Raises
         ------
         BufferError
-            Neither the host nor CUDA can read the memory; call ``to_host()``.
+            Neither the host nor CUDA can read the memory. Call ``to_host()`` first.
         ImportError
             xarray is not installed.
+
+        Examples
+        --------
+        >>> arrayhub.empty((2, 3), dims=("x", "y")).to_xarray().dims
+        ('x', 'y')
         """
         from arrayhub.libraries import xarray
 
@@ -797,10 +900,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def data(self):
-        """memoryview : the memory as the buffer protocol describes it, like ``numpy.ndarray.data``.
+        """memoryview : the memory, exported through the buffer protocol, like ``numpy.ndarray.data``.
 
-        GT4Py's frozen NumPy stencils use it. Raises AttributeError if a buffer cannot be exported: memory that the host
-        cannot read, element types without a PEP 3118 format.
+        GT4Py's frozen NumPy stencils use this attribute. Raises AttributeError if the host cannot read the memory or PEP 3118
+        does not have a format for the element type.
         """
         try:
             return memoryview(self)
@@ -809,7 +912,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def ctypes(self):
-        """numpy's ctypes object : ``data``, ``data_as``, ``shape`` and ``strides`` (in bytes) for foreign functions.
+        """numpy.ndarray.ctypes : ``data``, ``data_as``, ``shape`` and ``strides`` (in bytes) for foreign functions.
 
         Raises AttributeError if the host cannot read the memory.
         """
@@ -834,7 +937,7 @@ cdef class USMArray(Descriptor):
         return handed(self, "__array_struct__", interface_dict.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
-        """Export types that the array interface lacks (ml_dtypes' types), and raise the error for unreadable memory."""
+        """Return an ndarray on the same memory. NumPy calls this method for element types that the array interface lacks."""
         since = started() if tracing.active else None
         array = numpy_library.emit_array(self, dtype, copy)
         if since is not None and array.base is not self:
@@ -851,7 +954,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def __usm_ndarray__(self):
-        """usm_ndarray : the memory for dpnp, which reads this attribute first."""
+        """usm_ndarray : dpnp's array on the same memory. dpnp tries this attribute first."""
         if not self.usm_type_:
             raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
         from arrayhub.libraries.dpctl import emit_attribute
@@ -860,14 +963,14 @@ cdef class USMArray(Descriptor):
 
     @property
     def __gt_dims__(self):
-        """tuple of str : names of the dimensions for GT4Py; exists if GT4Py knows all of them."""
+        """tuple of str : names of the dimensions for GT4Py. The attribute exists only if GT4Py supports all names."""
         from arrayhub.adapters.dimensions import emit_dims
 
         return emit_dims(self)
 
     @property
     def __gt_origin__(self):
-        """tuple of int : origin for GT4Py, in the order of its stencils (I, J, K, data dimensions)."""
+        """tuple of int : origin in the dimension order of GT4Py's stencils: I, J, K, data dimensions."""
         from arrayhub.adapters.dimensions import emit_origin
 
         return emit_origin(self)
@@ -878,21 +981,21 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         stream : optional
-            The consumer's stream; None or -1 for host memory.
+            The consumer's stream. Must be None or -1 for host memory.
         max_version : tuple of int, optional
-            The newest DLPack version that the consumer supports; without it a legacy capsule is made.
+            The newest DLPack version that the consumer supports. By default, the result is a legacy capsule.
         dl_device : tuple of int, optional
-            The device that the consumer requests; ``(1, 0)`` is host memory.
+            The device that the consumer requests. ``(1, 0)`` is host memory.
         copy : bool, optional
-            True: always copy. False: never. None: only if `dl_device` requires it.
+            True: always copy. False: never copy. None: copy only if `dl_device` requires a copy.
 
         Raises
         ------
         BufferError
-            DLPack cannot represent the memory, type or layout, or a required copy is forbidden.
+            DLPack cannot represent the memory, type or layout, or ``copy=False`` forbids a required copy.
         """
-        # Consumers from before DLPack 1.0 support the host and CUDA, and refuse oneAPI devices (onnxruntime: "Unsupported
-        # device type"). Host-readable USM is host memory too.
+        # Consumers from before DLPack 1.0 support only the host and CUDA, and reject oneAPI devices (onnxruntime: "Unsupported
+        # device type"), so host-readable USM is exported to them as host memory. awkward would not support the device either.
         if self.device_.device_type == kDLOneAPI and dl_device is None and host_readable(self):
             if max_version is None or is_awkward_calling():
                 dl_device = HOST_PAIR
@@ -934,7 +1037,7 @@ cdef class USMArray(Descriptor):
 
 
 cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Look up the ordinal of a block's device, which may differ from that of `a`: a host array can be a view of USM."""
+    """Resolve the ordinal of a block's device. It may differ from the device of `a`: a host array can be a view of USM."""
     cdef Descriptor whole = same_layout(a)
     whole.device_ = block.device_
     block.device_ = device_of(whole)
@@ -942,14 +1045,14 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
 
 
 cdef inline object handed(Descriptor a, str way, object answer):
-    """Return an exported object, after reporting the export if tracing is active."""
+    """Return the exported object `answer`. Report the export if tracing is active."""
     if tracing.active:
         tracing.gave(a, a, way)
     return answer
 
 
 cdef inline object filled(object fresh, int nd, Py_ssize_t* values):
-    """Fill a new tuple, or a new instance of a subclass, with its values."""
+    """Fill a new tuple, or a new instance of a subclass of tuple, with integers."""
     cdef int k
     for k in range(nd):
         value = PyLong_FromSsize_t(values[k])
@@ -973,7 +1076,7 @@ cdef object _assign = None
 
 
 cdef int assign(object array, object key, object value) except -1:
-    """Implement ``array[key] = value``. The module is imported on first use, to keep ``import arrayhub`` fast."""
+    """Implement ``array[key] = value``. Import the module on first use, to keep ``import arrayhub`` fast."""
     global _assign
     if _assign is None:
         from arrayhub.array import assignment
@@ -989,7 +1092,7 @@ cdef object stored(object array, object values):
 
 
 cdef object sequence(tuple arguments):
-    """Return integers that are given as several arguments or as one sequence."""
+    """Return integers that the caller passed as several arguments or as one sequence."""
     if len(arguments) != 1:
         return arguments
     try:

@@ -186,7 +186,7 @@ def test_flags_are_set_by_key():
     assert x.access == "readonly"
     with pytest.raises(ValueError, match="accepted: 'WRITEABLE'"):
         x.flags["ALIGNED"] = False
-    with pytest.raises(KeyError, match="no flag is called 'U'"):
+    with pytest.raises(KeyError, match="'U' is not the name of a flag"):
         x.flags["U"]
 
 
@@ -196,7 +196,7 @@ def test_flags_are_set_by_key():
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "fill", "dot", "round"])
 def test_methods_that_compute_are_numpys(name):
     x = ah.asarray(BASE)
-    with pytest.raises(AttributeError, match=rf"does not compute; use arrayhub\.as_numpy\(x\)\.{name}"):
+    with pytest.raises(AttributeError, match=rf"does not implement arithmetic; use arrayhub\.as_numpy\(x\)\.{name}"):
         getattr(x, name)
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
@@ -237,7 +237,9 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
 def test_a_name_of_another_library_names_the_call(name, instead):
     x = ah.asarray(BASE)
     assert not hasattr(x, name) and name not in dir(x)
-    with pytest.raises(AttributeError, match=f"^{name}: a USMArray does not have it; use {re.escape(instead)}$"):
+    with pytest.raises(
+        AttributeError, match=f"^{name}: USMArray does not have this attribute; use {re.escape(instead)}$"
+    ):
         getattr(x, name)
 
 
