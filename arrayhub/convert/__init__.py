@@ -1,1 +1,1 @@
-"""Layer 7: the public functions that import arrays (`dispatch`, `asarray`) and hand them to libraries (`convert`)."""
+"""Layer 7: functions that import arrays (`asarray`) and export them to libraries (`convert`, `like`, `adapt`)."""

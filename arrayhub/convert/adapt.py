@@ -27,13 +27,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
-    """Let a function of one library accept the arrays of every library, and return the caller's kind.
+    """Let a function written for one library accept arrays of any library, and return arrays of the caller's library.
 
-    Array arguments are converted to `to`. An argument annotated with ``Annotated[..., Request(...)]`` has to meet
-    the request; lengths of the same letter have to be equal in all arguments. Without any such annotation, every
-    argument that is an array or a list is converted, and tuples if there is no array. Arrays in the result, also in
-    tuples, lists and dicts, are returned in the `placement` of the arguments. Numbers, strings and None pass through.
-    A 0-d result is a NumPy scalar for callers whose library has columns only, such as pandas.
+    - Array arguments are converted to `to`. An argument annotated with ``Annotated[..., Request(...)]`` must meet the
+      request, and lengths denoted by the same letter must be equal in all arguments.
+    - Without any such annotation, all arrays and lists are converted. Tuples are converted only if no argument is an
+      array.
+    - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
+      `placement` returns for the arguments. Numbers, strings and None are returned unchanged.
+    - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
 
     Parameters
     ----------
@@ -41,18 +43,19 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
         The library that the function is written for, as in `convert`.
     copy : {None, "if_needed"}, optional
         None: raise BufferError, with the name of the argument, if a copy is needed. "if_needed": copy if a view is
-        impossible, to another device too.
+        impossible, also to another device.
 
     Returns
     -------
     callable
-        The decorator. Signature, name and docstring of the function are kept.
+        The decorator. It preserves the signature, the name and the docstring of the function.
 
     Raises
     ------
     TypeError
-        The function is a class, a generator function, a staticmethod, a classmethod or not callable. Or ``*args`` has a
-        request, or an annotation with a request cannot be evaluated.
+        - The function is a class, a generator function, a staticmethod, a classmethod or not callable.
+        - ``*args`` or ``**kwargs`` has a request.
+        - An annotation with a request cannot be evaluated.
     ValueError
         `to` is not a known library.
 
@@ -109,7 +112,7 @@ _OF_NUMPY = frozenset((np.ndarray, int, float, complex, bool, str, bytes, type(N
 
 
 class _Target(NamedTuple):
-    """The library that a function is written for, and the copies that are allowed."""
+    """The library that a function is written for, and whether copies are permitted."""
 
     library: str
     copy: Copy
@@ -122,7 +125,7 @@ class _Target(NamedTuple):
 
 
 def _named(error: Exception, name: str, key: str, copy: Copy) -> Exception:
-    """Return an error with the name of the function and of the argument."""
+    """Return an error that starts with the names of the function and the argument."""
     kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
     hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
     return kind(f"{name}: {key}: {error}{'' if copy or kind is not BufferError else hint}")
@@ -132,7 +135,7 @@ class _Requested(NamedTuple):
     """A parameter with a request in its annotation."""
 
     key: str
-    position: int  # -1 if it is passed by keyword only
+    position: int  # -1 for a keyword-only parameter
     request: Any
     prefix: str  # of error messages
     has_letters: bool
@@ -151,7 +154,7 @@ def _check_function(function: Any) -> None:
 
 
 def _requests(function: Any, name: str, parameters: Mapping[str, inspect.Parameter]) -> list[_Requested]:
-    """Return the parameters that have an object with ``asarray`` in their ``Annotated`` annotation."""
+    """Return the parameters whose ``Annotated`` annotation contains an object with ``asarray``."""
     found = []
     hints = _hints(function, name)
     for position, (key, parameter) in enumerate(parameters.items()):
@@ -173,7 +176,7 @@ def _requests(function: Any, name: str, parameters: Mapping[str, inspect.Paramet
 
 
 def _hints(function: Any, name: str) -> dict[str, Any]:
-    """Return the annotations. Those that cannot be evaluated are left out, unless they could have a request."""
+    """Return the annotations that can be evaluated. Raise TypeError if another annotation may contain a request."""
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
@@ -193,7 +196,7 @@ def _hints(function: Any, name: str) -> dict[str, Any]:
 
 
 def _are_of_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether there is an array of NumPy among the arguments, and nothing else that has to be converted."""
+    """Return whether the arguments contain a NumPy array, and nothing else that has to be converted."""
     found = False
     for values in (args, kwargs.values()) if kwargs else (args,):
         for value in values:
@@ -208,7 +211,7 @@ def _are_of_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _by_request(
     name: str, requests: list[_Requested], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
-    """Return the placement, and the arguments with arrays that meet the requests. None passes through."""
+    """Return the placement, and the arguments after converting those with a request. None is not converted."""
     arguments = list(args)
     given, met = [], []
     are_of_numpy = True
@@ -237,7 +240,7 @@ def _by_request(
 
 
 def _check_lengths(name: str, arrays: list[tuple[_Requested, Any]]) -> None:
-    """Raise if a letter stands for different lengths in two arrays."""
+    """Raise ValueError if a letter denotes different lengths in two arrays."""
     lengths: dict[str, tuple[int, str]] = {}
     for parameter, array in arrays:
         for letter, length in parameter.request.lengths(array).items() if parameter.has_letters else ():
@@ -251,9 +254,9 @@ def _check_lengths(name: str, arrays: list[tuple[_Requested, Any]]) -> None:
 def _by_type(
     name: str, names: list[str], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
-    """Return the placement and the arguments, with all arrays and lists converted.
+    """Return the placement, and the arguments after converting all arrays and lists.
 
-    A tuple is usually a shape or a list of axes, so it is converted only if no argument is an array.
+    A tuple is usually a shape or a sequence of axes, so tuples are converted only if no argument is an array.
     """
     values = [*args, *kwargs.values()]
     kinds = [array_kind(value) for value in values]
@@ -270,7 +273,7 @@ def _by_type(
 
 
 def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any:
-    """Return the placement of arguments whose kinds are known, or None if none of the arguments is an array."""
+    """Return the placement for arguments with the given kinds, or None if no argument is an array."""
     if kinds.count(None) == len(kinds):
         return None
     if kinds.count(NUMPY_KIND) == len(kinds):
@@ -287,12 +290,12 @@ def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any
 
 
 def _is_sequence(arg: Any, sequences: Any) -> bool:
-    """Return whether an argument is a list or tuple of values, neither empty nor of strings."""
+    """Return whether an argument is a nonempty list or tuple whose first item is not a string."""
     return issubclass(type(arg), sequences) and len(arg) > 0 and not isinstance(arg[0], str)
 
 
 def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
-    """Return a result with its arrays in a placement."""
+    """Return a result after converting its arrays to the library and the device of a placement."""
     if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
         return result
     if issubclass(type(result), tuple):

@@ -1,7 +1,7 @@
-"""Containers with labels, made around an array: pandas, xarray, polars and pyarrow.
+"""Creation of containers with labels around an array: pandas, xarray, polars and pyarrow.
 
-Each function receives a model or None, a USMArray or NestedArray, and ``copy``. Labels of the model are kept if the
-shape is the model's.
+Each function receives a model or None, a USMArray or NestedArray, and ``copy``. The result has the labels of the model
+if it has the model's shape.
 """
 
 import sys
@@ -21,7 +21,7 @@ Make = Callable[[Any, Any, Copy], Any]
 
 @lru_cache(maxsize=1024)
 def container_of(cls: type) -> Make | None:
-    """Return the function that makes a container of this type; None if its library does not need one."""
+    """Return the function that creates a container of this type, or None if the type is not in the table."""
     keys = [(root_of(base), base.__name__) for base in cls.__mro__]
     return next((_TABLE[key] for key in keys if key in _TABLE), None)
 
@@ -31,7 +31,7 @@ def _by_library(name: str, array: Any, copy: Copy) -> Any:
 
 
 def _is_plain(array: Any) -> bool:
-    """Return whether an array is dense, without fields."""
+    """Return whether an array is a USMArray without fields."""
     return isinstance(array, USMArray) and array.dtype.names is None
 
 
@@ -47,7 +47,7 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 
 
 def _pandas(model: Any, array: Any, copy: Copy) -> Any:
-    """Make a Series of one dimension or a DataFrame of two, with NumPy's memory unless the model has Arrow's."""
+    """Create a Series (1-d) or a DataFrame (2-d). It contains NumPy arrays unless the model contains Arrow arrays."""
     pandas = sys.modules["pandas"]
     if _is_plain(array) and not _has_arrow(pandas, model):
         _check_ndim("pandas", array, 2)
@@ -99,7 +99,7 @@ def _xarray_variable(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
-    """Return the array to wrap: of the library that the model wraps."""
+    """Return the array to wrap, as an array of the library that the model wraps."""
     from arrayhub.convert.names import name_of_type
 
     inner = None if model is None else name_of_type(type(model.data))
@@ -109,7 +109,7 @@ def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _xarray_dataset(model: Any, array: Any, copy: Copy) -> Any:
-    """Make a Dataset with one variable per field of a record."""
+    """Create a Dataset with one variable per field of a record."""
     xarray = sys.modules["xarray"]
     variables = {}
     for name, field in _fields(array).items():
@@ -126,7 +126,7 @@ def _fields(array: Any) -> dict[str, Any]:
     if isinstance(array, USMArray) and array.dtype.names is not None:
         values = as_numpy(array)
         return {name: hooks.asarray(values[name]) for name in array.dtype.names}
-    raise ValueError("like: the model is an xarray.Dataset, and the array lacks named fields; accepted: records")
+    raise ValueError("like: the model is an xarray.Dataset, but the array does not have fields; accepted: records")
 
 
 # ------------------------------------------------------------------------------------------------- polars and pyarrow
@@ -165,7 +165,7 @@ def _arrow_tensor(model: Any, array: Any, copy: Copy) -> Any:
     try:
         return pyarrow.Tensor.from_numpy(values, dim_names=(model.dim_names or None) if same else None)
     except pyarrow.ArrowException as error:
-        raise BufferError(f"pyarrow.Tensor: it does not support elements of {values.dtype!r} ({error})") from error
+        raise BufferError(f"pyarrow.Tensor: elements of {values.dtype!r} are not supported ({error})") from error
 
 
 def _arrow_table(model: Any, array: Any, copy: Copy) -> Any:

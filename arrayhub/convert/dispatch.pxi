@@ -1,6 +1,6 @@
-"""Import an object through the importer of its library if the type is known, else through the first protocol that answers.
+"""Import of an object: the importer of its library if the type is known, else the first protocol that succeeds.
 
-`adapters/table` has the order of the protocols, `libraries/known` the importers of libraries.
+`adapters/table` defines the order of the protocols, and `libraries/known` the importers of libraries.
 """
 
 import sys
@@ -58,7 +58,7 @@ cdef extern from *:
         Py_XDECREF(value);
         return found;
     }
-    /* Call an importer without a `try` around the call. After an error the result is NULL, and the exception is set. */
+    /* Call an importer without Cython's `try`. After an error, the result is NULL and an exception is set. */
     #define arrayhub_attempt(importer, obj, stream) ((PyObject *)importer(obj, stream))
     static int arrayhub_bare_instances(PyTypeObject *type) {
         return type->tp_dictoffset == 0 && !PyType_HasFeature(type, (1UL << 4)) &&
@@ -92,7 +92,7 @@ _parse[<int> _ROWS["array_interface"]] = interface_dict.parse_array_interface
 _parse[<int> _ROWS["array_struct"]] = interface_dict.parse_struct
 _parse[<int> _ROWS["arrow"]] = arrow.parse
 if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(PROTOCOLS))]):
-    raise ImportError("convert/dispatch does not fit adapters/table")
+    raise ImportError("convert/dispatch lacks an importer for a protocol of adapters/table")
 
 
 # --------------------------------------------------------------------------------------------- the record of a type
@@ -106,12 +106,12 @@ cdef enum:                 # importers besides those of libraries/known
 importers[OWN_ARRAY] = itself
 importers[WRAPPER] = parse_wrapper
 
-cdef enum Labelled:          # which objects of a type name their dimensions, or have an origin
+cdef enum Labelled:          # which objects of a type have dimension names or an origin
     UNLABELLED
-    LABELLED_SOME          # only objects that have the attributes themselves
+    LABELLED_SOME          # objects that have the attributes in their own dict
     LABELLED_ALL           # the type has the attributes
 
-# Types without memory that could be viewed.
+# Types whose values do not have memory to view.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
 cdef tuple PLAIN = (int, float, complex, str, bytes)
 globals()["VALUES"] = VALUES      # for Python modules
@@ -143,7 +143,7 @@ cdef unsigned int compute_record(type cls) except 0:
 
 
 cdef bint supports(type cls, tuple attributes) except -1:
-    """Return whether a type has one of the attributes of a row; of a row without attributes, whether it has a buffer."""
+    """Return whether a type has one of the attributes of a protocol, or supports buffers if there are no attributes."""
     if not attributes:
         return arrayhub_has_buffer(<PyTypeObject*> cls)
     for name in attributes:
@@ -153,12 +153,12 @@ cdef bint supports(type cls, tuple attributes) except -1:
 
 
 cdef bint has(type cls, object name) except -1:
-    """Return whether a type has an attribute. With None, a type disables an attribute of its base."""
+    """Return whether a type has an attribute. A subclass can disable an attribute by setting it to None."""
     return getattr(cls, name, None) is not None
 
 
 cdef int importer_number(type cls) except -1:
-    """Return the number of the importer that is called before any protocol; 0 without one."""
+    """Return the number of the importer that is called before any protocol, or 0 if the type is unknown."""
     if cls is USMArray:
         return OWN_ARRAY
     if <PyTypeObject*> cls == _NDARRAY:
@@ -176,7 +176,7 @@ cdef int importer_number(type cls) except -1:
 
 
 cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare) except? UNLABELLED:
-    """Return which objects of a type have labels."""
+    """Return which objects of a type may have labels."""
     if importer == OWN_ARRAY:     # a USMArray has its labels in a field
         return UNLABELLED
     from arrayhub.adapters.dimensions import ATTRIBUTES
@@ -190,7 +190,7 @@ cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare)
 
 
 cdef inline unsigned int protocols_of(unsigned int record) noexcept nogil:
-    """Return one bit for each row of the table: set if the type may support the protocol."""
+    """Return the bits of the protocols that the type may support, one for each row of the table."""
     return record & (1 << PROTOCOL_BITS) - 1
 
 
@@ -209,19 +209,18 @@ register_compute_record(compute_record)
 
 
 cdef Descriptor import_array(object obj, object stream):
-    """Import `obj` without a copy, through its importer or the first protocol that answers.
+    """Import `obj` without a copy, through its importer or the first protocol that succeeds.
 
-    Importers receive `stream` because some of them pass it to the producer. `on_stream` orders the stream behind the
-    producer's work in every case.
+    Some importers pass `stream` to the producer. In every case, `on_stream` makes the stream wait for the producer's work.
     """
     if tracing.active and not tracing.passes():
         return import_traced(obj, stream, None)
     cdef unsigned int record = record_of(obj)
     cdef Importer importer = importers[importer_of(record)]
     cdef Descriptor a = None
-    if importer != NULL:       # not a conditional expression: Cython would check the type of its result on each call
+    if importer != NULL:       # not a conditional expression, for which Cython would check the type of the result
         a = importer(obj, stream)
-    if a is None:     # an importer returns None for a type that only looks like a known one
+    if a is None:     # an importer returns None for objects that it leaves to the protocols
         a = try_protocols(obj, stream, protocols_of(record))
     if is_labelled(obj, labels_of(record)):
         a = labelled(obj, a)
@@ -235,7 +234,7 @@ cdef Descriptor import_traced(object obj, object stream, object via):
     handover = tracing.Handover()
     handover.begin()
     try:
-        tracing.pass_once()      # a function in between would cost every call that is not traced
+        tracing.pass_once()      # the call below must not report the import, too
         a = import_array(obj, stream) if via is None else import_via(obj, stream, via)
         handover.set_import(obj, a)
     finally:
@@ -259,18 +258,18 @@ cdef inline bint is_labelled(object obj, Labelled labels) except -1:
 
 
 cdef bint has_names(object obj) except -1:
-    """Return whether an object names its dimensions. An origin without names is an attribute of the type."""
+    """Return whether an object has dimension names. (An origin without names is always an attribute of the type.)"""
     return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 
 
 cdef inline bint may_have(object obj, object name) except -1:
-    """Return whether an object has an attribute, or a getter that raises: `dimensions` calls the getter again."""
+    """Return whether an object has an attribute. A getter that raises counts, because `dimensions` handles the error."""
     cdef int found = arrayhub_look_for(obj, name)
     return found != 0 if found >= 0 else answered()
 
 
 cdef bint answered() except -1:
-    """Clear the pending exception and return True, unless it has to propagate: then raise it."""
+    """Clear the pending exception and return True, or raise the exception if it must propagate."""
     try:
         raise_on()
     except PASSES_ON:
@@ -280,7 +279,7 @@ cdef bint answered() except -1:
 
 
 cdef Descriptor try_protocols(object obj, object stream, unsigned int supported):
-    """Try the protocols that the type may support. After a refusal the next one is tried; an InterfaceError propagates."""
+    """Try the protocols that the type may support until one succeeds. An InterfaceError propagates."""
     cdef PyObject* answer
     cdef Descriptor a
     cdef list refusals = None
@@ -307,20 +306,20 @@ cdef inline bint is_sparse(object obj) except -1:
 
 
 cdef object fetch_refusal():
-    """Clear and return the pending exception if it is a refusal, after which the next protocol is tried; else raise it."""
+    """Clear and return the pending exception if the next protocol may be tried, otherwise raise it."""
     try:
         raise_on()
     except InterfaceError:
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # of any class: libraries define their own
+    except Exception as error:      # libraries define their own classes
         reason = error
     return reason
 
 
 cdef Descriptor by_other_means(object obj, object stream, list refusals):
-    """Import an object that does not support a protocol: a DLPack capsule, a scalar or a sequence."""
+    """Import a DLPack capsule, a scalar or a sequence, or raise the error for an object that no protocol has imported."""
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):
         return dlpack.parse_capsule(obj, False, None)
@@ -340,8 +339,8 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         raise refusal_error(obj, refusals) from refusals[0][1]
     if issubclass(type(obj), str):
         raise TypeError(
-            f"asarray: {show(obj)} is a str, often a path passed by mistake; call numpy.load(x) for the array in a file, or"
-            " numpy.array(x) for an array of text without dimensions"
+            f"asarray: {show(obj)} is a str; call numpy.load(x) if it is the path of a file, or numpy.array(x) for an array of"
+            " text without dimensions"
         )
     from arrayhub.libraries import wrappers
 
@@ -353,9 +352,9 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
 
 
 cdef object refusal_error(object obj, list refusals):
-    """Return the error about an object whose protocols all refuse; `refusals` has pairs (words of the protocol, error).
+    """Return the error about an object whose protocols have all failed. `refusals` contains pairs of protocol and error.
 
-    The message has one prefix: the protocol's if there is one refusal, `asarray` if there are several.
+    The prefix of the message is the protocol if one has failed, and `asarray` if several have failed.
     """
     cdef bint single = len(refusals) == 1
     cls = name_of_type(type(obj))
@@ -369,18 +368,18 @@ cdef object refusal_error(object obj, list refusals):
 
 
 cdef str worded(str protocol, str reason, str refuses):
-    """Return a refusal with the name of the protocol as its only prefix; `refuses` precedes the producer's message."""
+    """Return an error text with the protocol as its only prefix. `refuses` is inserted before a producer's own message."""
     prefix = protocol + ": "
     return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
 
 
-cdef double EXACT = 2.0 ** 53     # smaller integers are exact as floats
+cdef double EXACT = 2.0 ** 53     # float64 represents all smaller integers
 
 
 cdef bint may_have_lost(Descriptor a) except -1:
     """Return whether the conversion of a sequence to one element type may have changed values.
 
-    It has not if the result is float64 and all values are below 2**53: integers of this size are exact.
+    float64 represents all integers below 2**53, so values below this limit have not changed.
     """
     cdef Py_ssize_t k
     if a.typenum_ != cnp.NPY_DOUBLE:
@@ -392,15 +391,15 @@ cdef bint may_have_lost(Descriptor a) except -1:
 
 
 cpdef int check_values(object obj) except -1:
-    """Raise if NumPy accepts a value, or an element of a sequence, that `asarray` refuses.
+    """Raise an error for a value, or an element of a sequence, that `asarray` rejects although NumPy accepts it.
 
-    NumPy would silently drop a mask, a unit or a missing value.
+    NumPy would silently discard a mask, a unit or a missing value.
     """
     return check_level(obj, 0, {})
 
 
 cdef int check_level(object obj, int level, dict seen) except -1:
-    """Check a sequence inside of `level` others. `seen` has the visited ones: sequences may share elements or form cycles."""
+    """Check a sequence in `level` others. `seen` contains the visited sequences, which may be shared or form cycles."""
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
@@ -426,7 +425,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
 
 
 cdef int check_value(object item, int level, dict seen) except -1:
-    """Check an element of a sequence inside of `level` others."""
+    """Check an element of a sequence that is nested in `level` others."""
     cdef type cls = type(item)
     cdef unsigned int record
     if isinstance(item, (list, tuple)):
@@ -449,7 +448,7 @@ cdef dict _numbers = {}           # numbers of rows by address
 
 
 cdef object wrapper_of(object obj):
-    """Return the row of the type of a wrapper. Its number is cached, because the search compares names."""
+    """Return the row of a wrapper's type. Cache the number of the row, because the search compares names."""
     cdef unsigned int number = recall(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj))
     cdef unsigned int version = version_tag(Py_TYPE(obj))
     cdef unsigned int looked_up_in = type_cache.generation
@@ -467,7 +466,7 @@ cdef object wrapper_of(object obj):
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):
-    """Import the array in a wrapper of a known type. `wrappers.check` raises if it is not the wrapper's own memory and type."""
+    """Import the array of a wrapper of a known type. `wrappers.check` rejects copies, and arrays of another type or shape."""
     Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
     try:
         row = wrapper_of(obj)
@@ -489,9 +488,9 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 
 cdef Descriptor parse_registered(object obj, object row):
-    """Import the array that a plug-in's function returns; return None if the plug-in leaves the object to its protocols.
+    """Import the array that a plug-in's function returns, or return None if the plug-in leaves the object to its protocols.
 
-    The function is called twice: if the addresses differ, it copies.
+    The function is called twice. If the addresses differ, the function copies.
     """
     cdef Descriptor a, again
     cdef object parse = row.parse
@@ -525,7 +524,7 @@ cdef Descriptor parse_registered(object obj, object row):
 
 
 cdef int check_declared(object row, object obj, Descriptor a) except -1:
-    """Compare the array of a plug-in with the object's attributes `shape` and `dtype`, if they are NumPy's."""
+    """Compare the array of a plug-in with the object's `shape` if that is a tuple, and `dtype` if that is NumPy's."""
     from arrayhub.libraries import plugins
 
     shape = getattr(obj, "shape", None)
@@ -559,16 +558,16 @@ cdef Descriptor import_via(object obj, object stream, object via):
 
 
 cdef int refuse_wrapper(object obj) except -1:
-    """Raise TypeError for a wrapper that is not imported by its own protocols."""
+    """Raise TypeError for a wrapper whose protocols must not be used."""
     from arrayhub.libraries import wrappers
 
     if wrappers.refuses_protocols(type(obj)):
-        raise wrappers.wrapper_error(obj, "is not imported by its protocols")
+        raise wrappers.wrapper_error(obj, "is not imported through protocols")
     return 0
 
 
 cdef Descriptor import_by_row(object obj, object stream, int row):
-    """Import `obj` through the protocol of one row; return None if `obj` does not support it."""
+    """Import `obj` through the protocol with number `row` in the table, or return None if `obj` does not support it."""
     cdef unsigned int record = record_of(obj)
     cdef Descriptor a
     if row == _DLPACK and record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
@@ -586,7 +585,7 @@ cdef Descriptor import_by_row(object obj, object stream, int row):
 
 
 def protocols_of_type(cls, /):
-    """Return whether a type has an importer, and the names of the protocols that its instances may support, in order."""
+    """Return whether a type has an importer, and the names of the protocols that its instances may support, in table order."""
     if not isinstance(cls, type):
         raise TypeError(f"protocols_of_type: cls is {show(cls)}; accepted: a type")
     cdef unsigned int record = learn(cls)
@@ -595,14 +594,14 @@ def protocols_of_type(cls, /):
 
 
 def check_exportable(obj, /):
-    """Call the importer of the library, which may refuse, if the ``__dlpack__`` of its arrays is known to be wrong."""
+    """Raise the importer's error for `obj` if its library's ``__dlpack__`` is known to export such arrays incorrectly."""
     cdef unsigned int record = record_of(obj)
     if record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
         importers[importer_of(record)](obj, None)
 
 
 def offer(obj, protocol, /):
-    """Import `obj` through a protocol of `protocols_of_type`; return None if `obj` does not support it."""
+    """Import `obj` through a protocol of `protocols_of_type`, or return None if `obj` does not support it."""
     if protocol not in _ROWS:
         raise ValueError(f"offer: protocol is {show(protocol)}; accepted: {', '.join(_ROWS)}")
     return import_by_row(obj, None, _ROWS[protocol])

@@ -1,4 +1,4 @@
-"""Import by the type of an object, as C sees it. See dispatch.pxi."""
+"""C declarations of the import functions in dispatch.pxi."""
 
 from arrayhub._core.descriptor cimport Descriptor
 
@@ -9,6 +9,6 @@ cdef Descriptor import_array(object obj, object stream)
 cdef Descriptor import_via(object obj, object stream, object via)
 
 
-# Declared here although only dispatch.pxi calls it: as a static function it would be inlined into `import_array`, each call of
-# which would then save more registers.
+# Only dispatch.pxi calls this function. The declaration prevents inlining into `import_array`, which would then save more
+# registers on each call.
 cdef Descriptor try_protocols(object obj, object stream, unsigned int speaks)

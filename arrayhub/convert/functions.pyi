@@ -1,7 +1,7 @@
 from types import ModuleType
 from typing import Any, Literal, Self, TypeAlias, TypeVar, overload
 
-# For type checkers only: a library that is not installed is Any.
+# Imported only by type checkers, which treat a library that is not installed as Any.
 import awkward
 import cupy
 import dpnp

@@ -1,6 +1,6 @@
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
-- dispatch: import of an object by its type
+- dispatch: selection of the importer or protocol for an object
 - sparse_parts: struct of a sparse array
 """
 
@@ -34,37 +34,42 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Parameters
     ----------
     obj : object
-        An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow, ...; any object that supports one of the protocols;
-        a DLPack capsule; a bytes-like object; a number or nested sequence of numbers, which NumPy copies.
+        - An array of numpy, torch, jax, cupy, dpnp, dpctl, numba, pyarrow and others, or any object that supports one of the
+          protocols.
+        - A DLPack capsule, or a bytes-like object.
+        - A number or a nested sequence of numbers, which NumPy copies.
     dtype : optional
-        Element type of the result. If it differs from that of `obj`, the elements are cast in a copy.
+        Element type of the result. If the element type of `obj` differs, the result is a copy with cast elements.
     device : Device, str, tuple or object, optional
-        Device of the result. If `obj` is on another device, it is copied.
+        Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
-        None: copy only for `dtype` or `device`. True: always copy. False: never copy, raise BufferError instead.
-        "if_needed": like None, and build an array from columns in several chunks or in bits, which have no dense memory.
-        True and "if_needed" copy the columns of a table (pandas, polars, pyarrow, awkward) to a matrix of rows by columns, in
-        NumPy's common type.
+        - None: copy only if `dtype` or `device` requires a copy.
+        - True: always copy.
+        - False: raise BufferError instead of copying.
+        - "if_needed": like None. Also copy data that is not a dense array, such as columns of several chunks or of bits.
+
+        With True and "if_needed", the columns of a table (pandas, polars, pyarrow, awkward) are copied to a matrix of rows by
+        columns, in NumPy's common type.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
     via : {"array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"}, optional
-        Protocol to use. By default the first one that `obj` supports is used.
+        Protocol to use. By default, the first protocol that succeeds is used.
 
     Returns
     -------
     USMArray
         `obj` itself if it is a USMArray and no change is requested. The result has the dimension names and the origin of
-        `obj`, from ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
+        `obj`, which are read from ``__gt_dims__``, ``__gt_origin__`` or ``dims``.
 
     Raises
     ------
     TypeError
-        `obj` does not support a protocol, or holds Python objects.
+        `obj` does not support a protocol, or contains Python objects.
     InterfaceError
-        The description that `obj` gives of its memory is invalid. This is a ValueError.
+        The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     BufferError
-        The memory cannot be shared. The message names the call to make instead.
+        The memory cannot be shared. The message names a call to use instead.
     OverflowError
         `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`.
 
@@ -77,7 +82,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     >>> arrayhub.asarray(a, dtype="f4").is_copy
     True
     """
-    # If the array is copied later, the copy is ordered by `stream`.
+    # If the array will be copied, `stream` orders the copy, not the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
     if dtype is not None and via is None and issubclass(type(obj), VALUES):
@@ -92,7 +97,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
 
 
 cdef Descriptor import_or_build(object obj, object stream):
-    """Import `obj`, or a copy of a column that is dense only as a copy, such as booleans in bits."""
+    """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits."""
     try:
         return import_array(obj, stream)
     except InterfaceError:
@@ -109,11 +114,11 @@ cdef Descriptor import_or_build(object obj, object stream):
 
 
 cdef Descriptor import_values(object obj, object dtype, object order):
-    """Import numbers and sequences. If NumPy's default type would lose values, convert them to `dtype` directly."""
+    """Import numbers and sequences. If NumPy's default type cannot represent the values, convert them to `dtype` directly."""
     try:
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
-        numpy_library.refuse_endless(obj, "asarray")      # first: other code would iterate over it without end
+        numpy_library.refuse_endless(obj, "asarray")      # first, because the following code iterates over all elements
         check_values(obj)      # before NumPy calls methods of the elements
         from arrayhub.array import casting
 
@@ -134,9 +139,9 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
     if dtype is not None and not same_dtype(a, dtype):
         if copy is False:
             raise BufferError(
-                f"asarray: from {a.dtype!r} to {requested_dtype(dtype)!r} takes a copy, and copy=False forbids one"
+                f"asarray: converting {a.dtype!r} to {requested_dtype(dtype)!r} requires a copy, and copy=False forbids it"
             )
-        if device is not None and not host_readable(a):     # elements are cast on the host only
+        if device is not None and not host_readable(a):     # elements can be cast only on the host
             result = transfer.to_device(result, device, stream=stream)
         result = of_type(result, obj, requested_dtype(dtype))
     if device is not None:
@@ -149,7 +154,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
-    """Return a copy of `a`, the import of `obj`, with another element type."""
+    """Return a copy of `a` with another element type. `a` was imported from `obj`."""
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
         check_integers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
@@ -160,7 +165,7 @@ cdef int check_integers(Descriptor a, object dtype) except -1:
     """Raise OverflowError for integers that are out of the range of `dtype`."""
     from arrayhub.array import casting
 
-    cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count the units of times
+    cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # an integer is a number of time units
     if a.flags_ & PACKED or not rank:
         return 0
     given = numpy_library.emit(a)
@@ -170,9 +175,9 @@ cdef int check_integers(Descriptor a, object dtype) except -1:
 
 
 cdef bint import_copied(Descriptor a, object obj) except -1:
-    """Return whether the import has made a copy.
+    """Return whether the import of `obj` has made a copy.
 
-    A copy that the caller already holds, directly or in a wrapper, does not count.
+    If `obj` itself is a copy, or wraps a copy, the import has not made one.
     """
     if not a.flags_ & COPIED or a is obj:
         return False
@@ -184,7 +189,7 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
 cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
     """Raise BufferError if the import has made a copy, for ``copy=False``."""
     if import_copied(a, obj):
-        raise BufferError(f"{call}: {type(obj).__name__} gives no memory to view but a copy, and copy=False forbids one")
+        raise BufferError(f"{call}: {type(obj).__name__} can only be imported as a copy, and copy=False forbids it")
     return 0
 
 
@@ -197,26 +202,32 @@ cdef bint same_dtype(Descriptor a, object dtype) except -1:
 
 
 def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
-    """Import an array by DLPack. This is the function of the array API standard.
+    """Import an array through DLPack, like ``from_dlpack`` of the array API standard.
 
     Parameters
     ----------
     obj : object
         A producer with ``__dlpack__``, or a capsule.
     device : Device, str, tuple or object, optional
-        Device of the result.
+        Device of the result. If `obj` is on another device, the result is a copy.
     copy, stream : optional
         As in `asarray`.
 
     Returns
     -------
     USMArray
+        Array on the memory of `obj`, unless a copy is requested.
+
+    Examples
+    --------
+    >>> arrayhub.from_dlpack(numpy.arange(3)).tolist()
+    [0, 1, 2]
     """
     return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
 
 
 cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
-    """Import `obj` as ``copy=`` permits."""
+    """Import `obj` as the argument ``copy=`` permits."""
     cdef Descriptor a
     if copy is None:
         return import_array(obj, stream)
@@ -243,10 +254,10 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
-    """Return an array in host memory, by a copy from its device if necessary.
+    """Return an array in host memory. Copy it from its device if the host cannot read the memory.
 
-    The copy is ordered behind the producer's pending work, and transfers only the bytes that the array reaches.
-    docs/copies.md describes the synchronization.
+    The copy waits for the producer's pending work, and transfers only the bytes that the array uses. docs/copies.md
+    describes the synchronization.
 
     Parameters
     ----------
@@ -254,21 +265,22 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         Any object that `asarray` or `assparse` accepts.
     out : object, optional
         Host memory to copy to: any writable array that `asarray` accepts, of the same shape and element type, whose elements
-        do not overlap. If `out` overlaps `obj`, it receives the values from before the copy.
+        do not overlap. If `out` overlaps `obj`, the result is the same as with a temporary copy.
     copy : {None, True, False, "if_needed"}, optional
-        None or "if_needed": a view if the host can read the memory (host and shared USM, pinned and managed CUDA memory),
-        after waiting for pending work, else a copy. True: always copy. False: never copy, raise BufferError instead.
+        None or "if_needed": return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
+        memory), after waiting for pending work, otherwise a copy. True: always copy. False: raise BufferError instead of
+        copying.
     stream : optional
-        Stream on which the copy is ordered, see `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is
-        asynchronous: synchronize the stream before reading `out`.
+        Stream that orders the copy, as in `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is asynchronous:
+        synchronize the stream before reading `out`.
     progress : bool or callable, optional
-        True: draw a progress bar during a long copy, by tqdm if it is installed. A function is called in this thread with
-        the number of copied bytes and the total. An exception of the function ends the copy.
+        If True, draw a progress bar during a long copy, with tqdm if it is installed. A function is called in this thread
+        with the number of copied bytes and the total number of bytes. An exception of the function ends the copy.
 
     Returns
     -------
     USMArray
-        Array on the device ``cpu``, or `out` itself.
+        Array on device ``cpu``, or `out` itself.
 
     Raises
     ------
@@ -296,30 +308,30 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
 
 
 def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None):
-    """Return an array on a device, by a copy unless it is already there.
+    """Return an array on a device. Copy it unless it is already on the device.
 
     Parameters
     ----------
     obj : object
         Any object that `asarray` or `assparse` accepts.
     device : Device, str, tuple or object
-        Target; see `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
+        Target, as in `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
         context is not copied.
     out : object, optional
         Memory on `device` to copy to: any writable array of the same shape that `asarray` accepts, whose elements do not
         overlap. Elements of another type are cast on the host, by the rules of ``x[...] = value``. If `out` overlaps `obj`,
         it receives the values from before the copy. Bytes between the elements of `out` are not written.
     copy : {None, True, False, "if_needed"}, optional
-        None or "if_needed": copy unless it is there. True: always copy. False: BufferError if it is not there.
+        None or "if_needed": copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
     stream : optional
-        Stream that orders the copy, see `asarray`.
+        Stream that orders the copy, as in `asarray`.
     progress : bool or callable, optional
         As in `to_host`.
 
     Returns
     -------
     USMArray
-        Array on the device, or `out` itself. The caller may write to host memory of `obj` immediately.
+        Array on the device, or `out` itself. Host memory of `obj` may be overwritten as soon as the function returns.
 
     Raises
     ------
@@ -329,6 +341,12 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
         The device does not exist or is not supported, or ``copy=False`` forbids a required copy.
     MemoryError
         The host or the device does not have enough memory.
+
+    Examples
+    --------
+    >>> x = arrayhub.asarray([1.0, 2.0])
+    >>> arrayhub.to_device(x, "cpu") is x
+    True
     """
     cdef Descriptor a = dense_or_none(obj, copy, "to_device")
     if a is None:
@@ -353,12 +371,12 @@ cdef Library _NUMBA = library("numba")
 
 
 def array_or_nested(obj, /):
-    """Import `obj` by `asarray`, or by `asnested` if it is not dense; for functions that describe arrays.
+    """Import `obj` with `asarray`, or with `asnested` if it is not dense, for functions that describe arrays.
 
     Raises
     ------
     TypeError, ValueError, BufferError
-        The error of `asarray`, if neither imports `obj`.
+        The error of `asarray`, if both functions reject `obj`.
     """
     if isinstance(obj, Tree):
         return obj
@@ -387,7 +405,7 @@ cdef object give_nested(object obj, Library to, object copy, bint allow_readonly
 
 
 cdef object give(object obj, Library to, object copy, bint allow_readonly=False):
-    """Return `obj` as an array of a library: a view, or a copy that the library can read if `copy` requests one."""
+    """Return `obj` as an array of a library: a view, or if `copy` requests it, a copy in memory that the library supports."""
     if tracing.active and not tracing.passes():
         return give_traced(obj, to, copy, allow_readonly)
     return give_untraced(obj, to, copy, allow_readonly)
@@ -439,7 +457,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
 
 
 cdef object give_if_needed(object obj, Library to, bint allow_readonly):
-    """Return a view of `obj` if one is possible, otherwise a copy. `obj` is imported once."""
+    """Return a view of `obj` if possible, otherwise a copy. `obj` is imported only once."""
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return hooks.give_sparse(obj, to.name, "if_needed", allow_readonly)
     imported = None
@@ -459,7 +477,7 @@ cdef object give_if_needed(object obj, Library to, bint allow_readonly):
 
 
 cdef object give_traced(object obj, Library to, object copy, bint allow_readonly):
-    """Export like `give`, and report the export to `trace`."""
+    """Call `give`, and report the export to `trace`."""
     cdef tracing.Handover handover
     handover = tracing.Handover()
     handover.begin()
@@ -473,7 +491,7 @@ cdef object give_traced(object obj, Library to, object copy, bint allow_readonly
 
 
 cdef object with_missing(object obj, Library to, object export, object missing, object copy):
-    """Export `obj` with its missing values replaced. `trace` reports one export."""
+    """Export `obj` with a representation of its missing values. `trace` reports one export."""
     cdef tracing.Handover handover
     if not tracing.active:
         return hooks.with_missing(obj, export, missing, copy, to.reads_host, to is _NUMPY)
@@ -495,19 +513,21 @@ def as_numpy(obj, /, *, copy=None, missing=None):
     obj : object
         Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
     copy : {None, True, False, "if_needed"}, optional
-        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible, from
-        a device too. True: always copy. False: like None, and refuse lists and numbers, which have no memory to view.
+        - None: return a view, or raise BufferError if a view is impossible. Lists and numbers are copied.
+        - "if_needed": return a view, or a copy if a view is impossible, also from a device.
+        - True: always copy.
+        - False: like None, but also reject lists and numbers, which do not have memory to view.
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values.
 
         - None: raise an error if a value is missing.
-        - "mask": a ``numpy.ma.MaskedArray`` that shares the values. Other libraries get a pair: the array of the values, and
-          an array of truth values that is True for missing elements. The values of missing elements are undefined.
-        - "nan": NaN, or NaT for times. Truth values and integers become float64, even if no value is missing.
-        - A value: this value in place of missing ones. It must fit the element type.
+        - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
+          values, and booleans that are True for missing elements. The values of missing elements are undefined.
+        - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing.
+        - A value: replaces missing values. It must be representable in the element type.
 
-        "nan" and a value fill a copy, which ``copy=False`` forbids. If no value is missing, the memory is shared if the
-        library can represent it, and copied otherwise.
+        For "nan" and a value, the result is a copy, which ``copy=False`` forbids. If no value is missing, the memory is shared
+        if the library can represent it, and copied otherwise.
 
     Returns
     -------
@@ -527,7 +547,7 @@ def as_numpy(obj, /, *, copy=None, missing=None):
 
 
 def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
-    """Return a ``torch.Tensor`` on the memory of `obj`; see `as_numpy`.
+    """Return a ``torch.Tensor`` on the memory of `obj`.
 
     Parameters
     ----------
@@ -538,12 +558,13 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     allow_readonly : bool, optional
         Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
     missing : {None, "mask", "nan"} or value, optional
-        As in `as_numpy`. "mask" returns a pair of tensors: values, and truth values that are True for missing elements.
+        As in `as_numpy`. For "mask", the result is a pair of tensors: values, and booleans that are True for missing
+        elements.
 
     Returns
     -------
     torch.Tensor
-        A pair of tensors for ``missing="mask"``.
+        A tensor on the memory of `obj`, or a pair of tensors for ``missing="mask"``.
 
     Examples
     --------
@@ -561,7 +582,12 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_jax(obj, /, *, copy=None, missing=None):
-    """Return a ``jax.Array`` on the memory of `obj`; see `as_numpy`. jax requires contiguous, 64-byte aligned memory.
+    """Return a ``jax.Array`` on the memory of `obj`. jax requires contiguous memory that is aligned to 64 bytes.
+
+    Parameters
+    ----------
+    obj, copy, missing : optional
+        As in `as_numpy`.
 
     Examples
     --------
@@ -573,19 +599,48 @@ def as_jax(obj, /, *, copy=None, missing=None):
 
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
-    """Return a ``cupy.ndarray`` on the memory of `obj`; see `as_numpy` and, for `allow_readonly`, `as_torch`."""
+    """Return a ``cupy.ndarray`` on the memory of `obj`, which CUDA kernels must be able to access.
+
+    Parameters
+    ----------
+    obj, copy, missing : optional
+        As in `as_numpy`. Arrays in host memory are exported with ``copy=True`` or ``copy="if_needed"``.
+    allow_readonly : bool, optional
+        As in `as_torch`.
+
+    Examples
+    --------
+    >>> arrayhub.as_cupy(numpy.arange(3), copy=True)  # doctest: +SKIP
+    array([0, 1, 2])
+    """
     if missing is None:
         return give(obj, _CUPY, copy, allow_readonly)
     return with_missing(obj, _CUPY, partial(as_cupy, allow_readonly=allow_readonly), missing, copy)
 
 
 def as_dpnp(obj, /, *, copy=None, missing=None):
-    """Return a ``dpnp.ndarray`` on the memory of `obj`; see `as_numpy`."""
+    """Return a ``dpnp.ndarray`` on the memory of `obj`, which must be SYCL USM.
+
+    Parameters
+    ----------
+    obj, copy, missing : optional
+        As in `as_numpy`. Arrays in other memory are exported with ``copy=True`` or ``copy="if_needed"``.
+
+    Examples
+    --------
+    >>> arrayhub.as_dpnp(numpy.arange(3), copy=True)  # doctest: +SKIP
+    array([0, 1, 2])
+    """
     return give(obj, _DPNP, copy) if missing is None else with_missing(obj, _DPNP, as_dpnp, missing, copy)
 
 
 def as_numba(obj, /, *, copy=None, missing=None):
-    """Return a ``numpy.ndarray`` for host memory, or numba's device array for CUDA memory; see `as_numpy`.
+    """Return a ``numpy.ndarray`` on host memory, or numba's device array on CUDA memory.
+
+    Parameters
+    ----------
+    obj, copy, missing : optional
+        As in `as_numpy`.
 
     Examples
     --------
@@ -617,25 +672,30 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     obj : object
         Any object that `asarray`, `asnested` or `assparse` accepts.
     to : str, module or type
-        The library: "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray";
-        "scipy" and "pydata_sparse" for sparse arrays; a common spelling such as "np" or "pyarrow", the library's module, or
-        the type of its arrays. Also accepted: a library that `register_library` added, a module that can be imported and has
-        ``from_dlpack``, such as "mlx.core" or "array_api_strict", and a class that has it, such as "onnxruntime.OrtValue".
+        - "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray", or for sparse
+          arrays "scipy" and "pydata_sparse", a common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays.
+        - The name of a library that was added with `register_library`.
+        - The name of an importable module that has ``from_dlpack``, such as "mlx.core" or "array_api_strict", or of a class
+          that has this method, such as "onnxruntime.OrtValue".
     copy : {None, True, False, "if_needed"}, optional
-        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible. True:
-        always copy. False: like None, and refuse lists and numbers, which have no memory to view.
+        As in `as_numpy`.
     allow_readonly : bool, optional
-        Export read-only memory to a library that cannot represent it, too; see `as_torch`.
+        As in `as_torch`, for any library that cannot represent read-only memory.
     missing : {None, "mask", "nan"} or value, optional
-        Representation of missing values, see `as_numpy`. Libraries of columns represent missing values themselves: for them,
-        a value replaces missing values, and "mask" and "nan" are refused.
+        Representation of missing values, as in `as_numpy`. arrow, polars, pandas and awkward represent missing values
+        themselves. For these, a value replaces missing values, and "mask" and "nan" are rejected.
+
+    Returns
+    -------
+    object
+        Array of the library, on the memory of `obj` unless a copy is permitted.
 
     Raises
     ------
     ValueError
-        `to` is not a known library; the message suggests the nearest name. Or `missing` does not apply to the library.
+        `to` is not a known library, for which the message suggests a similar name, or `missing` does not apply to it.
     BufferError
-        The library rejects the memory, copies it without a request, or cannot represent read-only memory.
+        The library rejects the memory, copies it although no copy was requested, or cannot represent read-only memory.
 
     Examples
     --------
@@ -674,7 +734,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
 
 
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
-    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. The result is checked."""
+    """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result."""
     cdef Descriptor a = import_allowed(obj, copy, "convert", None)
     if copy is None or not if_needed(copy):
         return give_by_function(a, take, emit, to, copy is not None and copy, allow_readonly)
@@ -701,7 +761,7 @@ cdef object give_by_function(Descriptor a, object take, object emit, str to, bin
 
 
 cdef object emitted(object emit, Descriptor a, str root, bint copied):
-    """Return what the function of a registered library makes of an array, if that is an array of the library."""
+    """Return the result of a registered library's `emit`, after checking that it is an array of the library."""
     from arrayhub.libraries import plugins
 
     result = None
@@ -727,17 +787,19 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a capsule, or None for negative strides: torch ends the process on them, and a capsule's consumer is unknown."""
+    """Return a capsule, or None for negative strides: the consumer may be torch, which would end the process."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
-# Arguments for a library's from_dlpack, in order: some libraries do not accept objects or do not support SYCL devices.
+# Arguments to try for a library's from_dlpack: some libraries accept only capsules, or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
-    """Return the array that a library makes of the array itself, of its capsule, or of a view on the host's device. If a copy
-    is allowed, offer the library a copy in host memory, too."""
+    """Call a library's ``from_dlpack`` with the array, a capsule, or a view with device ``cpu``, until a call succeeds.
+
+    If `copied` is true, also try a copy in host memory.
+    """
     cdef list refusals = []
     for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:
         try:
@@ -750,7 +812,7 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
             refusals.append(error)
     error = refusals[0]
     call = "" if copied else "; pass copy=True"
-    raise BufferError(f"convert: {to}.from_dlpack refuses {a!r}: {str(error).strip()}{call}") from error
+    raise BufferError(f"convert: {to}.from_dlpack rejects {a!r}: {str(error).strip()}{call}") from error
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:
@@ -762,13 +824,13 @@ cdef int check_view(Descriptor a, object result, str call) except -1:
         raise
     except Exception as error:
         raise BufferError(
-            f"convert: nothing shows whether the result of {call} is a view ({error}); pass copy=True"
+            f"convert: arrayhub cannot determine whether the result of {call} is a view ({error}); pass copy=True"
         ) from error
     if size_of(a) and back.data_ != a.data_ or back.shape != a.shape or back.dtype != a.dtype:
-        raise BufferError(f"convert: {call} copies this memory without being asked; pass copy=True")
+        raise BufferError(f"convert: {call} copies the memory although no copy was requested; pass copy=True")
     if back.flags_ & WRITEABLE and not a.flags_ & WRITEABLE:
         raise BufferError(
-            f"convert: the array is read-only, and {call} makes it writable; pass copy=True, or allow_readonly=True and do not"
-            " write"
+            f"convert: the array is read-only, but the result of {call} is writable; pass copy=True, or allow_readonly=True"
+            " and do not write"
         )
     return 0

@@ -1,4 +1,4 @@
-"""The kind of an array: its library, its device and its labels, which `like` and `placement` give to other arrays."""
+"""The kind of an array: library, device and labels. `like` and `placement` convert other arrays to a kind."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,10 +27,10 @@ from arrayhub.runtimes.host import is_host_readable
 # Libraries whose arrays are in host memory only.
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
-# Libraries of sparse arrays, and the library of dense arrays in the same memory.
+# For libraries of sparse arrays: the library of dense arrays with the same kind of memory.
 _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
-# Modules whose name for `convert` is another.
+# Modules whose name differs from the name that `convert` uses.
 _MODULES = {"arrow": "pyarrow"}
 
 
@@ -43,11 +43,11 @@ class Kind:
     library : str
         Name that `convert` uses.
     device : Device or None
-        Device of the memory; None if any device will do, because the kind is that of a module or a type.
+        Device of the memory. None (any device) if the kind was created from a module or a type.
     model : object
-        The array that labels and element type are taken from; None for a module or a type.
+        The array whose labels and element type are used, or None.
     cls : type or None
-        The array type; None for a module.
+        The array type, or None if the kind was created from a module.
     """
 
     library: str
@@ -76,7 +76,7 @@ class Kind:
         return convert(array, self.library, copy=copy)
 
     def lacks_scalars(self) -> bool:
-        """Return whether the library does not have arrays of 0 dimensions: columns, except ``pyarrow.Tensor``."""
+        """Return whether the library lacks 0-d arrays, as libraries of columns do (except ``pyarrow.Tensor``)."""
         return self.library in hooks.NESTED_CONSUMERS and getattr(self.cls, "__name__", None) != "Tensor"
 
     def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
@@ -99,8 +99,8 @@ class Kind:
     def _nested(self, array: Any, call: str, dtype: Any, device: Any, allowed: bool) -> Any:
         if dtype is not None:
             raise TypeError(
-                f"{call}: dtype is {show(dtype)}, and the array has the type {array.type}; accepted: dtype=None for"
-                " arrays that are not dense"
+                f"{call}: dtype is {show(dtype)}, but the array is not dense and has the type {array.type}; accepted:"
+                " dtype=None"
             )
         target = self.device if device is None else device
         if target is None or array.device == Device(target):
@@ -114,7 +114,7 @@ class Kind:
             dtype = self.dtype(call)
             if not np.can_cast(array.dtype, dtype, "same_kind"):
                 raise TypeError(
-                    f"{call}: from {array.dtype} to the model's {dtype} is not a 'same_kind' cast;"
+                    f"{call}: casting {array.dtype} to the model's {dtype} is not a 'same_kind' cast;"
                     f" pass dtype={str(dtype)!r}"
                 )
         if array.dtype == requested_dtype(dtype):
@@ -127,7 +127,7 @@ class Kind:
         """Return the element type of the model."""
         if self.model is None:
             raise ValueError(
-                f"{call}: dtype is 'model', and the model is a module or a type; accepted: an array as model"
+                f"{call}: dtype is 'model', but the model is a module or a type; accepted: an array as the model"
             )
         try:
             return asarray(self.model).dtype
@@ -161,12 +161,12 @@ class Kind:
 
 
 def kind_of(model: Any, call: str) -> Kind:
-    """Return the kind of an array, of a library's array type or of its module.
+    """Return the kind of an array, an array type or a library's module.
 
     Raises
     ------
     TypeError
-        `model` is not one of these.
+        `model` is none of these.
     """
     if issubclass(type(model), (ModuleType, type)):
         try:
@@ -192,7 +192,7 @@ def kind_of(model: Any, call: str) -> Kind:
 
 @lru_cache(maxsize=1024)
 def _library_of_array(cls: Any, generation: int) -> str | None:
-    """Return the library of an array type; None for a wrapper of another array, and for other types."""
+    """Return the library of an array type, or None for wrappers of arrays and for other types."""
     if issubclass(cls, str):
         return None
     library = library_of_type(cls)
@@ -204,7 +204,7 @@ def _library_of_array(cls: Any, generation: int) -> str | None:
 
 
 def same_kind(obj: Any, model: Any) -> bool:
-    """Return whether `obj` is an array of the model's type, or of a base of it, on the same device, without labels."""
+    """Return whether `obj` is an array without labels, of the model's type or a base, on the model's device."""
     cls: Any = type(obj)
     if issubclass(type(model), type):
         if not issubclass(cls, model) or library_of_type(model) is None:
@@ -219,17 +219,17 @@ def same_kind(obj: Any, model: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _library_without_labels(cls: Any, generation: int) -> str | None:
-    """Return the library of an array type whose arrays `like` may return themselves; None for other types."""
+    """Return the library of an array type without labels, whose arrays `like` may return unchanged, or None."""
     if root_of(cls) == "builtins" or issubclass(cls, (np.generic, Descriptor, Tree)) or container_of(cls) is not None:
         return None
     library = None if wrappers.unwraps(cls) else library_of_type(cls)
     row = row_of_type(cls)
-    # Such as bytes, memory of dpctl and buffers of pyarrow, which are not the library's arrays.
+    # The names differ for bytes, dpctl's memory, pyarrow's buffers and others, which are not arrays of the library.
     return None if row is not None and row.name != library else library
 
 
 def _by_protocol(model: Any, call: str) -> Kind:
-    """Return the kind of an array whose library arrayhub does not know: NumPy's, if the host can read it."""
+    """Return the kind of NumPy's arrays for a host-readable array of an unknown library."""
     try:
         array = asarray(model)
     except PASSES_ON:
@@ -242,7 +242,7 @@ def _by_protocol(model: Any, call: str) -> Kind:
 
 
 def device_of(model: Any, library: str) -> Device:
-    """Return the device of an array, which may be one that `asarray` refuses, such as a leaf of autograd."""
+    """Return the device of an array, even if `asarray` rejects the array, such as a leaf of torch's autograd."""
     if library in _HOST_ONLY:
         return CPU
     array = array_of(model)
@@ -258,7 +258,7 @@ def device_of(model: Any, library: str) -> Device:
 
 
 def array_of(model: Any) -> USMArray | None:
-    """Return an object as a USMArray; None if `asarray` refuses it."""
+    """Return an object as a USMArray, or None if `asarray` rejects it."""
     if model is None:
         return None
     try:
@@ -295,13 +295,13 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
 
 
 def _is_new(array: USMArray, obj: Any) -> bool:
-    """Return whether `array` is a copy of `obj` that the caller does not hold."""
+    """Return whether `array` is a new copy, so that another copy is not necessary."""
     return array.is_copy and array is not obj and not getattr(obj, "is_copy", False)
 
 
 def _elsewhere(call: str, device: Device, target: Device) -> BufferError:
     return BufferError(
-        f"{call}: the memory is on {device}, and the model's on {target}; pass copy='if_needed', which copies"
+        f"{call}: the memory is on {device}, but the model is on {target}; pass copy='if_needed', which copies"
     )
 
 

@@ -1,4 +1,4 @@
-"""like: an array with the library, the device and the labels of another one."""
+"""like: conversion of an array to the library, the device and the labels of another array."""
 
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from arrayhub.convert.names import sparse_library
 
 
 def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: Any = None, missing: Any = None) -> Any:
-    """Return `obj` as an array of the library that `model` comes from, on the device of `model`.
+    """Return `obj` as an array of the same library and on the same device as `model`.
 
     Parameters
     ----------
@@ -18,11 +18,10 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         Anything that `asarray` or `asnested` accepts.
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
-        Labels of an array are kept if the result has the shape of `model`: index, columns and name of pandas, dims,
-        coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
+        If the result has the shape of `model`, it also has its labels: index, columns and name of pandas, dims, coords
+        and name of xarray, names of polars and pyarrow, and dims of a USMArray.
     copy : {None, True, False, "if_needed"}, optional
-        None: a view, or BufferError if a view is impossible. "if_needed": a view, or a copy if a view is impossible,
-        including a copy to another device. True: always copy. False: like None, and also reject lists and numbers.
+        As in `as_numpy`. "if_needed" also permits a copy to another device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
         by NumPy's "same_kind" rule. Any other value that `asarray` accepts is an explicit request, which copies.
@@ -43,7 +42,7 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     ValueError
         The library does not have arrays of this number of dimensions.
     BufferError
-        A copy is needed, and `copy` does not allow one; or the library does not support the element type.
+        A copy is needed and `copy` does not permit it, or the library does not support the element type.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def _like(obj: Any, model: Any, dtype: Any, device: Any, copy: Copy) -> Any:
 
 
 def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
-    """Call `like` for a function whose name errors begin with."""
+    """Implement `like`. `call` is the name of the function at the start of error messages."""
     if sparse_library(obj) is not None:
         return _sparse(call, obj, model, copy, dtype, device)
     if dtype is None and device is None and (copy is None or if_needed(copy)) and same_kind(obj, model):

@@ -1,4 +1,4 @@
-"""Names of libraries: common spellings, modules and array types as the name that `convert` uses."""
+"""Names of libraries: translation of common spellings, modules and array types to the names that `convert` uses."""
 
 import sys
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from arrayhub.libraries.known import row_of_type
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.sparse_types import sparse_module
 
-# Names beside those of the libraries' rows.
+# Names for arrayhub's own types. All other names are in the table of libraries.
 OWN = "arrayhub"
 NESTED = "arrayhub.NestedArray"
 SPARSE = "arrayhub.SparseArray"
@@ -79,7 +79,7 @@ def _as_sparse(obj: Any, copy: Copy) -> Any:
     return hooks.assparse(obj, copy=copy)
 
 
-# Exports of `convert` that belong to no row.
+# Exports of `convert` to libraries without an exporter in the table of libraries.
 NAMED_EXPORTS = {
     "xarray": _as_xarray,
     "scipy": _as_scipy,
@@ -91,7 +91,7 @@ NAMED_EXPORTS = {
 
 
 def sparse_library(obj: Any) -> str | None:
-    """Return the name of the library of a sparse array, or of a type of sparse arrays; None for other objects."""
+    """Return the library of a sparse array or of a type of sparse arrays, or None for other objects."""
     cls: Any = obj if issubclass(type(obj), type) else type(obj)
     found = _sparse_library(cls, types_generation())
     if found is None and root_of(cls) == "torch" and cls is not obj:
@@ -111,17 +111,17 @@ _BUFFERS = ("array", "bytearray", "bytes", "memoryview", "PyCapsule")
 
 
 def known_names() -> tuple[str, ...]:
-    """Return the names that `convert` knows without importing a module."""
+    """Return the names that `convert` recognizes without importing a module."""
     return (*plugins.built_in_exports(), OWN, *plugins.emitting())
 
 
 def library_name(to: Any) -> str:
-    """Return the name of the library that a name, a module or a type stands for.
+    """Return the name of the library that `to` (a name, module or type) denotes.
 
     Raises
     ------
     ValueError
-        `to` is not one of these, or names a module without ``from_dlpack``.
+        `to` does not denote a library, or names a module without ``from_dlpack``.
     """
     if isinstance(to, type):
         found = None if root_of(to) == "builtins" else sparse_library(to) or name_of_type(to) or _own_class(to)
@@ -146,7 +146,7 @@ def library_name(to: Any) -> str:
 
 
 def name_of_type(cls: type) -> str | None:
-    """Return the name that `convert` uses for the library of an array type; None for other types."""
+    """Return the name that `convert` uses for the library of an array type, or None for other types."""
     return _name_of_type(cls, types_generation())
 
 
@@ -173,7 +173,7 @@ def _name_of_type(cls: type, generation: int) -> str | None:
 
 
 def _own_module(cls: type) -> str | None:
-    """Return the module, of those that contain the definition of a type, that has ``from_dlpack``; None without one."""
+    """Return the innermost module around the definition of a type that has ``from_dlpack``, or None."""
     if root_of(cls) == "builtins":
         return None
     name = cls.__module__
@@ -186,7 +186,7 @@ def _own_module(cls: type) -> str | None:
 
 
 def _own_class(cls: type) -> str | None:
-    """Return the dotted name of a class that has ``from_dlpack`` itself, such as ``onnxruntime.OrtValue``."""
+    """Return the dotted name of a class that has its own ``from_dlpack``, such as ``onnxruntime.OrtValue``, or None."""
     for module in (root_of(cls), cls.__module__):
         name = f"{module}.{cls.__qualname__}"
         if getattr(sys.modules.get(module), cls.__qualname__, None) is cls and _from_dlpack(name) is not None:

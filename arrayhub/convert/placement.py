@@ -1,4 +1,4 @@
-"""placement: the library and the device where a function of several arrays should run."""
+"""placement: the library and the device on which a function of several arrays should compute."""
 
 from collections.abc import Sequence
 from types import ModuleType
@@ -20,7 +20,7 @@ _LIBRARY, _NUMPY, _VALUE = 2, 1, 0
 
 
 class Placement:
-    """Library and device where a function of several arrays should run. `placement` makes it.
+    """Library and device on which a function of several arrays should compute. Created by `placement`.
 
     Attributes
     ----------
@@ -29,8 +29,14 @@ class Placement:
     device : Device
         Device of the memory.
     stream : int, SyclQueue or None
-        Where the memory of the array that decided can be read: the handle of a CUDA stream (1 for the legacy default
-        stream) or the SYCL queue; None for host memory, or if a device decided.
+        Stream on which the deciding array can be read: the handle of a CUDA stream (1 for the legacy default stream) or
+        a SYCL queue. None for host memory, or if ``prefer=`` was a device.
+
+    Examples
+    --------
+    >>> place = arrayhub.placement(numpy.ones(2), [1, 2])
+    >>> place.library, place.device, place.stream
+    ('numpy', Device('cpu'), None)
     """
 
     __slots__ = ("_array", "_kind", "device", "library")
@@ -39,7 +45,7 @@ class Placement:
         self.library = kind.library
         self.device = CPU if kind.device is None else kind.device
         self._kind = kind
-        # The import names the stream that is current now.
+        # Import the array now, because the import stores the current stream.
         self._array = None if self.device == CPU else _on_device(source, self.device)
 
     @property
@@ -89,22 +95,22 @@ class Placement:
 
 
 def placement(*objs: Any, prefer: Any = None) -> Placement:
-    """Return the one place where a function of several arrays should run: compute follows data.
+    """Return the library and the device on which a function of several arrays should compute.
 
-    Device memory takes precedence over host memory, an array library over NumPy, and NumPy over lists and numbers. The
-    first argument decides between equals.
+    Device memory takes precedence over host memory, other array libraries over NumPy, and NumPy over lists and numbers.
+    Among equal arguments, the first decides.
 
     Parameters
     ----------
     *objs : object
         Arrays, lists and numbers. None and strings are ignored.
     prefer : str, Device or object, optional
-        A library (``"torch"``), a device (``"cuda:1"``) or an array, which decides instead.
+        A library (``"torch"``), a device (``"cuda:1"``) or an array that decides instead of `objs`.
 
     Returns
     -------
     Placement
-        Hashable; equal if library and device are equal.
+        Placements are hashable, and equal if library and device are equal.
 
     Raises
     ------
@@ -138,11 +144,11 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
 
 
 class DeviceConflict(Exception):
-    """Two objects are on different devices. The arguments are two pairs of position and device."""
+    """Error for two objects on different devices. Its arguments are two pairs of position and device."""
 
 
 def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool) -> tuple[Kind, Any]:
-    """Return the kind and the object that decide a placement. Objects of kind None are ignored.
+    """Return the kind and the object that determine a placement. Objects of kind None are ignored.
 
     Raises
     ------
@@ -166,7 +172,7 @@ def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool
 
 
 def _on_device(source: Any, device: Device) -> Any:
-    """Return the array that decided, if its memory is on the device; of a leaf of autograd, the values."""
+    """Return the deciding array if its memory is on the device. A leaf of torch's autograd is detached first."""
     array = array_of(source)
     if array is None and hasattr(source, "detach"):
         array = array_of(source.detach())
@@ -203,20 +209,20 @@ def _is_device(text: str) -> bool:
 
 
 def _library_on(device: Device, library: str) -> str:
-    """Return a library whose arrays may be on a device: `library`, if it may."""
+    """Return `library` if its arrays may be on the device, otherwise arrayhub's own name."""
     able = {"cuda": ("torch", "jax", "cupy", "numba", OWN), "oneapi": ("dpnp", OWN)}.get(device.type)
     return library if able is None or library in able else OWN
 
 
 def returned(result: Any, place: Placement, copy: Copy) -> Any:
-    """Return a result of a function as ``place.convert`` does, or a NumPy scalar if the library lacks 0-d arrays."""
+    """Convert a function's result to a placement, or a 0-d result to a NumPy scalar if the library lacks 0-d arrays."""
     if place._kind.lacks_scalars() and getattr(result, "ndim", None) == 0:
         return as_numpy(result, copy=copy)[()]
     return place.convert(result, copy=copy)
 
 
 def array_kind(obj: Any) -> Kind | None:
-    """Return the kind of an array; None for values, containers of Python, strings and other objects."""
+    """Return the kind of an array, or None for values, Python containers, strings and other objects."""
     if type(obj) is np.ndarray:
         return NUMPY_KIND
     if issubclass(type(obj), _NO_ARRAYS) or sparse_library(obj) is not None:

@@ -25,7 +25,7 @@ def without(libraries, statement):
 def test_a_range_is_a_sequence_of_numbers():
     x = ah.asarray(range(1, 7, 2))
     assert x.tolist() == [1, 3, 5] and x.is_copy
-    with pytest.raises(BufferError, match="copy=False forbids one"):
+    with pytest.raises(BufferError, match="copy=False forbids it"):
         ah.asarray(range(3), copy=False)
 
 
@@ -82,7 +82,7 @@ def test_types_missing_in_numpy_by_name():
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
     done = without(["ml_dtypes"], "ah.zeros(2, 'bfloat16')")
-    assert "NumPy has no bfloat16; install ml_dtypes for one" in done.stderr
+    assert "NumPy does not have bfloat16; install ml_dtypes, which does" in done.stderr
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
