@@ -1,6 +1,7 @@
 """Explicit copies, with one engine per kind of memory: host, SYCL, CUDA. Copies are made only on request.
 
-Every engine has the same five functions. `progress` is None or a reporter of `transfer.progress`.
+The SYCL and the CUDA engine define the functions below, the host engine all but `from_host` and `to_other`. `progress`
+is None or a reporter of `transfer.progress`.
 
     to_host(array, order="C", *, out=None, stream=None, progress=None)
         Copy to `out`, which is validated, or to new host memory that is contiguous in `order`.
@@ -55,8 +56,8 @@ _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda"
 # Loaded engine modules, each imported with the first copy of such memory.
 _loaded: dict[str, Any] = {}
 
-# Functions that copy an array from the memory of one engine to a device of another engine, by pair of engines. The last
-# function belongs to the target's engine, all earlier functions belong to the source's engine.
+# Functions that copy an array between devices, by the engines of the source and the target. The last function belongs
+# to the target's engine, an earlier one to the source's engine.
 _ROUTES = {
     ("host", "sycl"): ("from_host",),
     ("host", "cuda"): ("from_host",),
@@ -80,13 +81,23 @@ def held():
     -------
     dict
         ``"pinned"`` is the pinned host memory for CUDA: at most ``buffers * chunk`` bytes (see `configure`), and 0
-        until the first copy that needs it. Host and SYCL copies do not keep memory.
+        before the first copy that needs it. Host and SYCL copies do not keep memory.
+
+    Examples
+    --------
+    >>> arrayhub.transfer.held()
+    {'pinned': 0}
     """
     return {kind: sys.modules[module].held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
 
 
 def release():
-    """Release the memory that `held` counts. Memory in use by a running copy is released when the copy ends."""
+    """Release the memory that `held` counts. Memory that a running copy uses is released when the copy ends.
+
+    Examples
+    --------
+    >>> arrayhub.transfer.release()
+    """
     for module in _POOLS.values():
         if module in sys.modules:
             sys.modules[module].release()
@@ -114,7 +125,7 @@ def _engine(name):
 
 
 def copy(array, *, order="C", stream=None):
-    """Return a writable copy of `array` on the same device, in stream order on `stream`. See ``USMArray.copy``."""
+    """Return a writable copy of `array` on the same device, ordered on `stream`. See ``USMArray.copy``."""
     if order not in ("C", "F", "K"):
         raise ValueError(f"copy: order is {show(order)}; accepted: 'C', 'F' or 'K'")
     return _engine(_engine_name(array.device)).copy(ordered(array, stream), order, stream=stream)
@@ -127,7 +138,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
     copy = wanted(copy, "to_host")
     readable = is_host_readable(array)
-    if readable:  # for device memory, the engine orders the copy behind the producer's work
+    if readable:  # for device memory, the engine makes the copy wait for the producer's work
         array = ordered(array, stream)
     if copy is False and out is not None:
         raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
@@ -245,7 +256,7 @@ def _have_same_strides(a, b):
 
 
 def _only(queue, stream):
-    """Return the queue that was passed as device, for the copy. Raise BufferError if `stream` is another queue."""
+    """Return the queue that was passed as the device. Raise BufferError if `stream` is another queue."""
     if stream is not None and named_queue(stream) != queue:
         raise BufferError(
             f"to_device: stream is {show(stream)}, and device is another queue; accepted: None or the same queue"
@@ -273,7 +284,7 @@ def for_dlpack(array, dl_device, copy, stream):
 
 
 def _asked_device(dl_device):
-    """Convert a DLPack device, a pair (device_type, device_id), to a `Device`. Other types are rejected."""
+    """Convert a DLPack pair (device_type, device_id) to a `Device`. Reject other types."""
     if not isinstance(dl_device, (tuple, list)):
         raise TypeError(_no_pair(dl_device))
     try:
@@ -295,8 +306,8 @@ def astype(array, dtype):
     """Return a host copy of `array` cast to `dtype`, as by ``numpy.ndarray.astype``."""
     if not is_host_readable(array):
         raise BufferError(
-            f"asarray: dtype is {dtype!r} for an array of {array.dtype!r} on {array.device}; accepted: arrays on the"
-            " host. Call to_host(x) first, or cast with the library that owns the memory"
+            f"asarray: dtype is {dtype!r} for an array of {array.dtype!r} on {array.device}; accepted: arrays in host"
+            " memory. Call to_host(x) first, or cast with the library that owns the memory"
         )
     return _engine("host").astype(array, dtype)
 

@@ -1,4 +1,4 @@
-"""Compare the two arrays of a copy: validation of `out`, broadcasting, overlap."""
+"""Checks of the source and the target of a copy: validation of `out`, broadcasting, overlap."""
 
 from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport (
@@ -22,12 +22,12 @@ cdef int _FIRST_OWN = FIRST_OWN_TYPENUM
 
 
 def check_out(Descriptor array, Descriptor out, str call):
-    """Raise ValueError if `array` cannot be copied to `out`. `call` is the prefix of messages.
+    """Check that `array` can be copied to `out`. Messages begin with `call`.
 
     Raises
     ------
     ValueError
-        `out` differs in shape or element type, is read-only, or has elements that overlap.
+        `out` differs in shape or element type, is read-only, or has overlapping elements.
     """
     if not same_shape(out, array) or not same_type(out, array):
         raise ValueError(f"{call}: out is {out!r}; accepted: the shape and the element type of {array!r}")
@@ -108,8 +108,8 @@ cdef bint same_type(Descriptor a, Descriptor b) except -1:
 cdef bint overlaps_itself(Descriptor array) noexcept:
     """Return whether elements may overlap: a stride is shorter than the extent of the dimensions with smaller strides.
 
-    Interleaved strides whose elements do not overlap are also counted as overlapping. An exact test can take
-    exponential time, and no library is known to produce such strides.
+    The result is also True for interleaved strides without an overlap. An exact test can take exponential time, and no
+    library is known to create such strides.
     """
     cdef Py_ssize_t steps[layout.MAX_NDIM]      # in ascending order
     cdef Py_ssize_t lengths[layout.MAX_NDIM]

@@ -1,7 +1,7 @@
 """Copy engine for CUDA memory: copies from, to and between devices.
 
-The engine copies words, for any element type, and only the words that the array reaches. Each copy is ordered after the
-producer's work on the producer's stream. No copy synchronizes a whole device.
+The engine copies words, for any element type, and only the words of the array's elements. Each copy waits for the work
+on the producer's stream. No copy synchronizes a complete device.
 
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy by the driver
@@ -9,9 +9,9 @@ host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
-If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, one
-piece at a time, which bounds the additional device memory. If the installed cupy does not expose the handle of the
-kernel, a cupy assignment reorders the whole array first.
+If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, piece
+by piece, which limits the additional device memory. If the installed cupy does not expose the handle of the kernel, a
+cupy assignment reorders the complete array first.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes per lane of a copy
 _ONE_PIECE = 512 << 10  # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
 _FEW = 24 << 10  # elements
-_PAGEABLE = 64 << 10  # bytes that the driver copies from pageable memory in one step
+_PAGEABLE = 64 << 10  # bytes; the driver copies up to this size from pageable memory in one step
 _THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread as on several
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
 
@@ -63,7 +63,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy CUDA memory to `out`, or to new host memory that is contiguous in `order`.
 
     The copy is complete on return, with one exception: with `stream` and a pinned `out`, the copy is only queued on the
-    stream. The caller must then keep both arrays alive and unchanged until the stream has completed the copy.
+    stream. The caller must then keep both arrays alive and unchanged until the copy is complete.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 
 def from_host(array, ordinal, *, stream=None, progress=None):
-    """Copy host-readable memory to a device. The caller may write to the source as soon as the function returns.
+    """Copy host-readable memory to a device. The source may be overwritten as soon as the function returns.
 
     The copy is in Fortran order if the array is F-contiguous and not C-contiguous, else in C order.
 
@@ -139,8 +139,8 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 def copy(array, order, *, stream=None):
     """Return a copy on the same device, in the same kind of memory, contiguous in `order`.
 
-    The host waits for the copy in two cases: the memory is pinned host memory, or the producer's stream is unknown. A
-    producer on an unknown stream could otherwise free or write the memory during the copy.
+    The host waits for the copy in two cases: the memory is pinned host memory, or the producer's stream is unknown.
+    Without the wait, a producer on an unknown stream could free or overwrite the memory during the copy.
     """
     cupy = needed("cupy", "to copy CUDA memory")
     ordinal = _ordinal(cupy, array)
@@ -211,7 +211,7 @@ def _by_cupy(array, out, stream):
 
 
 def _is_unsortable(route):
-    """Return whether the copy requires the kernel that reorders words, and the kernel is not available."""
+    """Return whether the copy requires the kernel that reorders words, but the kernel is not available."""
     return not (route.straight or cuda_kernel.is_available())
 
 
@@ -256,8 +256,8 @@ def _upload(array, out, stream, progress):
 def _is_quicker_sorted_here(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    This holds for arrays whose dimensions are in C order and whose elements have gaps or are few. Reversed arrays
-    without gaps are copied in memory order, and the device reorders them.
+    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
+    without gaps are copied in memory order and reordered on the device.
     """
     if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
         return False
@@ -306,7 +306,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     """Copy between a device and any host memory, through pinned memory if it is faster and can be allocated."""
     nbytes = route.words * route.word
     straight = route.straight
-    if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver's copy
+    if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver
         _on_stream(route, to_host, ordinal, stream, False, progress)
         return
     pool = pinned.pool
@@ -329,7 +329,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
 
 
 def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
-    """Copy by lanes. `memory` is the address of the slots of all lanes, of `piece` bytes each."""
+    """Copy with `copy_by_lanes`. `memory` is the address of the slots of all lanes, which have `piece` bytes each."""
     words = piece // route.word
     report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
@@ -341,7 +341,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
 
 
 def _cut(nbytes, threads):
-    """Return the number of lanes, the slots per lane and the bytes per slot of a copy, within the bound of the pool."""
+    """Return the number of lanes, the slots per lane and the bytes per slot of a copy, within the limit of the pool."""
     chunk = settings.chunk()
     slots = min(settings.buffers(), MOST_SLOTS)
     lanes = max(1, min(threads, nbytes // _A_LANE, chunk // _LEAST_PIECE))
@@ -384,12 +384,12 @@ def _like(cupy, array):
 
 
 def _ordinal(cupy, array):
-    """Return the number of the device that copies `array`: the current device for pinned host memory."""
+    """Return the ordinal of the device that copies `array`, which is the current device for pinned host memory."""
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 
 def _number(stream):
-    """Return the driver's number of a cupy stream, with 1 for the legacy default stream because 0 is ambiguous."""
+    """Return the handle of a cupy stream, or 1 for the legacy default stream, because 0 is ambiguous."""
     return stream.ptr or _LEGACY
 
 
@@ -409,7 +409,7 @@ def _on(cupy, ordinal, stream):
     number = _NO_STREAM if stream is None else stream_number(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
-        if number in (_NO_STREAM, _number(current)):  # entering both again would dominate the time of a small copy
+        if number in (_NO_STREAM, _number(current)):  # already current; entering dominates the time of a small copy
             return contextlib.nullcontext(current)
     return _entered(cupy, ordinal, number, stream)
 

@@ -15,8 +15,8 @@ struct Walk {
     long long target_steps[MAX_NDIM];
 };
 
-/* The integer divisions dominate the time, and 64-bit divisions take several times as long as 32-bit divisions. Each
-   thread copies PER_THREAD words, blockDim.x apart, so that the threads of a block access adjacent words. */
+/* Integer divisions dominate the time, and 64-bit divisions take several times as long as 32-bit divisions. Each thread
+   copies PER_THREAD words, blockDim.x apart, so that the threads of a block access adjacent words. */
 #define VISIT(INDEX, WORD)                                                                                           \\
     _Pragma("unroll")                                                                                                \\
     for (int turn = 0; turn < PER_THREAD; ++turn) {                                                                  \\

@@ -6,9 +6,8 @@ A lane is a thread with its own stream on the device and some slots of pinned me
 2. Queue the transfer of the piece between the device array and a slot.
 3. During the transfer, copy an earlier piece between a slot and the host array.
 
-Lanes share only the number of the next piece. Transfers over the bus overlap with the copies in host memory and with
-page faults, which several processors handle in parallel. On a single thread, transfers, copies and page faults would not
-overlap.
+Lanes share only the number of the next piece. Transfers over the bus thereby overlap with copies in host memory and with
+page faults, which several processors handle in parallel.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -132,7 +131,7 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     Parameters
     ----------
     memory : Pinned
-        Buffer of at least ``near.nbytes`` bytes, in which the elements are put in the order of `far`.
+        Buffer of at least ``near.nbytes`` bytes, to which the elements are copied in the order of `far`.
     near, far : USMArray
         Host array and device array of the same shape and item size, not empty.
     stream : object or None
@@ -221,8 +220,8 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
                   size_t staging, report, bint threaded):
     """Copy between any host memory and a device, in pieces that several threads claim one by one.
 
-    An exception, such as a KeyboardInterrupt, ends the copy. It is raised after all lanes have ended. Until then, the
-    only Python code that runs in this thread is `report` and signal handlers.
+    An exception, such as a KeyboardInterrupt, ends the copy. It is raised after all lanes have ended. Until then, this
+    thread runs only `report` and signal handlers.
 
     Parameters
     ----------
@@ -344,7 +343,7 @@ cdef void work(Seat* seat) noexcept nogil:
 cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
     """Return the number of words from the start of the page to the start of the host array.
 
-    Pieces start on page boundaries: a new page that two lanes touch at the same time is cleared twice.
+    Pieces start on page boundaries, because a new page that two lanes touch at the same time is cleared twice.
     """
     cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
     return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0

@@ -1,8 +1,8 @@
 """Order in which a copy visits the words of a host array and a device array.
 
-Words are visited in the order of the host's addresses, so that the host reads or writes its memory sequentially for
-every layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher
-memory bandwidth. The words that cross the bus are therefore always contiguous.
+Words are visited in the order of the host's addresses, so that the host accesses its memory sequentially for every
+layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher memory
+bandwidth. The words that cross the bus are therefore always contiguous.
 """
 
 from libc.stdint cimport int64_t
@@ -29,8 +29,8 @@ cdef struct VisitPlan:
     char* device                       # first word of the device array
     Py_ssize_t word                    # bytes: a power of two up to 16
     Py_ssize_t words
-    bint host_runs                     # the host array is contiguous in the order of the visit
-    bint device_runs                   # the device array is contiguous in the order of the visit
+    bint host_runs                     # whether the host array is contiguous in the order of the visit
+    bint device_runs                   # whether the device array is contiguous in the order of the visit
     int axes
     int64_t shape[MAX_NDIM]
     int64_t host_steps[MAX_NDIM]       # bytes, not negative

@@ -25,7 +25,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 
 cdef enum:
-    SMALL = 8 << 20             # bytes; for smaller copies no method is faster than the driver's copy
+    SMALL = 8 << 20             # bytes; the driver's copy is the fastest method for smaller copies
     THREADS = 256               # threads per block of the kernel
 
 cpdef enum:
@@ -54,16 +54,12 @@ def need_device(int device):
 
 
 def reading_stream(Descriptor array, stream):
-    """Return the number of a stream that is ordered after the producer's work on `array`.
-
-    If `stream` is given, make `stream` wait for the producer and return it. Otherwise return the producer's stream if it
-    is known, else this package's own stream.
-    """
+    """Return the handle of a stream on which `array` can be read, as described in `runtimes.cuda.copying_stream`."""
     return copying_stream(array, stream, array.device_.device_id)
 
 
 def own_stream(int device):
-    """Return the number of this package's stream on a device. The stream does not synchronize with default streams."""
+    """Return the handle of arrayhub's internal stream on a device, which does not synchronize with default streams."""
     return waiting_stream(device)
 
 
@@ -73,11 +69,11 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
 
 
 def hold_producer(Descriptor array, intptr_t reader):
-    """Order later work of the producer after the reads of `array` that are queued on the stream `reader`.
+    """Make later work of the producer wait for the reads of `array` that are queued on the stream `reader`.
 
     The producer's stream waits for `reader`. If the producer's stream is unknown, the host waits for `reader` instead.
-    The stream is unknown for DLPack imports, for interface dicts before version 3, and for arrays without pending work
-    at import. For a captured graph, the code that launches the graph is responsible for the order.
+    The stream is unknown for DLPack imports, for interface dicts from before version 3, and for arrays without pending
+    work at the import. For a captured graph, the code that launches the graph is responsible for the order.
     """
     cdef int device = array.device_.device_id
     if capture_of(reader, device) != 0:
@@ -94,7 +90,7 @@ def wait(intptr_t stream, int device):
 
 
 def wait_for_piece(intptr_t stream, int device):
-    """Wait for some milliseconds of queued work with low latency. Interrupts are not handled during the wait."""
+    """Wait, with low latency, for queued work of some milliseconds. Interrupts are not handled during the wait."""
     wait_for_stream(stream, device)
 
 

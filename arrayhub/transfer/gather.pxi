@@ -1,4 +1,4 @@
-"""Copy only the bytes that the elements of an array occupy, each byte once and without gaps.
+"""Copies of the bytes that the elements of an array occupy: each byte once, and without gaps.
 
 Broadcast dimensions and overlapping windows are not expanded.
 """
@@ -107,7 +107,7 @@ def gathered(Descriptor array, copy):
 
 
 cdef Descriptor compact(object made, Py_ssize_t nbytes, str caller):
-    """Return the result of the caller's copy function after validation."""
+    """Return `made`, the result of a caller's copy function, after validating it."""
     if not isinstance(made, Descriptor) or made.nbytes != nbytes or not (<Descriptor> made).flags_ & C_CONTIGUOUS:
         raise TypeError(f"{caller}: copy returned {show(made)}; accepted: a C-contiguous USMArray of {nbytes} bytes")
     return <Descriptor> made
@@ -130,14 +130,14 @@ def row_boundary(Descriptor array):
 
 
 def with_padding(Descriptor array, copy):
-    """Copy all bytes that `array` reaches, including padding, and return an array with the same strides and labels.
+    """Copy the bytes of `array` including padding, and return an array with the same strides and labels.
 
     Parameters
     ----------
     array : USMArray
     copy : callable
-        Function that copies its argument, a 1-d array of bytes, to a new array whose address has the same distance from
-        an alignment boundary.
+        Function that copies its argument, a 1-d array of bytes, to a new array whose address has the same remainder
+        modulo the alignment.
     """
     cdef Py_ssize_t low, high
     refuse_packed(array, "with_padding")

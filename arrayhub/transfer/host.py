@@ -8,7 +8,7 @@ from arrayhub.transfer import host_copies
 from arrayhub.transfer.host_copies import broadcast
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
-_RUN = 1 << 30  # bytes, for contiguous memory instead of _PIECE: memcpy is faster for large sizes
+_RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because memcpy is faster for large sizes
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -24,7 +24,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 
 def move(target, source, progress=None):
-    """Copy an ndarray of opaque items to another that does not overlap it, in pieces if the array is large."""
+    """Copy an ndarray of opaque items to another one, in pieces if it is large. The arrays must not overlap."""
     most = _RUN if progress is None and _is_run(target, source) else _PIECE
     if target.nbytes <= most or target.size == 1:  # a single element is never split
         host_copies.copy(target, source)
@@ -59,7 +59,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
 def astype(array, dtype):
     """Return a C-contiguous host copy of host-readable `array`, cast to `dtype`.
 
-    NumPy chooses the length of a string `dtype` without a length, and the unit of a datetime `dtype` without a unit.
+    If `dtype` is a string type without a length or a time type without a unit, NumPy chooses the length or the unit.
     """
     values = ndarray(array)
     if dtype.kind in "SUVmM":

@@ -4,7 +4,7 @@ from _thread import allocate_lock
 
 
 cdef class Lock:
-    """Lock like ``threading.Lock``, for whose ``__exit__`` CPython would allocate a tuple."""
+    """Lock like ``threading.Lock``, whose ``__exit__`` allocates a tuple of arguments in CPython."""
     cdef object lock
 
     def __cinit__(self):

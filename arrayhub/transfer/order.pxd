@@ -1,7 +1,7 @@
-"""Order in which a copy iterates over the dimensions of two arrays of the same shape: the address order of the first.
+"""Order in which a copy iterates over two arrays of the same shape: the order of the addresses in the first array.
 
-The strides of the first array are made positive and sorted in descending order, so that its memory is visited
-sequentially, from the lowest to the highest address. The other array is visited in the same index order.
+The strides of the first array are made positive and sorted in descending order, so that its memory is accessed
+sequentially. The other array is accessed in the same index order.
 """
 
 cdef struct Dimension:

@@ -1,8 +1,8 @@
 """Pool of pinned host memory and streams that CUDA copies keep between calls.
 
 Allocating pinned memory takes 0.4 s per GiB, and pinned memory is not available to other processes. Therefore the pool
-has one block of at most ``settings.buffers() * settings.chunk()`` bytes, which one copy at a time uses. Other copies
-wait, which costs little because they share the bus as well.
+has one block of at most ``settings.buffers() * settings.chunk()`` bytes, which one copy at a time uses. Waiting for the
+block costs other copies little, because all copies share the bus.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ class Pool:
     def __init__(self):
         self.lock = Lock()
         self.user = None  # ident of the thread that holds the lock
-        self.unwanted = False  # True: the current or next holder of the lock must release the memory
+        self.unwanted = False  # whether the current or next holder of the lock must release the memory
         self.block = None
         self.lanes = {}
 
@@ -41,7 +41,7 @@ class Pool:
                 finally:
                     self.user = None
         finally:
-            if self.unwanted:  # checked after unlocking, so that a `release` that did not get the lock is not lost
+            if self.unwanted:  # checked after unlocking, because `release` may have failed to acquire the lock
                 self.release()
 
     def memory(self, nbytes, device):
@@ -88,7 +88,7 @@ def release():
 def _start_anew():
     """Create an empty pool in a forked child.
 
-    The pinned memory belongs to the parent, and a thread that does not exist in the child may hold the lock.
+    The pinned memory belongs to the parent, and the lock may be held by a thread that does not exist in the child.
     """
     global pool
     pool = Pool()

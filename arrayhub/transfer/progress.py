@@ -1,7 +1,7 @@
-"""Convert the argument `progress` of large copies to a progress reporter for the engines.
+"""Progress reporters for the argument `progress` of large copies.
 
 An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. `reporting` calls
-``close()``. An exception of a callable propagates through ``update``, and ends the copy.
+``close()``. An exception of the user's function propagates through ``update`` and ends the copy.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ _SHOWN_AFTER = 1.0  # seconds; shorter copies do not draw a bar
 
 
 class _Called:
-    """Reporter that calls a function with the bytes done and the total."""
+    """Reporter that calls a function with the number of copied bytes and the total number of bytes."""
 
     def __init__(self, function, total):
         self.function, self.done, self.total = function, 0, total
@@ -28,7 +28,7 @@ class _Called:
 
 
 class _Bar:
-    """Reporter that draws a bar of tqdm after `_SHOWN_AFTER` seconds."""
+    """Reporter that draws a progress bar with tqdm after `_SHOWN_AFTER` seconds."""
 
     def __init__(self, tqdm, total):
         self.bar = tqdm(total=total, unit="B", unit_scale=True, unit_divisor=1024, delay=_SHOWN_AFTER, leave=False)
@@ -81,7 +81,7 @@ def reporting(progress, total):
     wanted = progress is True or callable(progress)
     if not wanted and progress is not None and progress is not False:
         raise TypeError(
-            f"progress is {show(progress)}; accepted: True, or a function of two integers, the bytes done and the total"
+            f"progress is {show(progress)}; accepted: True, or a function of two integers, copied and total bytes"
         )
     return _reporting(progress, total) if wanted and total else contextlib.nullcontext()
 

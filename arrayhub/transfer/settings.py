@@ -27,7 +27,7 @@ def threads():
 def chunk():
     """Return the size in bytes of a chunk, and of a staging buffer.
 
-    The default is 8 MiB for fewer than 8 processors, which share one cache that should hold a chunk, else 32 MiB.
+    The default is 8 MiB for fewer than 8 processors, whose shared cache should hold a chunk, and 32 MiB otherwise.
     """
     return _chosen["chunk"] or (32 if processors() >= 8 else 8) * _MIB
 
@@ -35,14 +35,14 @@ def chunk():
 def buffers():
     """Return the maximum number of staging buffers. The pinned memory is at most ``buffers() * chunk()`` bytes.
 
-    With the default of 2, one buffer is filled while the other is emptied. More buffers evict each other from the
+    With the default of 2, one buffer is filled while the other is emptied. More buffers would evict each other from the
     caches of the processor.
     """
     return _chosen["buffers"] or 2
 
 
 def configure(*, threads=None, chunk=None, buffers=None):
-    """Configure large copies. Omitted settings keep their value. 0 restores the default.
+    """Configure large copies. Omitted settings do not change. 0 restores the default.
 
     Parameters
     ----------
@@ -56,7 +56,12 @@ def configure(*, threads=None, chunk=None, buffers=None):
     Raises
     ------
     ValueError
-        A value is below its minimum. All settings keep their values.
+        A value is below its minimum. No setting changes.
+
+    Examples
+    --------
+    >>> arrayhub.transfer.configure(chunk=16 << 20, threads=4)
+    >>> arrayhub.transfer.configure(chunk=0, threads=0)
     """
     given = {"threads": (threads, 1), "chunk": (chunk, _SMALLEST_CHUNK), "buffers": (buffers, 2)}
     wanted = {name: operator.index(value) for name, (value, _) in given.items() if value is not None}

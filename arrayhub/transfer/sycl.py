@@ -1,8 +1,8 @@
-"""Copy engine for SYCL memory. The engine copies only the bytes that a view reaches, with the memcpy of the queue.
+"""Copy engine for SYCL memory. The engine copies only the bytes that a view uses, with the memcpy of the queue.
 
 If the layout is the same on both sides, the bytes are copied directly. Other layouts are copied through two staging
-buffers in host memory: the device fills one buffer while the host distributes the elements of the other buffer. The
-staging buffers are released at the end of the copy.
+buffers in host memory: while the device fills one buffer, the host copies elements out of the other. The staging
+buffers are released at the end of the copy.
 
 Copies do not wait for a device. Each copy depends on a barrier event that follows the work queued by the producer.
 """
@@ -21,10 +21,10 @@ from arrayhub.runtimes.host import is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 from arrayhub.transfer.host_copies import broadcast
 
-_DIRECT = 64 << 20  # bytes of one direct copy; signals and progress are handled between direct copies
+_DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
 _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than a second copy
-_SPARSE = 8  # dpnp, if loaded, packs the elements of a view first if they are less than 1/8 of the bytes of its extent
+_SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
 _SMALL = 1 << 20  # bytes; copying the whole extent is faster than packing below this size
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
@@ -184,7 +184,9 @@ def _course(array, stream, progress):
     own = sycl.queue_of_array(array)
     queue = own if stream is None else sycl.checked_queue(stream)
     if queue.sycl_context != own.sycl_context:
-        raise BufferError(f"stream is {stream!r}, of another context than the memory; accepted: a queue of its context")
+        raise BufferError(
+            f"stream is {stream!r}, whose context differs from the memory's; accepted: a queue of the memory's context"
+        )
     after = [sycl.submit_barrier(own)]
     if queue != own:
         after.append(sycl.submit_barrier(queue))
@@ -236,10 +238,11 @@ def _direct(target, source, nbytes, course):
 def _submit(course, target, source, nbytes):
     """Queue a copy between two addresses, and return its events.
 
-    The CPU device divides a copy into groups of equal size, which must divide the number of bytes: 1,000,000 bytes take
-    0.1 ms, and 1,000,003 bytes, a prime number, take 150 ms. Therefore a multiple of `_GRAIN` and the remainder are
-    queued as two copies. A small copy whose size divides well is queued as a single copy, because a second copy takes
-    as long. The two copies do not depend on each other, because a dependency costs more than the second copy.
+    The CPU device divides a copy into groups of equal size, so it is slow for sizes with few divisors: 1,000,000 bytes
+    take 0.1 ms, and 1,000,003 bytes, a prime number, take 150 ms. Therefore a multiple of `_GRAIN` and the remainder
+    are queued as two copies, without a dependency between them, which would cost more than the second copy. A small
+    copy whose size has a suitable divisor is queued as a single copy, because a second copy would take as long as the
+    first.
     """
     at_once = not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
     whole = nbytes if at_once else nbytes // _GRAIN * _GRAIN
@@ -248,7 +251,7 @@ def _submit(course, target, source, nbytes):
 
 
 def _divides_well(nbytes):
-    """Return whether `nbytes` can be divided into equal groups of `_GRAIN` / 4 to `_GRAIN` bytes."""
+    """Return whether `nbytes` is a multiple of a number from `_GRAIN` / 4 to `_GRAIN`."""
     groups = -(-nbytes // _GRAIN)
     return any(nbytes % k == 0 for k in range(groups, 4 * groups + 1))
 
@@ -274,7 +277,7 @@ def _pack(array, out, course):
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
-    """Copy the extent of each piece to a staging buffer, and spread its elements during the copy of the next piece."""
+    """Copy the extent of each piece to a staging buffer, and its elements to `target` during the next copy."""
     stages = [_stage(course.queue, array) for _ in range(2)]
     waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):

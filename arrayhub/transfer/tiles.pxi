@@ -1,10 +1,10 @@
 """Copy between any two layouts of host memory: rows of words of 1 to 16 bytes, or tiles of items of up to 32 bytes.
 
 If source and target are contiguous along different dimensions, a loop in the order of one array jumps through the
-other. Each cache line of the other array is then fetched once per element, unless the line stays in the cache. With
-strides that are large powers of two, the lines map to few cache sets, and hardly any line stays. Tiles avoid this: a
-tile reads each cache line once and completely, transposes the elements, and writes each line of the target once and
-completely. loops.h lists the cases in which word-by-word copies are faster because all cache lines stay in the cache.
+other. Each cache line of the other array is then fetched once per element unless it stays in the cache. If the strides
+are large powers of two, the lines map to few cache sets, and most of them are evicted. Tiles avoid this: a tile reads
+each cache line once and completely, transposes the elements, and writes each line of the target once and completely.
+loops.h lists the cases in which word-by-word copies are faster because all cache lines stay in the cache.
 
 If both arrays are contiguous along the same dimension, or if elements are as long as cache lines, rows are copied one
 by one.
@@ -23,7 +23,7 @@ cnp.import_array()
 cdef enum:
     LARGEST_ITEM = 32       # bytes of an item that tiles copy
     SHORTEST = 8            # bytes; tiles with a shorter side are slower than rows
-    SQUARE = 1024           # bytes per side of a square of tiles, so that the lines of a row of tiles stay in the cache
+    SQUARE = 1024           # bytes per side of a square of tiles, whose cache lines then stay in the cache
 
 
 cdef struct Loops:

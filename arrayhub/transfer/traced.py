@@ -1,4 +1,4 @@
-"""Wrap a copy engine so that each of its copies is reported to `_core.tracing`."""
+"""Wrapper of a copy engine that reports each copy to `_core.tracing`."""
 
 from arrayhub._core import tracing
 

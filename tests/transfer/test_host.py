@@ -583,7 +583,7 @@ def test_streams_that_are_not_queues_of_the_context_are_rejected(sycl):
         x.to_host(stream=7)
     device = x.base.sycl_device
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
-    with pytest.raises(BufferError, match="another context"):
+    with pytest.raises(BufferError, match="context differs"):
         x.to_host(stream=elsewhere)
     queue = dpctl.SyclQueue()
     assert arrayhub.to_device(np.arange(3), "oneapi:0", stream=queue).base.sycl_queue == queue
