@@ -1,4 +1,4 @@
-"""Allocate arrays with a chosen layout, alignment and labeled dimensions (GT4Py's storage proposal)."""
+"""Allocation of arrays with a given layout, alignment and dimension names (GT4Py's storage proposal)."""
 
 from arrayhub.storage import layouts
 from arrayhub.storage.allocation import empty, zeros

@@ -1,6 +1,6 @@
-"""Allocate arrays in any kind of memory: `empty` and `zeros`.
+"""Allocation of arrays in any kind of memory: `empty` and `zeros`.
 
-The layout that follows from the arguments is cached, so that a repeated call only allocates.
+The layout that follows from the arguments is cached, so that a repeated call only allocates memory.
 """
 
 cimport cython
@@ -66,7 +66,7 @@ cdef struct MemoryKind:
 cdef enum:
     KINDS = 8
 
-# One row per name that `memory=` takes.
+# One row per name that `memory=` accepts.
 cdef MemoryKind _KINDS[KINDS]
 _KINDS[0] = MemoryKind(take_host, b"cpu", kDLCPU, True)
 _KINDS[1] = MemoryKind(take_sycl, b"usm_host", USM_HOST, False)
@@ -131,10 +131,10 @@ cdef int take_shared(Descriptor a, Recipe recipe, const MemoryKind* kind, object
 cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
     """Allocate USM.
 
-    The size is a multiple of the item size, because dpnp interprets the whole allocation as elements.
+    The size is a multiple of the item size, because dpnp interprets the complete allocation as elements.
 
-    SYCL supports alignments that are powers of two, and silently ignores large ones. For other alignments the
-    allocation is larger, and element zero is placed inside it.
+    SYCL supports only alignments that are powers of two, and silently ignores large ones. For other alignments, the
+    allocation is enlarged so that it contains an aligned address.
     """
     cdef Py_ssize_t boundary = recipe.boundary
     cdef bint alignable = boundary <= PAGE and boundary & (boundary - 1) == 0
@@ -146,7 +146,7 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # each step of dpctl's device selection has its own exception class
+    except Exception as error:      # each step of dpctl's device selection raises its own exception class
         accepted = f"a SYCL device of this machine ({error}); see python -m arrayhub doctor"
         raise misplaced_error(kind, device, accepted) from error
 
@@ -172,7 +172,7 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 cdef int place_inside(Descriptor a, Recipe recipe) except -1:
     """Move the start of the block of `a` so that element zero is aligned. The block excludes the bytes before and after.
 
-    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes, or less if its address is aligned anyway.
+    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes, or less if its address is already aligned.
     """
     a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.block_.nbytes_ = recipe.nbytes
@@ -237,8 +237,8 @@ cdef object misplaced_error(const MemoryKind* kind, object device, str accepted)
 
 @cython.final
 cdef class Recipe:
-    """Layout of a new array. Depends on the size of the element type, but not on the type, and not on the memory."""
-    cdef Descriptor template        # shape, byte strides and labels; internal, never returned
+    """Layout of a new array. It depends on the size of the element type, but not on the type or the kind of memory."""
+    cdef Descriptor template        # shape, byte strides and labels; internal
     cdef Py_ssize_t nbytes          # size in bytes, from element zero
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
@@ -247,11 +247,11 @@ cdef class Recipe:
     cdef object source              # registry entry of the preset, which changes with each registration
 
 cdef enum:
-    RECIPES = 512                   # more than the distinct allocations of a program; the cache is cleared beyond it
+    RECIPES = 512                   # maximum size of the cache, which is cleared when it is full
 
 cdef dict _recipes = {}
 
-# Arguments that determine the layout, in the order of `write_recipe`, with the types that each accepts.
+# Arguments that determine the layout, in the order of `write_recipe`, with the accepted values for messages.
 _ARGUMENT_FORMS = {
     "shape": "an integer, or a sequence of integers",
     "aligned_index": "a sequence of integers",
@@ -268,7 +268,7 @@ cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model,
                 str pool):
-    """Return a new array. `arguments` is the item size, followed by the values of _ARGUMENTS.
+    """Return a new array. `arguments` contains the item size, followed by the values of _ARGUMENTS.
 
     The memory is of the kind `memory`, or from the `pool` of the library of `model`.
     """
@@ -300,9 +300,9 @@ cdef cnp.dtype _FLOAT64 = np.dtype(np.float64)
 
 
 cdef inline cnp.dtype element_of(object dtype):
-    """Return `dtype` as a NumPy dtype; raise if it is a sub-array type."""
+    """Return `dtype` as a NumPy dtype. Raise TypeError for a sub-array type."""
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
-    if element.type_num == cnp.NPY_VOID:        # also NumPy's type number for sub-arrays, which `element_type` rejects
+    if element.type_num == cnp.NPY_VOID:        # records, and sub-arrays, which `element_type` rejects
         planning.element_type(element)
     return element
 
@@ -326,7 +326,7 @@ cdef Recipe recipe_for(tuple arguments, cnp.dtype element):
 cdef inline bint is_plain(object value) noexcept:
     """Return whether `value` can be a cache key: None, an exact int or str, or a tuple of exact integers.
 
-    Other hashable values are excluded because they compare equal across types: True and 1.0 would match the key of 1.
+    Other hashable values are excluded, because True and 1.0 equal 1 and would match the key of 1.
     """
     if value is None or type(value) is int or type(value) is str:
         return True
@@ -370,7 +370,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin)
     index = aligned_index
     if index is None and halo is not None:
-        # If the halo covers a dimension, the domain is empty and index 0 is aligned instead.
+        # If the halo covers a complete dimension, the domain is empty, and index 0 is aligned instead.
         index = tuple([lower if lower < lengths[axis] else 0 for axis, (lower, _) in enumerate(template.halo)])
     if backend is not None:
         recipe.backend = backend
@@ -386,7 +386,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin, aligned_index=index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
-    # The default boundary (64 bytes) satisfies every alignment that divides it, and jax requires it for zero-copy.
+    # The default alignment (64 bytes) satisfies every alignment that divides it, and jax requires it to share memory.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.behind = plan.offset * element.itemsize
     if alignment is not None and lengths:
@@ -397,7 +397,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
 
 
 cdef object names_of(object dimensions, object dims):
-    """Return the names of the dimensions from `dims` or `dimensions`, which accepts only I, J, K and numbers."""
+    """Return the dimension names from `dims` or from `dimensions`, which accepts only I, J, K and numbers."""
     if dimensions is None:
         return dims
     names = layouts.checked_dimensions(dimensions)
@@ -442,15 +442,15 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. The memory comes from its library: from NumPy for host memory, torch's caching
-        allocator for CUDA tensors, cupy's current allocator for other CUDA memory, dpctl for USM of the same kind in the
-        context and on the queue of `like`. The device, and for torch the stream, are those of `like`. The layout, the shape
-        and the labels are not.
+        Any array that `asarray` accepts. The memory is allocated by NumPy for host memory, by torch's
+        caching allocator for CUDA tensors, by cupy's current allocator for other CUDA memory, and by dpctl for USM, of the
+        same kind and with the queue of `like`. The device is that of `like`, and for torch also the stream. Shape, layout
+        and labels of `like` are not used.
     aligned_index : sequence of int, optional
-        Index to align: every element with this index along the fastest-varying dimension is aligned to `alignment`
-        bytes. The default is the lower widths of `halo`, or zeros.
+        Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
+        `alignment` bytes. The default is the lower widths of `halo`, or zeros.
     halo : sequence of int or of (int, int), optional
-        Halo widths in elements: for each dimension one width for both ends, or a pair (lower, upper).
+        Halo widths in elements. Each dimension has one width for both ends, or a pair (lower, upper).
     dims : sequence of str, optional
         Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
         required, and the default is "I", "J", "K", "0", "1", ...
@@ -461,32 +461,40 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     backend : str, optional
         Preset of `arrayhub.layouts` or of GT4Py, which defines the layout and the padding of rows.
     alignment : int, optional
-        Alignment in bytes. Rows are padded to a multiple of it. By default only the preset pads rows.
+        Alignment in bytes. Rows are padded to a multiple of `alignment`. By default, only the preset pads rows.
     origin : sequence of int, optional
         Index of the first element of a stencil's domain.
     memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"}, optional
         Kind of memory, "cpu" by default. "cuda_host" is pinned host memory. "shared_memory" is host memory that
         `arrayhub.ipc_handle` passes to other processes.
     device : Device, str, tuple or object, optional
-        Device of the allocation; see `Device`. For USM also a ``dpctl.SyclQueue``. The default is the default device of
+        Device of the allocation, as in `Device`, or for USM a ``dpctl.SyclQueue``. The default is the default device of
         dpctl or cupy.
 
     Returns
     -------
     USMArray
+        A writable array.
 
     Raises
     ------
     ValueError
-        `layout` is not a permutation; a dimension is unknown or repeated; `alignment` is neither a divisor nor a
-        multiple of the item size; `aligned_index` is out of bounds; the array takes 2**63 bytes or more; `backend` is
-        not registered; `memory` is unknown, or `device` does not exist.
+        - `layout` is not a permutation, or a dimension is unknown or repeated.
+        - `alignment` is neither a divisor nor a multiple of the item size, or `aligned_index` is out of bounds.
+        - The array would have 2**63 bytes or more.
+        - `backend` is not registered, `memory` is unknown, or `device` does not exist.
     TypeError
         `like` is not an array, or is given with `memory` or `device`.
     ImportError
         `memory` requires a library that is not installed. The message names the extra.
     MemoryError
         The allocation failed.
+
+    Examples
+    --------
+    >>> x = arrayhub.empty((4, 5), "f4", dims=("I", "K"), halo=(1, 0), alignment=32)
+    >>> x.strides, x.aligned_index
+    ((8, 1), (1, 0))
     """
     if like is not None:
         return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
@@ -498,7 +506,13 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
 
 def zeros(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory=None, device=None):
-    """Return a new array filled with zeros; see `empty` for the parameters."""
+    """Return a new array filled with zeros. The parameters are those of `empty`.
+
+    Examples
+    --------
+    >>> arrayhub.zeros((2, 3), "i4").tolist()
+    [[0, 0, 0], [0, 0, 0]]
+    """
     if like is not None:
         return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
                         device, True, like)

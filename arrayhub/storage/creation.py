@@ -1,4 +1,4 @@
-"""Create filled arrays: `ones`, `full`, `from_array` and the ``*_like`` functions."""
+"""Creation of filled arrays, and of arrays like another array: `ones`, `full`, `from_array` and ``*_like``."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class _Options(TypedDict, total=False):
 
 
 class Options(_Options, total=False):
-    """Keyword arguments of `empty`, which every function of this module accepts."""
+    """Keyword arguments of `empty`, which all functions of this module accept."""
 
     memory: _Memory | None
 
 
 class LikeOptions(_Options, total=False):
-    """Keyword arguments of the ``*_like`` functions, where None means the value of the prototype array."""
+    """Keyword arguments of the ``*_like`` functions. None means the value of the prototype array."""
 
     memory: _Memory | None
 
@@ -75,7 +75,13 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike | None = None, **options: Unpack[Options]
 ) -> USMArray:
-    """Return a new array filled with ones; see `empty` for the other parameters."""
+    """Return a new array filled with ones. The parameters are those of `empty`.
+
+    Examples
+    --------
+    >>> arrayhub.ones(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
     _known("ones", options)
     element = _element_type(dtype, options)
     if rank(element) == 1:  # `full` checks the range: signed integers of one bit (ml_dtypes.int1) cannot represent 1
@@ -89,12 +95,18 @@ def full(
     dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
-    """Return a new array filled with `fill_value`; see `empty` for the other parameters.
+    """Return a new array filled with `fill_value`. The other parameters are those of `empty`.
 
     Raises
     ------
     ValueError
-        `fill_value` is not a single element, or `dtype` cannot represent it: 1.5 as an integer, 300 as a ``uint8``.
+        `fill_value` is not a single element, or `dtype` cannot represent it, such as 1.5 as an integer or 300 as a
+        ``uint8``.
+
+    Examples
+    --------
+    >>> arrayhub.full((2, 2), 7, "u1").tolist()
+    [[7, 7], [7, 7]]
     """
     _known("full", options)
     element = _element_type(dtype, options)
@@ -118,7 +130,7 @@ def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
 
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Return `value` as a 0-d array of type `element`; raise if the conversion would lose information."""
+    """Return `value` as a 0-d array of type `element`. Raise an error if the conversion would lose information."""
     if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
         return np.array(value, element)  # any integer is valid for bool, as in `ones`
     refuse_endless(value, "full")
@@ -135,28 +147,35 @@ def from_array(
     dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
-    """Return a new array with a copy of the elements of another array, on any device.
+    """Return a new array that is a copy of an array on any device.
 
     Parameters
     ----------
     data : object, optional
         Any object that `asarray` accepts.
     device_data : object, optional
-        Device copy of the same elements. If both are given, `device_data` is the source for CUDA device, CUDA managed,
-        USM device and USM shared memory, and `data` is the source for all other memory.
+        Copy of the same elements on a device. If both are given, `device_data` is the source for CUDA device, CUDA
+        managed, USM device and USM shared memory, and `data` is the source for all other memory.
     dtype : optional
         Element type. The default is the element type of the source.
     **options
-        See `empty`. If `dims`, `origin` or `halo` is omitted, the value of the source is kept.
+        Keyword arguments of `empty`. If `dims`, `origin` or `halo` is omitted, the result has that of the source.
 
     Returns
     -------
     USMArray
+        A writable array.
 
     Raises
     ------
     TypeError
         Both `data` and `device_data` are None.
+
+    Examples
+    --------
+    >>> x = arrayhub.from_array(numpy.eye(2), layout="F")
+    >>> x.strides, x.is_copy
+    ((1, 2), True)
     """
     _known("from_array", options)
     if dtype is not None and issubclass(type(data), VALUES):
@@ -171,7 +190,7 @@ def from_array(
 
 
 def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return an uninitialized array with the shape of `obj`.
+    """Return a new, uninitialized array with the shape of `obj`.
 
     Parameters
     ----------
@@ -180,13 +199,20 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     dtype : optional
         Element type. The default is the element type of `obj`.
     **options
-        See `empty`. An option that is omitted or None is copied from `obj`: the order of the strides, `dims`, `origin`,
-        `halo`, `memory` and `device`. Padding is not copied: rows are padded only if `alignment` or a `backend` whose
-        preset pads rows is given.
+        Keyword arguments of `empty`. The order of the strides, `dims`, `origin`, `halo`, `memory` and `device` are
+        those of `obj` if the option is omitted or None. Padding is not copied: rows are padded only if `alignment` is
+        given, or a `backend` whose preset pads rows.
 
     Returns
     -------
     USMArray
+        A writable array.
+
+    Examples
+    --------
+    >>> x = arrayhub.asarray(numpy.zeros((2, 3), "f4", order="F"))
+    >>> arrayhub.empty_like(x).strides, arrayhub.empty_like(x, "f8", layout="C").strides
+    ((1, 2), (3, 1))
     """
     _known("empty_like", options)
     model = asarray(obj)
@@ -194,14 +220,26 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
 
 
 def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return an array of zeros with the shape of `obj`; see `empty_like`."""
+    """Return a new array of zeros with the shape of `obj`. The parameters are those of `empty_like`.
+
+    Examples
+    --------
+    >>> arrayhub.zeros_like([1, 2]).tolist()
+    [0, 0]
+    """
     _known("zeros_like", options)
     model = asarray(obj)
     return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return an array of ones with the shape of `obj`; see `empty_like`."""
+    """Return a new array of ones with the shape of `obj`. The parameters are those of `empty_like`.
+
+    Examples
+    --------
+    >>> arrayhub.ones_like([1.5, 2.5]).tolist()
+    [1.0, 1.0]
+    """
     model = asarray(obj)
     return ones(
         model.shape, model.dtype if dtype is None else dtype, **_options_of(model, _known("ones_like", options))
@@ -211,20 +249,31 @@ def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[Li
 def full_like(
     obj: Any, /, fill_value: Any, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]
 ) -> USMArray:
-    """Return an array with the shape of `obj`, filled with `fill_value`; see `empty_like` and `full`."""
+    """Return a new array with the shape of `obj`, filled with `fill_value`. See `empty_like` for the other parameters.
+
+    Raises
+    ------
+    ValueError
+        The element type cannot represent `fill_value`, as in `full`.
+
+    Examples
+    --------
+    >>> arrayhub.full_like([1, 2], 5).tolist()
+    [5, 5]
+    """
     _known("full_like", options)
     model = asarray(obj)
     return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
 
 
 def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
-    """Assign the 0-d array `value` to every element of `fresh`, and return `fresh`."""
+    """Assign the 0-d array `value` to all elements of `fresh`, and return `fresh`."""
     transfer.write(fresh, asarray(value))
     return fresh
 
 
 def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
-    """Select the source of a copy into `memory`: `device_data` for memory on a device, else `data`."""
+    """Return the source of a copy to `memory`: `device_data` for memory on a device, else `data`."""
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
     if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):
@@ -233,7 +282,7 @@ def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
 
 
 def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
-    """Fill omitted labels (`dims`, `origin`, `halo`) of `options` from `model`."""
+    """Set the omitted labels (`dims`, `origin`, `halo`) in `options` to those of `model`."""
     if options.get("dims") is None and options.get("dimensions") is None:
         options["dims"] = model.dims
     if options.get("origin") is None:
@@ -244,7 +293,7 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
 
 
 def _options_of(model: USMArray, given: LikeOptions) -> Options:
-    """Fill all omitted options in `given` from `model`."""
+    """Set all omitted options in `given` to those of `model`."""
     options = _labelled_as(model, given)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)

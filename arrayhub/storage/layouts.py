@@ -1,9 +1,9 @@
-"""Registry of layout presets: the order of dimensions in memory and the row padding that each backend prefers.
+"""Registry of layout presets. A preset defines the order of dimensions in memory and the row padding of a backend.
 
-A preset ranks the dimensions I, J and K by stride, and gives the number of elements that rows are padded to. A layout
-depends on the names of the dimensions, not on their order in the shape: data dimensions have the largest strides, in
-numeric order. I, J and K follow, in the order of the preset. This is the rule of GT4Py's storage proposal. GT4Py itself
-ranks dimensions by position if they are not in the order I, J, K.
+A preset ranks the dimensions I, J and K by stride, and specifies the number of elements to whose multiple rows are
+padded. A layout depends on the names of the dimensions, not on their order in the shape: data dimensions have the
+largest strides, in numeric order, followed by I, J and K in the order of the preset. This is the rule of GT4Py's
+storage proposal. GT4Py itself ranks dimensions by position if they are not in the order I, J, K.
 """
 
 import sys
@@ -31,7 +31,7 @@ LayoutRule: TypeAlias = Callable[[tuple[str, ...]], Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Layout rule and row padding, in elements, of a backend."""
+    """Layout rule of a backend, and its row padding in elements."""
 
     layout: LayoutRule
     alignment: int
@@ -39,7 +39,7 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class ByMeaning:
-    """Layout rule that ranks data dimensions first, then I, J and K as in `base`."""
+    """Layout rule that assigns the largest strides to data dimensions, followed by I, J and K in the order `base`."""
 
     base: tuple[int, ...]
 
@@ -53,7 +53,7 @@ class ByMeaning:
 
 @dataclass(frozen=True, slots=True)
 class OfGT4Py:
-    """Adapter for a layout rule of GT4Py, which expects I, J and K first and data dimensions last."""
+    """Adapter for a layout rule of GT4Py, which requires dimensions in the order I, J, K, data dimensions."""
 
     rule: LayoutRule
 
@@ -66,7 +66,7 @@ class OfGT4Py:
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
 
-# One row per base layout of I, J, K, copied from GT4Py 1.1, so that the names work without GT4Py.
+# Presets copied from GT4Py 1.1, so that the names can be used without GT4Py: ranks of I, J and K, padding, names.
 _BUILT_IN = {
     name: Preset(ByMeaning(base), alignment)
     for base, alignment, names in (
@@ -82,22 +82,27 @@ _GT4PY = "gt4py.storage.cartesian.layout_registry"
 
 
 def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, alignment: SupportsIndex = 1) -> None:
-    """Register a preset for the argument `backend`. An existing preset of the same name is replaced.
+    """Register a preset for the argument `backend`, or replace the preset of this name.
 
     Parameters
     ----------
     name : str
         Name of the backend.
     base_layout : sequence of int or callable
-        Ranks of I, J and K, with 0 for the largest stride, or a function that maps a tuple of dimension names to their
-        ranks.
+        Ranks of I, J and K, with 0 for the largest stride, or a function that maps a tuple of dimension names to ranks.
     alignment : int, optional
-        Number of elements. Rows are padded to a multiple of it, as in GT4Py.
+        Number of elements to whose multiple rows are padded, as in GT4Py.
 
     Raises
     ------
     ValueError
         `base_layout` is not a permutation of 0, 1, 2, or `alignment` is less than 1.
+
+    Examples
+    --------
+    >>> arrayhub.layouts.register("mine", (2, 0, 1), alignment=8)
+    >>> arrayhub.layout_for("IJK", "mine")
+    (2, 0, 1)
     """
     if not isinstance(name, str):
         raise TypeError(f"layouts.register: name is {show(name)}; accepted: a string")
@@ -117,13 +122,13 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
 
 
 def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
-    """Return the layout of a backend: the value for the argument `layout`.
+    """Return the layout of a backend, as accepted by the argument `layout`.
 
     Parameters
     ----------
     dims : sequence of str
         Name of each dimension: "I", "J", "K", or a decimal number such as "0" for a data dimension. A string is a
-        sequence of one-letter names. GTScript axes are accepted.
+        sequence of one-letter names. GTScript axes are accepted, too.
     backend : str
         Name of a preset in this registry, or in GT4Py's registry if GT4Py is installed.
 
@@ -136,6 +141,11 @@ def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
     ------
     ValueError
         A dimension is unknown or repeated, or the backend is not registered.
+
+    Examples
+    --------
+    >>> arrayhub.layout_for(("I", "J", "K", "0"), "gt:gpu")
+    (3, 2, 1, 0)
     """
     return layout_by(find(backend), checked_dimensions(dims))
 
@@ -146,7 +156,7 @@ def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
-    """Return `dimensions` as a tuple of names; raise if a name is unknown or repeated."""
+    """Return `dimensions` as a tuple of names. Raise ValueError if a name is unknown or repeated."""
     if not is_ordered(dimensions):
         raise TypeError(f"dimensions: {show(dimensions)} is not a sequence; accepted: {ACCEPTED_DIMENSIONS}")
     names = tuple(getattr(name, "__gt_axis_name__", name) for name in dimensions)
@@ -162,12 +172,12 @@ def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
 
 
 def default_dimensions(nd: int) -> tuple[str, ...]:
-    """Return the names that GT4Py assumes for `nd` unnamed dimensions: I, J, K, 0, 1, ..."""
+    """Return the names that GT4Py uses for `nd` dimensions without names: I, J, K, 0, 1, ..."""
     return (*GRID[:nd], *map(str, range(nd - 3)))
 
 
 def find(backend: str) -> Preset:
-    """Return the preset of a backend. GT4Py is imported only if the name is unknown without it.
+    """Return the preset of a backend. GT4Py is imported only if the name is unknown otherwise.
 
     Raises
     ------
@@ -199,7 +209,13 @@ def source(backend: str) -> Any:
 
 
 def names() -> list[str]:
-    """Return the sorted names that the argument `backend` accepts, including those of GT4Py if it is loaded."""
+    """Return the sorted names that the argument `backend` accepts, including those of GT4Py if it is loaded.
+
+    Examples
+    --------
+    >>> "gt:gpu" in arrayhub.layouts.names()
+    True
+    """
     return sorted({*_registered, *_gt4pys(), *_BUILT_IN})
 
 

@@ -1,6 +1,6 @@
-"""Compute strides, padding and alignment of an array before its memory is allocated.
+"""Computation of strides, padding and alignment of an array before its memory is allocated.
 
-The rules are those of GT4Py's storage proposal, and of GT4Py's allocator where the proposal does not define them.
+The rules are those of GT4Py's storage proposal, and where the proposal is silent, those of GT4Py's allocator.
 """
 
 import math
@@ -24,7 +24,7 @@ LayoutLike: TypeAlias = str | Sequence[SupportsIndex]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Memory layout of an array that is not allocated yet. The result of `plan`.
+    """Memory layout of an array that is not allocated yet. Returned by `plan`.
 
     Attributes
     ----------
@@ -41,9 +41,15 @@ class Plan:
     offset : int
         Distance in elements from an aligned address to element zero.
     nbytes : int
-        Size in bytes of a buffer that holds the array at the requested alignment, whatever the address of the buffer.
+        Size in bytes of a buffer that is large enough for the aligned array, for any address of the buffer.
     alignment : int
         Alignment in bytes.
+
+    Examples
+    --------
+    >>> layout = arrayhub.plan((3, 5), "f4", alignment=32)
+    >>> layout.strides, layout.padded_shape, layout.nbytes
+    ((8, 1), (3, 8), 127)
     """
 
     shape: tuple[int, ...]
@@ -76,22 +82,28 @@ def plan(
         Rank of each dimension by stride, with 0 for the largest stride. The default is "C".
     alignment : int, optional
         Alignment in bytes. The fastest-varying dimension is padded to a multiple of `alignment`, so that every element
-        with the index `aligned_index` along that dimension is aligned. By default no dimension is padded, and element
+        with the index `aligned_index` along that dimension is aligned. By default, no dimension is padded, and element
         zero is aligned to 64 bytes.
     aligned_index : sequence of int, optional
-        Index to align; zeros by default. Ignored without `alignment`.
+        Index of an element to align. The default is zeros. Ignored without `alignment`.
 
     Returns
     -------
     Plan
+        Strides and offset in elements, size and alignment in bytes.
 
     Raises
     ------
     ValueError
         `layout` is not a permutation, `alignment` is neither a divisor nor a multiple of the item size,
-        `aligned_index` is out of bounds, or the array takes 2**63 bytes or more.
+        `aligned_index` is out of bounds, or the array would have 2**63 bytes or more.
     TypeError
         A value is not an integer, or the item size of `dtype` is zero.
+
+    Examples
+    --------
+    >>> arrayhub.plan((3, 5), "f4", layout="F").strides
+    (1, 3)
     """
     lengths = checked_lengths(shape)
     element = element_type(dtype)
@@ -107,7 +119,7 @@ def plan(
     strides, step = [1] * len(lengths), 1
     for axis in reversed(order):
         strides[axis] = step
-        step *= max(padded[axis], 1)  # as in NumPy, an empty dimension does not set the other strides to zero
+        step *= max(padded[axis], 1)  # as in NumPy, a length of 0 does not make other strides 0
     if step * element.itemsize + boundary > MOST_BYTES:
         raise ValueError(f"shape: {show(lengths)} of {element!r} takes 2**63 bytes or more; accepted: fewer bytes")
     nbytes = math.prod(padded) * element.itemsize + boundary - 1
@@ -123,7 +135,7 @@ def checked_lengths(shape: SupportsIndex | Iterable[SupportsIndex]) -> tuple[int
 
 
 def element_type(dtype: "_DTypeLike") -> np.dtype[Any]:
-    """Return `dtype` as a NumPy dtype; raise if it is a sub-array type or its item size is zero."""
+    """Return `dtype` as a NumPy dtype. Raise TypeError if it is a sub-array type or its item size is zero."""
     made: np.dtype[Any] = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
         raise TypeError(
@@ -159,7 +171,7 @@ def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[
 
 
 def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[int, int]:
-    """Return the alignment in bytes, and the number of elements that rows are padded to a multiple of."""
+    """Return the alignment in bytes, and the number of elements to whose multiple rows are padded."""
     if alignment is None:
         return BOUNDARY, 1
     boundary = integer(alignment, "alignment")

@@ -1,1 +1,1 @@
-"""Arrays in other processes: pickle, IPC handles, dask, MPI."""
+"""Transport of arrays to other processes: pickle, IPC handles, dask, MPI."""

@@ -1,8 +1,8 @@
 """Serializers for dask that send arrays as separate frames, as dask does for NumPy arrays.
 
 The scheduler forwards frames without a copy. Sender and receiver must both register the serializers with
-`register_dask`, because dask does not have an entry point for libraries. Without `register_dask`, arrays are pickled,
-which works in every process, but dask's scheduler requests pickle protocol 4, which lacks out-of-band buffers.
+`register_dask`, because dask does not have an entry point for libraries. Otherwise arrays are pickled. Pickles work in
+every process, but dask's scheduler requests pickle protocol 4, which lacks out-of-band buffers.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from arrayhub.transport.deferred_error import not_restored
 
 _FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
-# Each frame of elements is preceded by a frame of unused space, so that the elements can be moved to a boundary within
-# the receive buffer. The first byte of the space stores the number of bytes by which the elements were moved.
+# A frame of unused space precedes each frame of elements, so that the elements can be moved to a boundary within the
+# receive buffer. The first byte of the space stores the number of bytes by which the elements were moved.
 _SPACE = bytes(BOUNDARY)
 
 
 def register_dask(client: Any = None) -> Any:
     """Let dask send arrays between client, scheduler and workers as frames, without pickling their elements.
 
-    Call `register_dask` once with the client. Otherwise arrays are pickled, with more copies: four in
-    ``client.gather``, because dask's scheduler accepts neither frames nor a pickle protocol above 4.
+    Call `register_dask` once with the client. Otherwise arrays are pickled, with more copies. For example,
+    ``client.gather`` copies four times, because dask's scheduler then uses pickle protocol 4.
 
     Parameters
     ----------
     client : distributed.Client, optional
         Client whose current and future workers register the serializers. Without a client, only this process registers
-        the serializers: use this in a preload module of workers, and in a second client of a registered cluster.
+        them, as needed in a preload module of workers, and in a second client of a registered cluster.
 
     Returns
     -------
@@ -49,13 +49,14 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer, which is registered if arrayhub is imported after distributed, as in
+    The receiving process needs the deserializer. Importing arrayhub after distributed registers it, as happens in
     workers when their first array arrives. In other processes, for example a second client that imported arrayhub
-    first, dask raises "No dispatch for" the type: call ``register_dask()`` there. Once `register_dask` has been called,
+    first, dask raises "No dispatch for" the type. Call ``register_dask()`` there. Once `register_dask` has been called,
     every worker must have arrayhub installed.
 
-    A received array is in the buffer that dask received, moved to a 64-byte boundary within a writable buffer, or else
-    copied to a boundary. docs/howto/cluster_user.md has a program and counts the copies.
+    The elements of a received array stay in the buffer that dask received. They are moved to a 64-byte boundary if the
+    buffer is writable, and otherwise copied to one if they are not aligned. docs/howto/cluster_user.md contains a
+    program and counts the copies.
     """
     from distributed.protocol import dask_serialize
 
@@ -65,7 +66,7 @@ def register_dask(client: Any = None) -> Any:
 
 
 def register_arrival() -> None:
-    """Register only the deserializer, so that this process receives arrays as frames but does not send frames."""
+    """Register only the deserializer, so that this process can receive frames but does not send them."""
     from distributed.protocol import dask_deserialize
 
     dask_deserialize.register(USMArray)(_array_of)
@@ -75,14 +76,14 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
     """Return the header and frames of an array: the pickle, then a frame of space and a frame of data per buffer."""
     try:
         from distributed.protocol.serialize import pickle_dumps
-    except ImportError as error:  # an undocumented function; after NotImplementedError dask pickles
+    except ImportError as error:  # the function is undocumented; after NotImplementedError, dask pickles the array
         raise NotImplementedError(str(error)) from error
     header, (pickled, *buffers) = pickle_dumps(array, {"pickle-protocol": 5})
     return header | {"form": _FORM}, [pickled, *(frame for buffer in buffers for frame in (_SPACE, buffer))]
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
-    """Return the array of a header and its frames, or a stand-in on a worker that cannot restore the array.
+    """Return the array of a header and its frames, or a placeholder if the array cannot be restored (deferred_error).
 
     Raises
     ------
@@ -124,9 +125,9 @@ def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
-    """Return `elements`, moved down to a 64-byte boundary if `space` precedes them in one writable buffer.
+    """Return `elements`, after moving them to a 64-byte boundary if `space` precedes them in the same writable buffer.
 
-    Otherwise unpickling copies unaligned elements.
+    Elements that cannot be moved and are not aligned are copied later, during unpickling.
     """
     if not elements.nbytes or space.nbytes != len(_SPACE) or space.obj is not elements.obj:
         return elements
@@ -135,8 +136,8 @@ def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
         return elements
     if space[0] >= len(_SPACE):
         raise pickle.UnpicklingError(
-            f"arrayhub: the frame before the elements says that they were moved by {space[0]} bytes; accepted: fewer"
-            f" than {len(_SPACE)}"
+            f"arrayhub: the frame before the elements specifies that they were moved by {space[0]} bytes; accepted:"
+            f" fewer than {len(_SPACE)}"
         )
     if space[0] == 0 and start % len(_SPACE) and not space.readonly and not elements.readonly:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)

@@ -1,9 +1,9 @@
-"""Pickling errors that dask does not report. For many of them, dask retries the message or hangs.
+"""Deferred pickling errors. For many errors during pickling or unpickling, dask retries the message or hangs.
 
-A dask message therefore contains a stand-in for an array that cannot be sent. Likewise a stand-in replaces a received
-array that cannot be restored, in dask and in Python's process pools. Every use of a stand-in raises the original error,
-inside the task that uses the array, so that the client receives the error. If the reader of a message reports errors,
-the error is raised on arrival instead.
+A dask message therefore contains a placeholder for an array that cannot be sent. A placeholder also replaces a received
+array that cannot be restored, in dask and in Python's process pools. Every use of a placeholder raises the original
+error, inside the task that uses the array, so that the client receives the error. If the reader of a message reports
+errors, the error is raised on arrival instead.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _POOLS = quirk("process pools", "a pickle that cannot be restored")
 _FORWARDING = quirk("dask", "a pickle of device memory, on arrival")
 
 _UNPICKLERS = {"distributed.protocol.pickle", "distributed.protocol.serialize"}
-_MESSAGES = "distributed.comm.utils"  # reads messages for readers that report errors and for readers that lose errors
+_MESSAGES = "distributed.comm.utils"  # reads messages for callers that report errors and for callers that lose errors
 _TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
 def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
-    """Raise `error`, or return the reduction of a stand-in for the array."""
+    """Return the reduction of a placeholder if dask is sending the array, otherwise raise `error`."""
     if not _is_sent_by_dask():
         raise error
     return _refused, (_message_of(error),)
 
 
 def not_restored(error: Exception) -> Refused:
-    """Raise `error`, or return a stand-in for a received array that cannot be restored here."""
+    """Return a placeholder for a received array if the reader loses errors, otherwise raise `error`."""
     if not _reader_loses_errors():
         raise error
     return Refused(_message_of(error))
@@ -44,30 +44,31 @@ def _message_of(error: Exception) -> str:
 
 
 def is_read_by_scheduler() -> bool:
-    """Return whether dask's scheduler is unpickling. It forwards the objects of a graph to a worker."""
+    """Return whether dask's scheduler is unpickling. The scheduler only forwards the objects of a graph to a worker."""
     return not _modules_calling().isdisjoint(_FORWARDING.callers)
 
 
 def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
-    # Spilling keeps the array in memory after an error, and pickling inside a task reports it. Batched sends lose
-    # errors. For messages of a client, only the serializers hide the message from the user.
+    # Spilling and pickling inside a task handle or report errors. Batched sends lose errors. In a client, only errors
+    # that the serializers raise lose their message.
     if callers.isdisjoint(_SENDING.callers) or "distributed.spill" in callers or _is_tried_for_an_error():
         return False
     return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
 
 
 def _is_tried_for_an_error() -> bool:
-    """Return whether dask is testing if an exception can be pickled. If not, dask sends only its message."""
+    """Return whether dask is testing if an exception can be pickled. If it cannot, dask sends only its message."""
     return ("distributed.core", "error_message") in calling()
 
 
 def _reader_loses_errors() -> bool:
     """Return whether the reader is a process pool or a part of dask that loses errors.
 
-    A method call on an actor waits forever. The scheduler reports different versions. A client that reads a worker's
-    data leaves the worker waiting for an acknowledgment, so that the worker misinterprets the next request as the
-    acknowledgment.
+    - A method call on an actor would wait forever.
+    - The scheduler would report that the processes have different versions.
+    - A client that reads a worker's data would not send its acknowledgment, and the worker would interpret the next
+      request as the acknowledgment.
     """
     if _is_read_by_pool():
         return True
@@ -81,7 +82,7 @@ def _reader_loses_errors() -> bool:
 
 
 def _is_read_by_pool() -> bool:
-    """Return whether a process pool is reading, as opposed to a task with its own queue."""
+    """Return whether a process pool is reading, and not a task from its own queue."""
     reading = False
     for module, _ in calling():
         if reading and module not in _TRANSPORTS:
@@ -97,7 +98,7 @@ def _is_of_a_worker(callers: set[str]) -> bool:
 
 
 def _refused(message: str) -> Any:
-    """Return the stand-in for an array that was not sent, or raise `message` if the reader reports errors."""
+    """Return the placeholder for an array that was not sent, or raise PicklingError if the reader reports errors."""
     return not_restored(pickle.PicklingError(message))
 
 
@@ -113,7 +114,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Stand-in for an array that could not be sent or restored. Every use of the stand-in raises the original error."""
+    """Placeholder for an array that could not be sent or restored. Every use of it raises the original error."""
 
     __slots__ = ("_message",)
 

@@ -1,4 +1,4 @@
-"""Device of a pickled array: its record in the pickle, and the copy to the device on arrival."""
+"""The device of a pickled array: its record in the pickle, and the copy to the device on arrival."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from arrayhub.transport.policy import setting
 
 _KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # the device of host arrays is not recorded
 
-# Errors of runtimes and drivers, and for missing devices.
+# Errors that runtimes and drivers raise, for example for missing devices.
 _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
 def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
-    """Copy an array in device memory to the host if the policy permits. Also return the place to record, or None.
+    """Copy an array in device memory to the host if the policy permits it. Also return the device to record, or None.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
             unreadable(
                 "pickle",
                 array.device,
-                call="call arrayhub.to_host(x), or let pickling copy the memory by arrayhub.pickling(device='host') or"
+                call="call arrayhub.to_host(x), or permit the copy with arrayhub.pickling(device='host') or"
                 " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)",
             )
         )
@@ -59,12 +59,12 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 
 
 def restored(array: USMArray, place: object) -> Any:
-    """Return a received host array, or a copy of the array at the recorded place if the policy restores arrays.
+    """Return a received host array, or a copy on the recorded device if the policy restores devices.
 
     Raises
     ------
     pickle.UnpicklingError
-        The place is invalid or does not exist here, or the environment variable of the policy is invalid.
+        The record is invalid, the device does not exist here, or the environment variable of the policy is invalid.
     """
     kind, number = _checked(place)
     if is_read_by_scheduler():
@@ -86,7 +86,7 @@ def restored(array: USMArray, place: object) -> Any:
         raise
     except _FAILURES as error:
         raise pickle.UnpicklingError(
-            f"arrayhub: the array was pickled in memory of kind {kind!r} on {device}, which is not available here:"
+            f"arrayhub: the array was pickled in {kind!r} memory on {device}, which is not available here:"
             f" {error}."
             " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
             " array"
@@ -95,7 +95,7 @@ def restored(array: USMArray, place: object) -> Any:
 
 
 class _Forwarded:
-    """Wrapper of an array in a process that only forwards the array. It stays in host memory and keeps the place."""
+    """Wrapper of a host array, with its recorded device, in a process that only forwards the array."""
 
     __slots__ = ("_array", "_place")
 

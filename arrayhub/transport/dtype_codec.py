@@ -1,8 +1,8 @@
-"""Element types in pickles: encoding, validating decoding, and the bytes of an element that belong to its value.
+"""Element types in pickles: encoding, decoding with validation, and padding bytes.
 
-A string is NumPy's type string. A tuple ``(name, code, bits, packed)`` encodes a type that NumPy does not have as its
-name and DLPack's numbers. Other types (structured dtypes, dtypes with metadata) are encoded as the dtype object, which
-NumPy pickles.
+- A string is NumPy's type string.
+- A tuple ``(name, code, bits, packed)`` is the name and DLPack's numbers of a type that NumPy does not have.
+- Other types (structured dtypes, dtypes with metadata) are encoded as the dtype object, which NumPy pickles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy.typing as npt
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import PASSES_ON, show
 
-# Validated before NumPy parses it: some versions of NumPy end the process on a unit with a divisor of zero.
+# Type strings are validated before NumPy parses them, because a unit with a divisor of zero ends the process in some
+# versions of NumPy.
 _TYPE_STRING = re.compile(
     r"(?:[<>|=]?[?bBhHiIlLqQefdgFDG]|[<>|=]?(?:b1|[iu](?:1|2|4|8)|f(?:2|4|8|12|16)|c(?:8|16|24|32)|[SUV]\d{1,9})"
     r"|[<>=]?[mM]8(?:\[\d{0,9}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?)\Z"
@@ -31,7 +32,7 @@ _CACHED = 256
 def encode(dtype: np.dtype[Any]) -> str | np.dtype[Any]:
     """Encode a NumPy dtype for a pickle."""
     if dtype.names is None and dtype.metadata is None and _TYPE_STRING.match(dtype.str):
-        # If C has two types of one size, the type string denotes one type, and the character denotes the other type.
+        # If two C types have the same size, the type string denotes one of them, and the character denotes the other.
         return dtype.str if np.dtype(dtype.str).num == dtype.num else _order(dtype) + dtype.char
     return dtype
 
@@ -46,7 +47,7 @@ def decode(element: object) -> np.dtype[Any]:
     Raises
     ------
     pickle.UnpicklingError
-        The value is not a dtype, or a dtype of Python objects or sub-arrays.
+        The value is invalid, or a dtype of Python objects or sub-arrays.
     """
     if isinstance(element, np.dtype):
         try:
@@ -75,11 +76,11 @@ def decode(element: object) -> np.dtype[Any]:
 def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Rebuild an unpickled dtype through NumPy's constructor, which validates its parts.
 
-    NumPy restores a pickled dtype without validating its state: fields beyond the element, hidden object fields, and
-    sizes or alignments of zero or less pass.
+    NumPy restores a pickled dtype without validation. It accepts fields outside of the element, hidden object fields,
+    and sizes or alignments of zero or less.
 
-    The scalar type of a structured dtype, ``np.record`` or a user's subclass of ``np.void``, is kept. The pickle
-    contains the class by name, so the unpickler's ``find_class`` has already accepted the class, as in NumPy's pickles.
+    The result has the same scalar type, such as ``np.record`` or a user's subclass of ``np.void``. The pickle contains
+    the class by name, so the unpickler's ``find_class`` has already accepted the class, as in NumPy's pickles.
     """
     fresh: np.dtype[Any]
     if dtype.names is not None:
@@ -115,7 +116,7 @@ def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def refused_error(element: object) -> pickle.UnpicklingError:
-    """Return the error for a type that arrays do not support."""
+    """Return the error for an invalid or unsupported element type."""
     return pickle.UnpicklingError(
         f"arrayhub: the element type in the pickle is {show(element)}; accepted: a type string of NumPy, (name, DLPack"
         " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
@@ -126,12 +127,12 @@ def refused_error(element: object) -> pickle.UnpicklingError:
 
 # The long double of x86 uses ten of its sixteen bytes. On other machines all bytes are used.
 _EXTENDED = 10
-# By type number, because user types may have the same characters.
+# Type numbers, because user-defined types may have the same characters.
 _PADDED = (np.dtype("g").num, np.dtype("G").num) if np.finfo(np.longdouble).nmant == 63 else ()
 
 
 def counted(dtype: np.dtype[Any]) -> list[tuple[int, int]]:
-    """Return the runs of bytes (start, length) of an element that belong to its value. Other bytes are padding."""
+    """Return the runs of bytes (start, length) that represent the value of an element. All other bytes are padding."""
     runs: list[tuple[int, int]] = []
     for start, length in sorted(_parts(dtype, 0)):
         if runs and start <= sum(runs[-1]):
@@ -174,13 +175,13 @@ def runs_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def has_padding(dtype: np.dtype[Any]) -> bool:
-    """Return whether some bytes of an element do not belong to its value."""
+    """Return whether an element has padding bytes."""
     return counted(dtype) != [(0, dtype.itemsize)]
 
 
 def with_zeros_between(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a copy of an array whose padding bytes are zero."""
-    # Allocated as plain bytes: np.zeros of records may leave the bytes between the fields uninitialized.
+    # Allocate plain bytes: np.zeros of records may leave the bytes between the fields uninitialized.
     fresh = np.zeros_like(array.view(f"V{array.itemsize}")).view(array.dtype)
     source, target = array.view(runs_of(array.dtype)), fresh.view(runs_of(array.dtype))
     for name in source.dtype.names or ():

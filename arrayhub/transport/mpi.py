@@ -1,4 +1,4 @@
-"""Messages for mpi4py. Any layout is one derived datatype, and unsupported element types raise in reductions."""
+"""Messages for mpi4py. One derived datatype describes any layout. Reductions reject unsupported element types."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NAMES = {
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """Return an array of any layout as a message for mpi4py's upper-case methods, without a copy.
 
-    Elements are sent in C order for any strides: ``comm.Send(as_mpi(x.T))`` sends the transpose, and the receiver may
-    have any layout of the same shape. A strided array is described by one derived datatype, which is freed with its
+    The elements of any layout are sent in C order. ``comm.Send(as_mpi(x.T))`` sends the transpose, and the receiver may
+    have another layout of the same shape. A strided array is described by one derived datatype, which is freed with its
     last reference.
 
     Parameters
@@ -45,9 +45,9 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     -------
     list
         ``[buffer, None, datatype]``. mpi4py computes the count, in collective calls such as ``Allgather`` for each
-        block. The list keeps the array alive. mpi4py refuses to receive into read-only memory, including the copies
-        that `asarray` makes of lists and numbers, because the caller would not see the received elements. A strided or
-        packed array is one block, which mpi4py refuses to divide among several ranks.
+        block. The list keeps the array alive. A copy that `asarray` has made, as of a list, is read-only, so that
+        mpi4py does not receive elements that the caller cannot see. A strided or packed array is one block, which
+        mpi4py does not divide among several ranks.
 
     Raises
     ------
@@ -142,14 +142,14 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
 
 
 def _bytes(nbytes: int) -> Any:
-    """Return a datatype of bytes. The datatype is derived, so that MPI's operations reject it."""
+    """Return a derived datatype of bytes, which MPI's operations reject, unlike ``MPI.BYTE``."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(nbytes)
 
 
 def _made_of(parts: list[Any], extent: int) -> Any:
-    """Commit the last of a chain of derived datatypes, resized to `extent`. Free the other datatypes."""
+    """Resize the last of a chain of derived datatypes to `extent` and commit it. Free the other datatypes."""
     made = _owned(parts[-1].Create_resized(0, extent))
     made.Commit()
     for part in parts:
@@ -157,7 +157,7 @@ def _made_of(parts: list[Any], extent: int) -> Any:
     return made
 
 
-_owned_type: list[Any] = []  # one class, made once mpi4py is imported
+_owned_type: list[Any] = []  # contains one class, which is created after mpi4py is imported
 
 
 def _owned(datatype: Any) -> Any:

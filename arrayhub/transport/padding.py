@@ -1,4 +1,4 @@
-"""Copies for the module copy that keep row padding and alignment."""
+"""Copies for Python's ``copy.deepcopy`` that preserve row padding and alignment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arrayhub.transfer.host_copies import with_padding
 
 
 def padded_copy(array: USMArray, boundary: int) -> USMArray:
-    """Copy an array with padded rows. The copy has the same strides and the same offset from a boundary.
+    """Copy an array with padded rows. The copy has the same strides and the same alignment.
 
     `boundary` is the result of `row_boundary`, in bytes.
     """

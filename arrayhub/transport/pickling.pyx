@@ -1,9 +1,9 @@
 """Pickles of arrays: reduction and restoration.
 
 A pickle contains ``arrayhub._unpickle(state, data)``. `data` contains the bytes of the elements, out of band if the pickler
-supports out-of-band buffers, or the name of a file that contains the bytes (transport/shared_memory.py). Above SMALL bytes,
-`data` is a flat ndarray rather than a ``PickleBuffer``, because joblib maps ndarrays into files and hashes ndarrays by
-content, and because pickle protocols below 5 support ndarrays.
+supports this, or the name of a file that contains the bytes (transport/shared_memory.py). Above SMALL bytes, `data` is a flat
+ndarray and not a ``PickleBuffer``, because joblib maps ndarrays to files and hashes their content, and because pickle
+protocols below 5 support ndarrays.
 
 ``state`` is a tuple:
 
@@ -16,7 +16,7 @@ content, and because pickle protocols below 5 support ndarrays.
     labels      tuple, None dims, origin, halo
     place       tuple, None device, for ``pickling(arrive="restore")``; see transport/device_placement.py
 
-The state does not contain addresses. The reader validates the complete state against the received bytes.
+The state does not contain addresses. The reader validates the state against the received bytes.
 """
 
 import pickle
@@ -73,7 +73,7 @@ from arrayhub.transport.deferred_error import not_restored, refused
 cdef enum:
     FORMAT = 1
     STATE_LENGTH = 8
-    SMALL = 1024            # bytes; up to this size, mapping a file is not faster, and an ndarray is larger than the bytes
+    SMALL = 1024            # bytes; up to this size, mapping a file is not faster, and pickling an ndarray takes more space
     KEPT = 1 << 16          # bytes; from this size on, the flat view of an array is cached for the array's lifetime
 
 cdef enum Access:
@@ -85,7 +85,7 @@ cdef dict _modules = sys.modules
 cdef object _JOBLIB = quirk("joblib", "a pickle")
 cdef object _PickleBuffer = pickle.PickleBuffer
 
-# Address of arrays without elements, which is not NULL, because some readers abort on NULL.
+# Address of arrays without elements, because some consumers abort on a null pointer.
 cdef char[16] _NOTHING
 
 
@@ -141,7 +141,7 @@ cdef Descriptor without_padding(Descriptor a):
     cdef Descriptor fresh
     cdef int k
     for k in range(a.nd_):
-        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # elements may overlap the padding of other elements
+        if a.shape_[k] > 1 and a.byte_strides_[k] % a.itemsize_ != 0:      # an element may overlap the padding of another one
             fresh = _zeros_between(a)
             label(fresh, dims=a.dims, origin=a.origin, halo=a.halo)
             return fresh
@@ -153,7 +153,7 @@ def _zeros_between(Descriptor a):
 
 
 def without_unused_bits(Descriptor array):
-    """Return `array`, or a copy with zeroed unused bits if `array` is packed and unused bits of its last byte are set."""
+    """Return `array`, or a copy with zeros in the unused bits if it is packed and unused bits of the last byte are set."""
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
@@ -174,10 +174,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Return the file name of the memory, including gaps, if multiprocessing is pickling and the memory has a name.
-
-    See transport/shared_memory.py.
-    """
+    """Return the file name of the memory, including gaps, or None (`shared_memory.name_of`)."""
     measure_in_place(a, span)
     return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
 
@@ -220,13 +217,13 @@ cdef int access_of(Descriptor a) noexcept:
 cdef bint joblib_is_hashing() except -1:
     """Return whether joblib is hashing the pickle.
 
-    A hash must not depend on write access, because joblib's workers receive the caller's arguments as read-only maps.
+    A hash must not depend on write access, because joblib's workers receive the caller's arrays as read-only maps.
     """
     return "joblib.hashing" in _modules and is_called_by(_JOBLIB)
 
 
 def identity(Descriptor array):
-    """Return shape, strides, element type and labels of an array: everything except its bytes, address and access."""
+    """Return shape, strides, element type and labels of an array, but neither elements nor address nor access."""
     cdef Footprint span
     footprint(array, &span)
     return shape_tuple(array), strides_of(array, &span), repr(element_of(array)), labels_in_state(array)
@@ -259,7 +256,7 @@ cdef object element_of(Descriptor a):
 
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
-    """Return the contiguous bytes of an array as the object that the protocol stores. `lasting`: the array is the user's."""
+    """Return the contiguous bytes of an array as an object for the pickle. `lasting` is true for the user's own array."""
     if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
         tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
     if span.nbytes > SMALL:
@@ -271,8 +268,8 @@ cdef object data_of(Descriptor a, const Footprint* span, int protocol, int acces
     return (data,) if access == IS_READWRITE else data
 
 
-# Flat views of large arrays. joblib recognizes a view by identity, and would write a file for each task without this cache.
-# A view keeps the memory alive, but not the array. The finalizer of the array removes the entry.
+# Flat views of large arrays, by the id of the array. joblib recognizes a view by identity, and would otherwise write a file for
+# each task. A view keeps the memory alive, but not the array, whose finalizer removes the entry.
 cdef dict _kept = {}
 
 
@@ -298,7 +295,7 @@ cdef object new_flat_view(Descriptor a, const Footprint* span):
 
 
 def _unpickle(state, data):
-    """Restore the array of a pickle. All parts are validated, because a pickle may contain any values.
+    """Restore the array of a pickle. Validate all parts, because a pickle may contain any values.
 
     Raises
     ------
@@ -361,7 +358,7 @@ cdef int check_state(object state) except -1:
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
         raise pickle.UnpicklingError(
             f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
-            " release of arrayhub that wrote it, or a later one"
+            " release of arrayhub that wrote it, or with a later release"
         )
     if len(<tuple> state) != STATE_LENGTH:
         raise broken_error("state", state, f"a tuple of {STATE_LENGTH}")
@@ -407,7 +404,7 @@ cdef bint is_name(object data) noexcept:
 
 
 cdef Descriptor memory_in(object data):
-    """Import an object with bytes. Structured dtypes are rejected, because the pickle would define their description."""
+    """Import an object with bytes. Reject structured dtypes, whose description could be forged in the pickle."""
     cdef Descriptor memory = None
     try:
         if not isinstance(data, np.ndarray):
@@ -424,14 +421,14 @@ cdef Descriptor memory_in(object data):
 
 
 cdef Py_ssize_t index_of(object value, str what) except? -1:
-    """Return `value` if it is an int within 62 bits, else raise."""
+    """Return `value` if it is an int of at most 62 bits, otherwise raise UnpicklingError."""
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
         raise broken_error(what, value, "integers of 62 bits")
     return value
 
 
 cdef Descriptor described(object shape, object strides, object element):
-    """Return an array without memory, with this shape, element type and byte strides."""
+    """Return an array without memory, with the given shape, byte strides and element type."""
     cdef Py_ssize_t ignored
     cdef int k
     if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
@@ -480,7 +477,7 @@ cdef int set_element(Descriptor a, object element) except -1:
 
 
 cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except -1:
-    """Raise if elements lie outside the received bytes."""
+    """Raise UnpicklingError if elements are outside of the received bytes."""
     cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
     cdef bint overflow = False
     if a.flags_ & PACKED:
@@ -493,8 +490,8 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
         or layout.checked_add(start, high, &high) or high > nbytes
     ):
         raise pickle.UnpicklingError(
-            f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle reach beyond its {nbytes} bytes; it is"
-            " invalid or truncated"
+            f"arrayhub: shape {show(a.shape)}, strides and offset {start} in the pickle exceed its {nbytes} bytes; the pickle"
+            " is invalid or truncated"
         )
     return 0
 
@@ -526,14 +523,14 @@ cdef Descriptor aligned_copy(Descriptor memory):
     fresh.data_ = block.address_
     fresh.shape_[0] = nbytes
     fresh.byte_strides_[0] = 1
-    # Writable if the received bytes are writable, so that the result does not depend on the alignment of receive buffers.
+    # Same access as the received bytes, so that the result does not depend on the alignment of receive buffers.
     fresh.flags_ |= COPIED | memory.flags_ & (WRITEABLE | IMMUTABLE)
     seal(fresh)
     return fresh
 
 
 cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
-    """Set the weaker of the sender's access and the receive buffer's access. Immutable memory stays immutable."""
+    """Set the access of a received array: the access of the sender, limited by that of the receive buffer."""
     a.flags_ |= memory.flags_ & COPIED
     if access == IS_IMMUTABLE:
         a.flags_ |= IMMUTABLE

@@ -1,4 +1,4 @@
-"""Policy for pickling memory that the host cannot read, and for restoring the memory on arrival."""
+"""Policy for pickling memory that the host cannot read, and for restoring arrays to their device."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def _at_start(name: str) -> str:
 _settings: dict[str, str] = {}  # of the process
 # Values of `pickling` objects that may still be used in a with statement, by id. The last entry has precedence.
 _pending: dict[int, dict[str, str]] = {}
-# Active blocks by sequence number. Threads may end blocks in any order. A lock is not used, because a finalizer may run
-# here at any point and a forked child would inherit a held lock. Each step is atomic in Python.
+# Active blocks by sequence number. Threads may end blocks in any order. Instead of a lock, the code uses steps that are
+# atomic in Python, because finalizers may call it at any point, and a forked child would inherit a held lock.
 _blocks: dict[int, pickling] = {}
 _numbers = itertools.count()
 
@@ -50,25 +50,28 @@ def setting(name: str) -> str:
 
 
 class pickling:
-    """Set how arrays in device memory are pickled, immediately or for a ``with`` block.
+    """Set how arrays in device memory are pickled, for the process or for a ``with`` block.
 
-    The setting applies to the process rather than a thread, because queues pickle in separate threads. If several
-    blocks are active, the block that was entered last has precedence. Forked processes inherit the setting. Other
-    processes read the environment variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`).
-    Memory that the host can read (shared and host USM, pinned and managed CUDA memory) is always pickled as host
-    memory.
+    The setting applies to all threads, because queues pickle in separate threads. If several blocks are active, the
+    block that was entered last has precedence. Forked processes inherit the setting. Other processes read the
+    environment variables ``ARRAYHUB_PICKLING`` (`device`) and ``ARRAYHUB_UNPICKLING`` (`arrive`). Memory that the host
+    can read (shared and host USM, pinned and managed CUDA memory) is always pickled as host memory.
 
     Parameters
     ----------
     device : {"refuse", "host", "keep"}, optional
-        Handling of memory that the host cannot read. ``"refuse"``, the default: raise `pickle.PicklingError`.
-        ``"host"``: pickle a host copy, which is restored as a host array. ``"keep"``: pickle a host copy together with
-        the device and the kind of memory, which are also recorded for device memory that the host can read. If omitted,
-        the setting is unchanged.
+        Handling of memory that the host cannot read. If omitted, the setting does not change.
+
+        - ``"refuse"``, the initial setting: raise `pickle.PicklingError`.
+        - ``"host"``: pickle a host copy, which is restored as a host array.
+        - ``"keep"``: pickle a host copy, and record the device and the kind of memory. These are also recorded for
+          device memory that the host can read.
     arrive : {"restore", "host"}, optional
-        Handling of a recorded device on arrival. ``"restore"``, the default: return an array in the same kind of memory
-        on the receiver's device of the same type and number, or raise `pickle.UnpicklingError`. ``"host"``: return a
-        host array.
+        Handling of a recorded device on arrival. If omitted, the setting does not change.
+
+        - ``"restore"``, the initial setting: return an array in the same kind of memory, on the receiver's device of
+          the same type and number, or raise `pickle.UnpicklingError`.
+        - ``"host"``: return a host array.
 
     Raises
     ------
@@ -98,7 +101,7 @@ class pickling:
             _pending[id(self)] = dict(self._wanted)
 
     def __del__(self, pending: dict[int, dict[str, str]] = _pending, settings: dict[str, str] = _settings) -> None:
-        """Make the values permanent once no block can use them. The values override earlier values."""
+        """Make the values permanent if the object was not used in a ``with`` statement, overriding earlier values."""
         own = pending.get(id(self))
         if own is None:
             return

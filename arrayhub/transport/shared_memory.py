@@ -1,8 +1,8 @@
 """Memory with a name in the file system: mapped files and ``multiprocessing.shared_memory``.
 
-multiprocessing sends objects to processes on the same machine, which can map the same file. Pickles of named memory
-that multiprocessing makes therefore contain the file name, and both processes share the elements. All other pickles
-contain the elements.
+multiprocessing sends objects to processes on the same machine, which can map the same file. When multiprocessing
+pickles named memory, the pickle therefore contains the file name, and both processes share the elements. All other
+pickles contain the elements.
 
 The operating system maps addresses to files (Linux: ``/proc/self/maps``). The pickle also contains the inode number, to
 detect a different file of the same name.
@@ -41,7 +41,7 @@ class Name(NamedTuple):
 def name_of(address: int, nbytes: int, owner: object) -> tuple[Any, ...] | None:
     """Return the name of a range of memory if multiprocessing is pickling and the range has a name.
 
-    Private (``mode="c"``) and anonymous mappings, and mappings of deleted files, are unnamed.
+    Private (``mode="c"``) and anonymous mappings, and mappings of deleted files, do not have a name.
     """
     if nbytes == 0 or not _is_mapped(owner) or not is_called_by(_MULTIPROCESSING):
         return None

@@ -1,7 +1,7 @@
-"""Tokens for dask, which are equal in every process for equal elements, and different for different elements.
+"""Tokens for dask. Arrays with equal elements, layout and labels have equal tokens in all processes.
 
-Elements are hashed in place, one chunk at a time. Strided elements are copied chunk by chunk, so large arrays are never
-copied as a whole.
+Elements are hashed in place, one chunk at a time. Strided elements are copied chunk by chunk, so a large array is never
+copied completely.
 """
 
 from __future__ import annotations
