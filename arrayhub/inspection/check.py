@@ -13,36 +13,42 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_exportable
 from arrayhub.inspection.unread import array_besides
 
-# The name of an interface in messages, and the name of its protocol in `via=`. The first that answers is the reference.
+# Names of the interfaces in messages, and of their protocols in `via=`. The first interface that succeeds is the
+# reference.
 _INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
 _NOT_IN_LEGACY_CAPSULES = "the access"  # nor in Arrow, whose memory is immutable
 
 
 def check(obj: Any, /) -> list[str]:
-    """Compare an object's interfaces: pointer, shape, strides, element type, and whether the memory is writable.
+    """Compare what an object's protocols report: pointer, shape, strides, element type, and whether memory is writable.
 
     Parameters
     ----------
     obj : object
-        An object that supports one or more of the protocols that `asarray` accepts. An interface that refuses,
-        because its protocol cannot represent the memory or the element type, is not compared. For data that is not
-        dense, all offsets, views, indices and strings are validated; of awkward's unordered lists, a copy is. The
-        indices of sparse arrays on a device are copied to the host for this.
+        An object that supports one or more of the protocols that `asarray` accepts. A protocol that rejects the object,
+        for example because it cannot represent the element type, is not compared. If `obj` is not dense, all offsets,
+        views, indices and strings are validated. Lists of awkward that are not in order are validated in a copy.
+        Indices of sparse arrays on a device are validated in a copy on the host.
 
     Returns
     -------
     list of str
-        The disagreements; empty if all agree. They include descriptions that violate the specification of their
-        protocol, and interfaces that fail with an unexpected error.
+        The differences, or an empty list. They include violations of a protocol's specification, and unexpected errors
+        of an interface.
 
     Raises
     ------
     TypeError
         `obj` does not support a protocol, or has elements that a `USMArray` cannot hold, such as Python objects.
     BufferError
-        All interfaces of `obj` refuse, as those of a tensor that requires a gradient do. Or `obj` is a query, or a
-        stream that can be read only once: `check` does not read these.
+        All protocols reject `obj`, such as a tensor that requires a gradient. Or `obj` is a query or a stream that can
+        be read only once, which `check` does not read.
+
+    Examples
+    --------
+    >>> arrayhub.check(numpy.zeros(3))
+    []
     """
     found: list[tuple[str, dict[str, Any]]] = []
     texts = []
@@ -58,7 +64,7 @@ def check(obj: Any, /) -> list[str]:
             raise
         except _REFUSALS:
             continue
-        except Exception as error:  # a defect of the producer, which other consumers would meet, too
+        except Exception as error:  # a bug of the producer, which also affects other consumers
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found and stream:
         array_besides(obj, "check")
@@ -123,7 +129,7 @@ def _capsule_of(obj: Any) -> Any:
 
 
 def _read(array: USMArray) -> dict[str, Any]:
-    """Return the facts to compare. The pointer and the strides of an empty array are not used, so they may differ."""
+    """Return the facts to compare. Empty arrays may differ in pointer and strides, which are not used."""
     facts = {
         "pointer": f"{array.ptr:#x}",
         "shape": array.shape,

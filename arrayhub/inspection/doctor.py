@@ -79,7 +79,7 @@ def plugins() -> dict[str, dict[str, Any]]:
 
 
 def run(as_json: bool) -> int:
-    """Print the report, and return the exit status: 1 if there is a problem, else 0."""
+    """Print the report. Return the exit status: 1 if there is a problem, else 0."""
     report = examine()
     print(json.dumps(report, indent=2) if as_json else "\n".join(_lines(report)))
     return 1 if report["problems"] else 0

@@ -1,4 +1,4 @@
-"""explain: report whether an object can reach each library, by trying it without copying the object."""
+"""explain: report whether each library can import an object, by trying the conversion without a copy."""
 
 import re
 import sys
@@ -43,30 +43,39 @@ _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
 
 def explain(obj: Any, /, to: str | None = None) -> Explanation:
-    """Explain how an object is imported, and why it can or cannot reach each library.
+    """Explain how an object is imported, and which libraries can import it, with the reason.
 
-    `obj` is not copied: a conversion that copies is tried on an empty array of the same type. Queries, and streams that
-    can be read only once, are not read. Installed libraries are imported. Errors of `obj` and of the libraries become
-    part of the explanation; Ctrl-C interrupts.
+    `obj` is not copied. A conversion that requires a copy is tried with an empty array of the same type. Queries, and
+    streams that can be read only once, are not read. Installed libraries are imported. Errors of `obj` and of the
+    libraries are part of the explanation, except KeyboardInterrupt.
 
     Parameters
     ----------
     obj : object
         Any object.
     to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}, optional
-        Try one library only, which may also be one that `register_library` added. By default the last four are tried
+        Try only this library. Libraries of `register_library` are also accepted. By default, the last four are tried
         only if `obj` is not dense.
 
     Returns
     -------
     Explanation
-        Print it to read it. The verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy),
-        ``"cannot"`` and ``"not tried"``.
+        Its text. The verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy), ``"cannot"`` and
+        ``"not tried"``.
 
     Raises
     ------
     ValueError
         `convert` does not support the library `to`.
+
+    Examples
+    --------
+    >>> print(arrayhub.explain(bytearray(4), to="numpy"))
+    call: arrayhub.as_numpy(x)
+    bytearray: 4 * uint8, readwrite, on cpu
+    in: asarray imports bytearray natively and reports the protocol as buffer
+    out:
+      numpy  zero-copy
     """
     if isinstance(to, str):
         to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
@@ -101,7 +110,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
 
 
 def _shortest_call(explanation: Explanation, to: str | None) -> str:
-    """Return the shortest call that works, "" if none is known."""
+    """Return the shortest call that works, or "" if none is known."""
     works = [verdict for verdict in explanation.verdicts if verdict.verdict != CANNOT]
     if to is None:
         is_dense = not any(verdict.consumer in nested_consumers() for verdict in works)
@@ -118,7 +127,7 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
 
 
 def _registered(to: Any) -> tuple[str, ...]:
-    """Return the libraries that are registered, after loading the one that the caller names."""
+    """Return the registered libraries, after loading the library `to`."""
     if type(to) is str:
         plugins.emitter(to)
     return plugins.emitting()
@@ -173,7 +182,7 @@ def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     cls = type(obj)
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
-        return array, None if refusal else "dlpack", refusal or "a DLPack capsule; asarray consumes it, once"
+        return array, None if refusal else "dlpack", refusal or "a DLPack capsule, which can be imported once"
     if issubclass(cls, VALUES):
         return _import_value(obj, name)
     array, refusal = attempt(asarray, obj)
@@ -187,9 +196,9 @@ def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     if row is not None and row.attribute is not None:
         return array, None, f"it is a wrapper; asarray imports its .{row.attribute} through {array.protocol}"
     if row is None and _protocols(cls)[0]:
-        why = f"asarray handles {name} natively, and reports the protocol as {array.protocol}"
+        why = f"asarray imports {name} natively and reports the protocol as {array.protocol}"
     else:
-        why = f"asarray uses {array.protocol}, the first of its protocols that answers"
+        why = f"asarray uses {array.protocol}, the first of its protocols that succeeds"
     return array, array.protocol, why
 
 
@@ -198,7 +207,7 @@ def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str 
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
         if array is not None:
-            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that answers"
+            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that succeeds"
     return None, None, "explain does not read it; arrayhub.asnested(x) does"
 
 
@@ -207,7 +216,7 @@ def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)
         if array is not None:
-            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that answers"
+            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that succeeds"
     return None, None, f"a value of type {name} cannot be viewed: asarray copies it through NumPy"
 
 
@@ -228,7 +237,7 @@ def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: st
             yield Offer(protocol, True, _summary(array))
         elif protocol == "arrow" and stream:
             yield Offer(protocol, False, f"{stream}; it is not read here")
-        elif protocol == "exchange" and known:  # its library's module checks more than the exchange table contains
+        elif protocol == "exchange" and known:  # the library's importer checks more than the exchange table contains
             yield Offer(
                 protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
             )
@@ -298,13 +307,13 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:
-    """Return why the conversion fails with ``copy=True``, too; "" if it succeeds."""
+    """Return why the conversion also fails with ``copy=True``, or "" if it succeeds."""
     stand_in, obstacle = attempt(_stand_in, array)
     if obstacle:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
-        return "it does not support swapped bytes; asarray(x).native() copies them into native order"
+        return "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
     if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
         return "arrays of cupy need a CUDA device, and this machine has none"
     return obstacle.removeprefix(f"{consumer}: ")
@@ -315,11 +324,8 @@ def _convert_in_order(array: USMArray, consumer: str) -> Any:
 
 
 def _stand_in(array: USMArray) -> USMArray:
-    """Return a small array of the same type, device and number of dimensions, to be copied instead of `array`.
-
-    The small array has at most one element.
-    """
-    if array.size and not is_host_readable(array):  # an empty array would not show that the device cannot be copied
+    """Return an array of at most one element, with the same type, device and number of dimensions, for a trial copy."""
+    if array.size and not is_host_readable(array):  # copies of empty arrays succeed without support for the device
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
         if array.ndim:
@@ -331,15 +337,17 @@ def _stand_in(array: USMArray) -> USMArray:
 
 
 def _why_jax_copies(array: USMArray) -> str:
-    """Return why jax would copy the array; "" if it would not."""
+    """Return why jax would copy the array, or "" if it would not."""
     past = array.ptr % BOUNDARY
     if not array.size or (not is_host_readable(array) and array.device.type != "cuda"):
         return ""
     if past and is_host_readable(array):
-        return f"jax takes host memory only from a {BOUNDARY}-byte boundary; the address is {past} bytes past one"
+        return (
+            f"jax requires host memory to be aligned to {BOUNDARY} bytes; the address is {past} bytes past a multiple"
+        )
     one, packed = attempt(_one_element, array)
     refusal = "" if packed else attempt(convert, one, "jax")[1]
-    return "jax takes 64-bit types only with jax_enable_x64" if "jax_enable_x64" in refusal else refusal
+    return "jax supports 64-bit types only with jax_enable_x64" if "jax_enable_x64" in refusal else refusal
 
 
 def _one_element(array: USMArray) -> USMArray:

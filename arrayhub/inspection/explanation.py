@@ -17,7 +17,7 @@ class Offer:
     Attributes
     ----------
     protocol : str
-        The name in ``asarray(via=)``; ``"exchange"`` is DLPack's C exchange table, which ``via=`` does not accept.
+        The name in ``asarray(via=)``, or ``"exchange"`` for DLPack's C exchange table, which ``via=`` does not accept.
     works : bool
         Whether the protocol returns an array.
     gives : str
@@ -38,10 +38,10 @@ class Verdict:
     consumer : str
         The name in `convert`.
     verdict : str
-        ``"zero-copy"``: on the same memory. ``"copy=True"``: only if the caller requests a copy. ``"cannot"``: not with
-        a copy, either. ``"not tried"``: `reason` gives the side effect of a trial.
+        ``"zero-copy"``: the result uses the same memory. ``"copy=True"``: the caller has to request a copy.
+        ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
     reason : str
-        The reason why it is not zero-copy. For data that is not dense, also the memory that is allocated besides.
+        Why the conversion is not zero-copy. For data that is not dense, also the additional memory that is allocated.
     """
 
     consumer: str
@@ -51,20 +51,20 @@ class Verdict:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """The result of `explain`: text at the prompt and in `print`, a table in a notebook.
+    """The result of `explain`. `repr` and `str` return text, and notebooks show a table.
 
     Attributes
     ----------
     type_name : str
         Name of the object's type.
     summary : str
-        Description of the object as an array, or the statement that it is not an array.
+        Description of the object as an array, or ``"no array"``.
     facts : tuple of str
-        Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, a device.
+        Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, on a device.
     offers : tuple of Offer
         The protocols that the object supports, in the order in which `asarray` tries them.
     taken : str or None
-        The protocol that `asarray` uses.
+        The protocol that `asarray` uses. None if `asarray` fails or uses none of `offers`.
     why : str
         The reason for `taken`.
     verdicts : tuple of Verdict

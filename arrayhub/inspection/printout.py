@@ -52,7 +52,12 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     Raises
     ------
     TypeError, ValueError, BufferError
-        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+
+    Examples
+    --------
+    >>> arrayhub.inspect(numpy.zeros(2))["arrmeta"]["dimensions"]
+    [{'stride': 8, 'size': 2}]
     """
     obj = _imported(obj, "inspect")
     refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
@@ -81,7 +86,12 @@ def debug_repr(obj: Any, /) -> str:
     Raises
     ------
     TypeError, ValueError, BufferError
-        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+
+    Examples
+    --------
+    >>> arrayhub.debug_repr(numpy.zeros(2)).splitlines()[0]
+    '------ array'
     """
     obj = _imported(obj, "debug_repr")
     refcount = shared(sys.getrefcount(obj))  # as in `inspect`

@@ -1,4 +1,4 @@
-"""trace: record imports, exports, copies and waits while a program runs, with the line of code that caused each."""
+"""trace: record imports, exports, copies and waits of a running program, with the line of code that caused each."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Event(NamedTuple):
     kind : {"in", "out", "copy", "wait"}
         ``"in"``: an object was imported as a USMArray. ``"out"``: the memory was exported to a library.
     by : str
-        The protocol or the function; for a wait, the caller that waits.
+        The protocol or the function. For a wait, the caller that waits.
     source, target : str
-        For copies, waits and exports by a protocol: the device. Otherwise: the type of the array. ``""`` if unknown: a
-        protocol does not identify its consumer.
+        Device for copies, waits and exports by a protocol, otherwise the type of the array. ``""`` if unknown, because
+        a protocol does not identify its consumer.
     nbytes : int
         Size of the elements in bytes.
     seconds : float
         Duration. The duration of an import or an export includes its copies and waits.
     file, line : str, int
-        The line that caused the event: the nearest line outside of installed libraries and of arrayhub. ``""`` and 0 if
-        there is no such line.
+        The line that caused the event, which is the innermost frame outside of arrayhub and installed libraries, or
+        else outside of arrayhub. ``""`` and 0 if there is none.
     """
 
     kind: Literal["in", "out", "copy", "wait"]
@@ -63,19 +63,19 @@ class Event(NamedTuple):
 class trace:
     """Record every import, export, copy and wait of a ``with`` block, in all threads.
 
-    Outside of the block, the cost is one comparison per call. Inside, each import or export takes some microseconds
-    longer.
+    Outside of such a block, tracing costs one comparison per call. Inside, each import or export takes a few
+    microseconds longer.
 
     Parameters
     ----------
     file : file, optional
         File to which the table is printed at the end of the block, such as ``sys.stderr``. By default the table is not
-        printed; `str` of the trace returns the table.
+        printed, but `str` of the trace returns it.
 
     Attributes
     ----------
     events : list of Event
-        In the order in which they ended.
+        Events in the order in which they ended.
 
     Examples
     --------

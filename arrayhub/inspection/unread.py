@@ -12,7 +12,7 @@ from arrayhub.convert.functions import offer, protocols_of_type
 
 
 def array_besides(obj: Any, function: str) -> USMArray | None:
-    """Import a stream or a query by a protocol other than Arrow. Return None for any other object.
+    """Import a stream or a query through a protocol other than Arrow. Return None for all other objects.
 
     Parameters
     ----------

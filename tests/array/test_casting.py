@@ -78,7 +78,7 @@ LOST = {
         RECORD, np.array((2**40, "ab"), [("a", "i8"), ("s", "U9")]), OverflowError, "out of the range",
     ),
     "more elements than a field": ([("x", "i8", 2)], np.array(([1, 2, 3],), [("x", "i8", 3)]), TypeError, "has shape"),
-    "fewer elements than a field has": ([("x", "i8", 3)], np.array(([1, 2],), [("x", "i8", 2)]), TypeError, "has shape"),
+    "fewer elements than a field": ([("x", "i8", 3)], np.array(([1, 2],), [("x", "i8", 2)]), TypeError, "has shape"),
     "bytes of a class of their own": ("M8[s]", [type("Own", (bytes,), {})(b"3")], TypeError, "converts to numbers"),
     "long bytes": ("V2", b"abc", TypeError, "same_kind"),
     "numbers as bytes": ("V3", np.array([1, 2], "u1"), TypeError, "same_kind"),

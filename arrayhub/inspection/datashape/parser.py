@@ -57,7 +57,7 @@ def parse_type(s: str) -> Type:
     TypeError
         `s` is not a string.
     ValueError
-        `s` is not a datashape. The message names the position, and the tokens that are accepted there.
+        `s` is not a datashape. The message states the position and the tokens that are accepted there.
 
     Examples
     --------
@@ -253,7 +253,7 @@ class _Parser:
         return Logical(kind, unit)
 
     def read_timestamp(self, kind: str) -> Type:
-        """Parse ``timestamp[unit, zone]``. A zone with other characters than those of names and offsets is quoted."""
+        """Parse ``timestamp[unit, zone]``. A zone with characters that are not in names or offsets is quoted."""
         self.expect("[")
         unit = self.token
         self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")

@@ -42,7 +42,7 @@ MAX_RECORDS = 64  # maximum nesting of records
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Type:
-    """Type of an array: its dimensions and its element type. Hashable; `str` returns the datashape.
+    """Type of an array, which consists of its dimensions and its element type. Hashable. `str` returns the datashape.
 
     `parse_type` creates a type from a string. Two types are equal if their strings are equal.
 
@@ -69,7 +69,7 @@ class Type:
 
 
 def _numpy_dtype(spec: Any, of: Type) -> np.dtype[Any]:
-    """Return ``numpy.dtype(spec)``; raise TypeError if NumPy rejects `spec`."""
+    """Return ``numpy.dtype(spec)``. Raise TypeError if NumPy rejects `spec`."""
     try:
         dtype: np.dtype[Any] = np.dtype(spec)
     except (TypeError, ValueError) as error:  # fields with dimensions of unknown length, or an item size above 2 GiB
@@ -101,7 +101,7 @@ class Dimension(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number(Type):
-    """Element type that is not complex, under a name with its size, such as ``int32``."""
+    """Real or boolean element type, such as ``int32`` or ``bool``."""
 
     name: str
 
@@ -131,7 +131,7 @@ class Complex(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class String(Type):
-    """``string[7,'utf32']``: 7 code units of an encoding. ``string``: elements of different lengths."""
+    """``string[7,'utf32']``: text of 7 code units in an encoding. ``string``: text of any length."""
 
     length: int | None = None
     encoding: str | None = None
@@ -146,7 +146,7 @@ class String(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bytes(Type):
-    """``bytes``: byte strings of different lengths."""
+    """``bytes``: byte strings of any length."""
 
     def __str__(self) -> str:
         return "bytes"
@@ -193,7 +193,7 @@ class Void(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Time(Type):
-    """``datetime64[ns]`` and ``timedelta64[3s]``. Without a unit for NumPy's generic unit."""
+    """``datetime64[ns]`` or ``timedelta64[3s]``. The name without a unit means NumPy's generic unit."""
 
     name: str
     unit: str = ""
@@ -208,7 +208,7 @@ class Time(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Logical(Type):
-    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a time of Arrow that NumPy does not have."""
+    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a time of Arrow without a NumPy dtype."""
 
     name: str
     unit: str = ""
@@ -256,7 +256,7 @@ class Union(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Byteswap(Type):
-    """``byteswap[T]``: T in the byte order that is not native."""
+    """``byteswap[T]``: T in non-native byte order."""
 
     inner: Type
 
@@ -284,7 +284,7 @@ class Unaligned(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Option(Type):
-    """``?T``: a T, or missing. With dimensions ``option[var * T]``, as in awkward."""
+    """``?T``: a T or a missing value. Written ``option[var * T]`` if T has dimensions, as in awkward."""
 
     inner: Type
 
@@ -304,7 +304,7 @@ def _spell(name: str) -> str:
 # --------------------------------------------------------------------------------------------- names of element types
 
 _SIZED = {"i": "int", "u": "uint", "f": "float"}  # kinds whose names end with the number of bits
-# Types of the parts of complex types that are not a float of half the size.
+# Part types of complex types whose parts are not floats of half the size.
 _PARTS = {"clongdouble": "longdouble", "bcomplex32": "bfloat16"}
 
 
@@ -347,7 +347,12 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
     Raises
     ------
     TypeError, ValueError, BufferError
-        See `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+
+    Examples
+    --------
+    >>> arrayhub.datashape(numpy.zeros((2, 3), "i4"))
+    '2 * 3 * int32'
     """
     besides = array_besides(obj, "datashape")
     x = array_or_nested(obj) if besides is None else besides
@@ -357,7 +362,7 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
 
 
 def type_of(x: USMArray, symbolic: bool = False) -> Type:
-    """Return the type of an array; see `datashape`."""
+    """Return the type of an array. See `datashape`."""
     element = _BY_TYPENUM.get(x.typenum)
     if element is None or (x.typenum < FIRST_OWN_TYPENUM and not x.dtype.isnative):
         element = _of_dtype(x.dtype)

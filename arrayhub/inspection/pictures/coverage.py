@@ -80,7 +80,7 @@ def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _nested(dimensions: list[tuple[int, int]]) -> bool:
-    """Return whether each stride is at least the extent of the dimensions before it, which excludes overlaps."""
+    """Return whether each stride is at least the extent of the previous dimensions, so that elements do not overlap."""
     extent = 1
     for stride, length in dimensions:
         if stride < extent:

@@ -188,7 +188,7 @@ REFUSALS = [
     ),
     Refusal(
         ("jax",), _off_boundary, BufferError, "64-byte boundary",
-        "jax takes host memory without a copy only from a 64-byte boundary; `copy=True`",
+        "jax requires host memory aligned to 64 bytes, unless it copies; `copy=True`",
     ),
 ]  # fmt: skip
 
