@@ -14,9 +14,9 @@ class Pattern(NamedTuple):
     Attributes
     ----------
     lengths : tuple of int or str or None
-        One entry per dimension: its length, the letter that stands for it, or None for any length.
+        One entry per dimension: its length, its letter, or None for any length.
     leading : bool
-        Whether any number of dimensions may precede those of `lengths`.
+        Whether any number of further dimensions may precede `lengths`.
     elements : tuple of str
         Accepted element types.
     """
@@ -27,7 +27,7 @@ class Pattern(NamedTuple):
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """Letters that stand for lengths, each once, in the order of the dimensions."""
+        """Distinct letters in the order of the dimensions."""
         return tuple(dict.fromkeys(length for length in self.lengths if isinstance(length, str)))
 
     def __str__(self) -> str:
@@ -40,13 +40,13 @@ class Pattern(NamedTuple):
 def parse_pattern(text: str) -> Pattern:
     """Parse the type string of a `Request`.
 
-    The grammar is that of datashapes, with three additions: letters name lengths, ``...`` stands for any number of
-    leading dimensions, and braces list several element types.
+    The grammar is that of datashapes with three additions: letters for lengths, ``...`` for any number of leading
+    dimensions, and braces for a list of element types.
 
     Parameters
     ----------
     text : str
-        For example ``"float64"``, ``"n * 3 * float32"`` or ``"... * {float32, float64}"``. ``strided`` stands for any
+        For example ``"float64"``, ``"n * 3 * float32"`` or ``"... * {float32, float64}"``. ``strided`` means any
         length.
 
     Returns
@@ -56,7 +56,7 @@ def parse_pattern(text: str) -> Pattern:
     Raises
     ------
     ValueError
-        `text` is not of this form, or has a dimension of rows of several lengths (``var``).
+        `text` does not follow the grammar, or has a dimension of variable length (``var``).
     """
     *dimensions, last = [part.strip() for part in text.split("*")]
     leading = dimensions[:1] == ["..."]

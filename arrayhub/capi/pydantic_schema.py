@@ -1,4 +1,4 @@
-"""The schema of pydantic for arguments that a `Request` describes."""
+"""Schema of pydantic for ``Annotated[source, Request(...)]``."""
 
 from typing import Any, get_origin
 
@@ -6,16 +6,16 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.capi.pattern import Pattern
 from arrayhub.convert import functions
 
-# Schemas of JSON, by the first letters of an element type.
+# JSON schema of an element, by the name of the element type without its digits.
 _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "bfloat": "float"}
 
 
 def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     """Return the core schema for ``Annotated[source, request]``.
 
-    Validation calls ``request.asarray`` and returns an array of the type `source`. Refusals are errors of the type
-    ``array_request`` with the words of the request. In JSON, an array is nested lists. The JSON schema has the number
-    of dimensions, the lengths and the element type of the request.
+    Validation calls ``request.asarray`` and returns an array of the type `source`. Errors have the type
+    ``array_request`` and the message of `asarray`. In JSON, arrays are nested lists. The JSON schema contains the
+    number of dimensions, the lengths and the element type of the request.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
 
 
 def _schema_of_lists(pattern: Pattern | None) -> Any:
-    """Return the schema of nested lists; of a list of anything if the number of dimensions is not known."""
+    """Return the schema of nested lists, or of any list if the number of dimensions is not known."""
     from pydantic_core import core_schema
 
     if pattern is None or pattern.leading or not pattern.lengths:
@@ -76,7 +76,7 @@ def _schema_of_element(name: str) -> Any:
 
 
 def _array_type(source: Any) -> Any:
-    """Return the array type of an annotation: ``numpy.ndarray`` of ``NDArray[numpy.float64]``."""
+    """Return the array type of an annotation, such as ``numpy.ndarray`` for ``NDArray[numpy.float64]``."""
     origin = get_origin(source) or source
     while hasattr(origin, "__value__"):  # an alias, as NDArray is since NumPy 2.5
         origin = get_origin(origin.__value__) or origin.__value__

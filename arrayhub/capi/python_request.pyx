@@ -1,4 +1,4 @@
-"""The class `Request`: the request of the C interface for Python code."""
+"""The class `Request`: requests of the C interface in Python."""
 
 cimport cython
 from libc.string cimport memcpy
@@ -43,7 +43,7 @@ cdef class Request:
     """Request(type=None, *, ndim=None, order=None, writable=False, where="host", may=(), name=None)
 --
 
-    Conditions on an array argument, and the copies that are allowed to meet them.
+    Conditions on an array argument, and the copies that are allowed in order to meet them.
 
     This is `PyUSMArrayRequest` of the C interface: a request and a C extension with the same conditions accept the same
     objects, make the same copies and raise the same errors.
@@ -53,18 +53,18 @@ cdef class Request:
     type : str, optional
         Element type and lengths as a datashape: ``"float64"``, ``"n * 3 * float32"``, ``"... * {float32, float64}"``. A
         number is a length in elements. A letter names a length: dimensions with the same letter must have the same length.
-        ``...`` stands for any number of leading dimensions. A type without dimensions does not restrict the shape.
+        ``...`` means any number of leading dimensions. A type without dimensions does not restrict the shape.
     ndim : int or tuple of int, optional
-        Number of dimensions, or the least and the greatest number.
+        Number of dimensions, or a tuple of its minimum and maximum.
     order : {None, "C", "F"}, optional
-        Contiguity.
+        Required contiguity. None accepts any strides.
     writable : bool, optional
-        Whether the caller's memory is written. Copies are then refused.
+        Whether the function writes to the array. True excludes copies.
     where : str or tuple of str, optional
-        Accepted memory: ``"host"`` (readable by the host), ``"usm"``, ``"cuda"``, ``"any"``.
+        Accepted memory: ``"host"`` (readable by the host), ``"usm"``, ``"cuda"`` or ``"any"``.
     may : str or tuple of str, optional
-        Allowed copies: ``"cast"`` (element type, NumPy's "same_kind"), ``"relayout"`` (order, alignment, byte order),
-        ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
+        Allowed copies: ``"cast"`` (to another element type, by NumPy's "same_kind"), ``"relayout"`` (to another order,
+        alignment or byte order), ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
     name : str, optional
         Prefix of error messages, such as ``"blur: x"``.
 
@@ -166,9 +166,9 @@ cdef class Request:
         Parameters
         ----------
         obj : object
-            Anything that `arrayhub.asarray` accepts.
+            Any object that `arrayhub.asarray` accepts.
         name : str, optional
-            Prefix of error messages; by default the request's own.
+            Prefix of error messages. The default is `name` of the request.
 
         Returns
         -------
@@ -178,11 +178,11 @@ cdef class Request:
         Raises
         ------
         TypeError
-            `obj` is not an array, or has another element type.
+            `obj` is not an array, or its element type is not accepted.
         ValueError
-            The shape is different, or the memory is read-only.
+            The shape is not accepted, or the memory is read-only.
         BufferError
-            The memory or the layout is different.
+            The kind of memory or the layout is not accepted.
         OverflowError
             A number is out of the range of every accepted type.
 
@@ -208,7 +208,7 @@ cdef class Request:
         Parameters
         ----------
         obj : object
-            Any object.
+            Any object. The result is False if it is not an array.
 
         Returns
         -------
@@ -225,7 +225,7 @@ cdef class Request:
     def explain(self, obj, /):
         """Return the error message of `asarray` for an object, or ``""`` if it succeeds.
 
-        Performs the copies that the request allows, and discards the result.
+        The method makes the copies that the request allows, and discards the result.
 
         Parameters
         ----------
@@ -253,17 +253,17 @@ cdef class Request:
         return words
 
     def lengths(self, array, /):
-        """Return the lengths that the letters of the type stand for.
+        """Return the length of each letter of the type.
 
         Parameters
         ----------
         array : USMArray
-            A result of `asarray` of this request.
+            An array that `asarray` of this request has returned.
 
         Returns
         -------
         dict of str to int
-            The length in elements of each letter.
+            Lengths in elements, by letter.
 
         Examples
         --------
@@ -303,7 +303,7 @@ cdef class Request:
 
 
 cdef bint has_lengths(Descriptor a, object pattern) except -1:
-    """Return whether the last dimensions have the lengths of a pattern, equal ones for equal letters."""
+    """Return whether the last dimensions have the lengths of a pattern, and equal lengths for equal letters."""
     cdef Py_ssize_t k, first = a.nd_ - len(pattern.lengths)
     named = {}
     if first < 0:
@@ -330,7 +330,7 @@ cdef int option(str argument, object given, dict accepted) except -1:
 
 
 cdef int options(str argument, object given, dict accepted) except -1:
-    """Return the bits of one or several words."""
+    """Return the combined bits of one or more names."""
     cdef int bits = 0
     for word in (given,) if isinstance(given, str) else given if isinstance(given, (tuple, list, set, frozenset)) else (None,):
         bits |= option(argument, word, accepted)

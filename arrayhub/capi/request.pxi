@@ -1,4 +1,4 @@
-"""Arrays that meet the conditions of C code. One table lists the conditions and the copies that may fix an unmet one."""
+"""Requests of C code: check the conditions on an array, and make the allowed copies so that they are met."""
 
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -75,7 +75,7 @@ ctypedef Descriptor (*Importer)(object obj, object stream)
 
 
 cdef inline int given(PyObject* obj, str call) except -1:
-    """Refuse a NULL object, such as the result of a failed Python call."""
+    """Raise an error if an object is NULL, such as the result of a failed Python call."""
     return 0 if obj != NULL else refuse_null(call)
 
 
@@ -129,7 +129,7 @@ cdef int match(object array, const PyUSMArrayRequest* raw) noexcept:
 cdef object explain(object obj, const PyUSMArrayRequest* raw):
     """Return the error message of `request` for `obj`, or "" if it succeeds (PyUSMArray_Explain).
 
-    Performs the request, because only an attempt shows whether a copy succeeds (element type, memory, device).
+    The function performs the request, because only this shows whether a required copy succeeds.
     """
     cdef PyUSMArrayRequest storage
     given(<PyObject*> obj, "PyUSMArray_Explain")
@@ -147,7 +147,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* raw):
 
 
 cdef Descriptor viewed(object obj):
-    """Return an object as an array on the memory of the object, or None."""
+    """Import an object without a copy. Return None if this fails."""
     cdef Descriptor a
     try:
         a = import_array(obj, None)
@@ -164,14 +164,14 @@ cdef Descriptor viewed(object obj):
 
 
 cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Validate a request and return it in the size known here."""
+    """Validate a request. Return it as a struct of the size that this version defines."""
     if raw != NULL and raw.struct_size == sizeof(PyUSMArrayRequest) and is_sound(raw):
         return raw
     return resized_to_known(raw, storage)
 
 
 cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Return a request of another header version in the size known here, or raise for an invalid request."""
+    """Convert a request of another header version to the size that this version defines. Raise if it is invalid."""
     if raw == NULL:
         raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
     if raw.struct_size != sizeof(PyUSMArrayRequest):
@@ -184,7 +184,7 @@ cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyU
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
-    """Return the error for a struct of an extension that uses members unknown to this arrayhub."""
+    """Return the error for a struct that sets members which this version of arrayhub does not define."""
     return ValueError(
         f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here, or the larger size of a newer"
         " header if the new members are zero. Upgrade arrayhub"
@@ -262,17 +262,17 @@ cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether a request accepts an array only as host-readable memory, so that this function must wait for it.
+    """Return whether a request accepts an array only because the host can read it, so that arrayhub must wait for it.
 
-    If other kinds of memory are accepted too, the caller waits before it reads.
+    If the request also accepts the memory as USM or CUDA memory, the caller waits before it reads.
     """
     return memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
 
 
 cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether host memory of the first accepted type meets a request that consists of flags and a rank.
+    """Return whether an array in host memory with the first accepted type meets a request without lengths.
 
-    A fast path for most arguments. If it returns False, `misfit` decides.
+    This is a fast path for most arguments. If it returns False, `misfit` decides.
     """
     cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
     return (
@@ -314,16 +314,16 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     return FITS
 
 
-# ------------------------------------------------------------------------------------------------- copies that help
+# ----------------------------------------------------------------------------------------------------- allowed copies
 
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Refuse arrays that were imported as a copy if writes must reach the caller, or if values may not become arrays."""
+    """Reject arrays that were imported as a copy if C code writes to them, or if the request does not allow values."""
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
-        raise error_about(r, TypeError, obj, "is imported as a copy, so writes would be lost; accepted: an array"
-                          " whose memory can be viewed, such as numpy.asarray(x), kept by the caller")
+        raise error_about(r, TypeError, obj, "can only be imported as a copy, so writes would be lost; accepted: an array"
+                          " whose memory can be viewed, such as x = numpy.asarray(x)")
     if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
         raise error_about(r, TypeError, obj, "is not an array; accepted: an array, such as numpy.asarray(x)")
     return 0
@@ -358,10 +358,10 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 
 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """Return the accepted NumPy dtype to convert to, or None.
+    """Return the accepted NumPy dtype to which to convert the elements, or None.
 
     This is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
-    For numbers and lists, it is the first that represents the given values.
+    For numbers and lists, it is the first dtype that represents these values.
     """
     cdef bint values = is_built(a, obj, r)
     if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
@@ -389,12 +389,12 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Return whether the array was built here from Python numbers, which lack an element type."""
+    """Return whether the array was built here from Python numbers, which have no element type."""
     return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and import_copied(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
-    """Return whether numbers keep their kind in an element type. An empty array keeps it in every type."""
+    """Return whether numbers keep their kind in an element type. Empty arrays convert to every type."""
     from arrayhub.array.casting import is_of_kind, rank
 
     if numbers.size == 0 or is_of_kind(numbers, wanted):
@@ -421,7 +421,7 @@ cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
             if number is not None:
                 number = number if type(number) is int else number.item()
                 return error_about(r, OverflowError, obj, f"holds {show(number)}, out of the range of {name_of_accepted(r, k)};"
-                                   f" accepted: numbers that {accepted_types(r)} holds")
+                                   f" accepted: numbers in the range of {accepted_types(r)}")
     return None
 
 
@@ -429,7 +429,7 @@ cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
-    """Return the element type with DLPack's numbers; NULL if unknown."""
+    """Return the element type with DLPack's numbers, or NULL if it is unknown."""
     return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
 
 
@@ -463,14 +463,14 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
-    """Move a host copy of `a` back to memory of the kind of `a` if a request accepts this kind and excludes host memory."""
+    """Copy a host copy of `a` to memory of the kind of `a`, if the request accepts this kind but not host memory."""
     if memory_kinds_of(a) & where_of(r) and not memory_kinds_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made
 
 
 cdef str target_device(const PyUSMArrayRequest* r):
-    """Return the device to copy to: the host, the device of the caller's queue or stream, the current CUDA device, or the
+    """Return the target of a copy: the host, the device of the caller's queue or stream, the current CUDA device, or the
     first SYCL device."""
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
@@ -490,7 +490,7 @@ cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
 
 
 cdef object stream_for(str device, object stream):
-    """Return `stream` if copies to a device can use it. An imported array has been ordered on it in any case."""
+    """Return `stream` if copies to a device can use it, else None. The import has already ordered the array on it."""
     return None if device.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 
@@ -580,7 +580,7 @@ cdef str transfer_call(const PyUSMArrayRequest* r):
 
 
 cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit wrong):
-    """Return the error for a misfit. It names the accepted values and a call that helps."""
+    """Return the error for a misfit, with the accepted values and a call that makes a suitable array."""
     if wrong == BYTE_ORDER:
         return error_about(r, TypeError, obj, f"has elements of {name_of_elements(a)}, in the other byte order; accepted:"
                            " native byte order. Call arrayhub.asarray(x).native(), which copies")
@@ -618,7 +618,7 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
         return error_about(r, TypeError, obj, words)
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
-        return error_about(r, TypeError, obj, f"{words}, or a type that converts to it within its kind")
+        return error_about(r, TypeError, obj, f"{words}, or a type that NumPy casts to it by the rule same_kind")
     if not host_readable(a):
         return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
     if not is_cast_of_kind(a, r):      # NumPy would convert across kinds, or refuse: recommend neither

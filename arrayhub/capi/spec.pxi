@@ -60,9 +60,9 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* raw):
-    """Make an array over the memory that a spec describes, or in new memory like that of a model (PyUSMArray_New).
+    """Make an array on the memory that a spec describes, or on new memory of the kind of a model (PyUSMArray_New).
 
-    The last step takes over the memory. If an earlier step fails, the memory still belongs to the caller.
+    The array takes ownership in the last step, so after an error, the memory still belongs to the caller.
     """
     cdef PyUSMArraySpec storage
     if raw == NULL:
@@ -147,7 +147,7 @@ cdef Descriptor new_described(const PyUSMArraySpec* spec):
 cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
     """Mark elements of less than a byte as packed, as in DLPack tensors without the padding flag."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK or dtypes.bits_of(a.dl_dtype_) >= 8:
-        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED only for elements of less than a byte")
+        raise interface_error(NAME, "access", spec.access, "USM_ARRAY_PACKED only if elements are smaller than a byte")
     if spec.byte_strides != NULL:
         raise interface_error(NAME, "byte_strides", "given", "NULL for packed elements, which are in C order")
     a.flags_ |= PACKED
@@ -169,7 +169,7 @@ cdef int set_access(Descriptor a, int access) except -1:
 
 
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
-    """Return the element type of a spec, from its DLPack numbers or else from its type number."""
+    """Return the element type of a spec by its DLPack numbers, or else by its type number."""
     cdef const dtypes.ElementType* row
     if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
         if spec.typenum == 0:      # NumPy's number of bool, but also the value of an unset member
@@ -187,7 +187,7 @@ cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
 
 
 cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
-    """Raise for a stream, a queue or a device number, which do not apply to host memory."""
+    """Raise an error for a stream, a queue or a device number, which do not apply to host memory."""
     if spec.stream != NULL:
         raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for host memory")
     accepted = f"device (1, 0) or (0, 0) for host memory, device type {<int> kDLOneAPI} or 0 where a queue is given"
@@ -195,7 +195,7 @@ cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
 
 
 cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Set the device of an array, after checking the pointer if a driver or runtime can identify it."""
+    """Set the device of an array. Check it if a driver or runtime can identify the pointer."""
     cdef int kind = spec.device.device_type
     if kind == kDLOneAPI or kind == 0:
         return put_on_sycl(a, spec)
@@ -205,7 +205,7 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
     if spec.queue != NULL or spec.queue_ref != NULL:
         raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} where a queue is given")
     if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
-        cuda.locate(a)      # without a driver, the device of the spec is used unchecked
+        cuda.locate(a)      # without a driver, the device of the spec is not checked
         if not cuda.driver_present():
             a.device_ = DLDevice(kind, spec.device.device_id)
         cuda.check_handle(<intptr_t> spec.stream)
@@ -218,7 +218,7 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
 
 
 cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Set the device to SYCL memory, after checking that all of it is one allocation of the queue's context."""
+    """Set the device of SYCL memory. Check that all of it lies in one allocation of the queue's context."""
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef bint one_allocation

@@ -1,5 +1,4 @@
-"""Constants and structs of the public header, for ``arrayhub/__init__.pxd``, and for `header`, which the functions behind
-the table cimport."""
+"""Constants and structs of the public header. ``arrayhub/__init__.pxd`` and `header` cimport them."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, uint8_t, uint16_t

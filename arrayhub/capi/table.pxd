@@ -1,4 +1,4 @@
-"""Functions of the capsule's table that other modules call. See table.pyx and request.pxi."""
+"""Functions in the capsule's table that other modules call. See table.pyx and request.pxi."""
 
 from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.capi.header cimport PyUSMArrayElement, PyUSMArrayRequest

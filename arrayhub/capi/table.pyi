@@ -1,1 +1,1 @@
-# Importing this module fills in the table for C code. It does not have a Python interface.
+# Importing this module fills the table for C code. It does not have a Python interface.

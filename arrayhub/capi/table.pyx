@@ -68,10 +68,10 @@ cdef int queue_ref(object array, void** out) except -1:
 
 
 cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
-    """Fill in a caller's PyUSMArrayElement from a row, in the size of the caller's struct.
+    """Fill a caller's PyUSMArrayElement from a row of the table of element types.
 
-    Surplus members of a newer, longer struct become zero. For types with a length, a unit or fields, the NumPy `dtype`
-    has the name and the size.
+    Members that only a newer header defines become zero. For types with a length, a unit or fields, `dtype` is the NumPy
+    dtype with the name and the size.
     """
     cdef PyUSMArrayElement info
     cdef Py_ssize_t size = out.struct_size
@@ -102,7 +102,7 @@ cdef dict _interned_names = {}      # bytes that C code has pointers to; never r
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
-    """Return the name of a type in NumPy or ml_dtypes, kept alive for the process."""
+    """Return the name of a type in NumPy or ml_dtypes. The pointer is valid until the process ends."""
     name = _names.get(row.typenum)
     if name is None:
         name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
