@@ -7,8 +7,8 @@ Import
 
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
-                            return an array of the library on the same memory; convert(obj, "torch") takes its name
-    like(obj, model)        convert to the library, the device and the labels of another array
+                            return an array of the library on the same memory, as does convert(obj, "torch")
+    like(obj, model)        convert to the library, device and labels of another array
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols by which other libraries import a USMArray x
 
@@ -20,9 +20,9 @@ New arrays
     USMArray(shape, dtype)  constructor of the USM array specification
 
 Description
-    explain(obj)            explain which libraries an object can reach, and why
+    explain(obj)            explain which libraries can import an object, and why
     trace()                 list the lines of a program that import, export, copy or wait for arrays
-    check(obj)              compare the descriptions that an object gives through its protocols
+    check(obj)              compare what the protocols of an object report
     inspect, debug_repr, picture, datashape, parse_type
                             describe metadata, draw a layout, write and parse the type of an array
     Device, get_dims, get_origin
@@ -35,13 +35,13 @@ Nested data
 Sparse data
     assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy or pydata/sparse as a SparseArray
     as_scipy, as_pydata_sparse
-                            export a SparseArray; as_torch, as_jax and as_cupy accept sparse arrays too
+                            export a SparseArray; as_torch, as_jax and as_cupy also accept sparse arrays
 
 C, C++, and other processes
-    get_include(), Request  headers of the C interface; its request for an array, in Python
-    pickling, as_mpi        pickling of device memory; an array of any layout as one MPI message
+    get_include(), Request  folder of the C headers; conditions on array arguments, as in the C interface
+    pickling, as_mpi        pickle device memory; send an array of any layout as one MPI message
     ipc_handle(x)           open the memory of an array in another process of the machine, without a copy
-    register_library        add a library that arrayhub does not know
+    register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
     transfer, sycl_runtime  settings and memory of copies; detection of the SYCL CPU device
 
@@ -161,7 +161,7 @@ _LAZY = {
     for name in names
 }
 
-# What users of other libraries look for, and the call that does it.
+# Names from other libraries, and the equivalent call, for the error message.
 _ELSEWHERE = {
     "arange": "arrayhub.asarray(numpy.arange(n))",
     "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",

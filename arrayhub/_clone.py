@@ -1,4 +1,4 @@
-"""Find the installed package if Python imports the sources first, as ``python -m`` does in the root of a clone."""
+"""Find the installed package if Python imports the source tree instead, as ``python -m`` does in a clone."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     Returns
     -------
     list of str
-        The installed package's folder if `package_path` is a source tree (with a ``meson.build``) without modules
-        compiled for this interpreter, else `package_path`. Editable installations find their modules themselves.
+        The folder of the installed package if `package_path` is a source tree (with a ``meson.build``) without modules
+        compiled for this interpreter, else `package_path`. Editable installations have their own module finder.
     """
     here = list(package_path)
     compiled = (os.path.join(here[0], "_core", f"descriptor{suffix}") for suffix in EXTENSION_SUFFIXES)

@@ -90,9 +90,9 @@ def config(parser: argparse.ArgumentParser) -> Run:
 
 
 def conformance(parser: argparse.ArgumentParser) -> Run:
-    """Check the arrays of a library, or its function that reads arrays, against the rules of the protocols."""
+    """Check the arrays of a library, or its function that imports arrays, against the rules of the protocols."""
     parser.add_argument("target", metavar="package.module:function", help="for example mylib.testing:make")
-    parser.add_argument("--consumer", action="store_true", help="the function reads an array, in place of making one")
+    parser.add_argument("--consumer", action="store_true", help="the function imports an array instead of making one")
     parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
     parser.add_argument("--layouts", metavar="NAMES", help="layouts to check, separated by commas")
     parser.epilog = "Exit status: 0 if no rule is broken, else 1. The function is described in arrayhub.testing."
@@ -138,12 +138,12 @@ def doctor(parser: argparse.ArgumentParser) -> Run:
 
 
 def explain(parser: argparse.ArgumentParser) -> Run:
-    """Explain how an object is imported, and which libraries it can reach."""
+    """Explain how an object is imported, and which libraries can import it."""
     parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
-    parser.add_argument("--to", metavar="library", help="try one library only, such as torch")
+    parser.add_argument("--to", metavar="library", help="try only this library, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
-        "The module is imported, also from the current folder. The object is its attribute, which is not called."
+        "The module is imported, and may be in the current folder. The object is its attribute, which is not called."
     )
 
     def run(options: argparse.Namespace) -> int:
@@ -165,7 +165,7 @@ def trace(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
     parser.add_argument("script", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
-    parser.epilog = "The table is printed to stderr, also if the script fails. The exit status is that of the script."
+    parser.epilog = "The table is printed to stderr, even if the script fails. The exit status is that of the script."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import trace

@@ -1,4 +1,4 @@
-"""Make the SYCL CPU device that pip installs visible, before dpctl is first imported.
+"""Make the pip-installed SYCL CPU device visible to dpctl, before dpctl is imported.
 
 ``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it: the vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
@@ -70,18 +70,18 @@ def status():
 
 
 def cause():
-    """Return a sentence with the probable reason why dpctl does not find a device, and the remedy."""
+    """Return a text with the probable reason why dpctl does not find a device, and the remedy."""
     other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
     if other is not None:
         return (
-            f"the CPU runtime cannot be loaded with {other}, an older TBB that another library has loaded; call"
+            f"the CPU runtime cannot be loaded, because another library has loaded {other}, a different TBB; call"
             " dpctl.get_devices() before that library is imported"
         )
     return f"{_status['reason']}; {_status['fix']}"
 
 
 def _foreign_tbb(runtime):
-    """Return the path of a loaded TBB other than the one that belongs to the CPU runtime, or None."""
+    """Return the path of a loaded TBB that does not belong to the CPU runtime, or None."""
     own = os.path.dirname(os.path.realpath(runtime))
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
@@ -97,7 +97,7 @@ def _decide(environ, search_path, vendor_folder):
     if switch in SWITCHED_OFF:
         return None, f"{SWITCH}={environ[SWITCH]} switches it off", f"unset {SWITCH}"
     if switch not in SWITCHED_ON:
-        # the user has set the variable for a purpose, so leave the environment unchanged
+        # an unknown value may be meant to switch it off, so leave the environment unchanged
         return (
             None,
             f"{SWITCH} is {environ[SWITCH]}; accepted: on, 1, true, yes, off, 0, false, no",
@@ -105,7 +105,7 @@ def _decide(environ, search_path, vendor_folder):
         )
 
     for name in LOADER_VARIABLES:
-        if name in environ:  # also if it is empty, which selects no driver
+        if name in environ:  # even if it is empty, which selects no driver
             return (
                 None,
                 f"{name} is set, which selects the OpenCL drivers",
@@ -130,22 +130,22 @@ def _decide(environ, search_path, vendor_folder):
 
     library = _find_runtime(search_path)
     if library is None:
-        return None, "no OpenCL CPU runtime is installed by pip; pip install 'arrayhub[sycl]' brings one", INSTALL
+        return None, "pip has not installed an OpenCL CPU runtime", INSTALL
     if os.pathsep in library:
         return (
             None,
-            f"the loader does not support the {os.pathsep!r} in {library}, because it separates names",
+            f"the path {library} contains {os.pathsep!r}, which separates paths in OCL_ICD_FILENAMES",
             f"move the environment to a path without {os.pathsep!r}",
         )
     return library, "this is the OpenCL CPU runtime that pip installed", "pip install --force-reinstall intel-opencl-rt"
 
 
 def _find_runtime(search_path):
-    """Return the path of the first pip-installed CPU runtime for a folder of ``search_path``, or None.
+    """Return the path of the pip-installed CPU runtime, or None.
 
-    pip installs the runtime two levels above ``site-packages``, where dpctl's RPATH also searches for SYCL. The folders
-    of the import path therefore lead to it in a virtual environment, in the user's site and in the system's Python, in
-    the order of precedence.
+    pip installs the runtime two levels above ``site-packages``, where dpctl's RPATH also searches for SYCL. The first
+    folder of the import path with a runtime wins, so a virtual environment takes precedence over the user's site and
+    the system.
     """
     for folder in search_path:
         if os.path.basename(folder) not in ("site-packages", "dist-packages"):
@@ -157,9 +157,9 @@ def _find_runtime(search_path):
 
 
 def _system_cpu_runtime(vendor_folder):
-    """Return the Intel CPU runtime that the system's vendor folder names, if it exists, else None.
+    """Return the path of the Intel CPU runtime in the system's vendor folder, or None.
 
-    A second runtime would present the same CPU as a second device, before that of the administrator.
+    A second runtime would show the same CPU as a second device, listed before the device of the system.
     """
     try:
         names = sorted(os.listdir(vendor_folder))
@@ -173,8 +173,8 @@ def _system_cpu_runtime(vendor_folder):
                 library = file.readline().strip()
         except OSError:
             continue
-        # The dot excludes libintelocl_emu.so, the FPGA emulator, which is not a CPU device. An entry without a folder
-        # is ignored, because only loading it would show whether it exists.
+        # The dot excludes libintelocl_emu.so, the FPGA emulator, which is not a CPU device. Paths without a folder are
+        # ignored, because only loading them would show whether the library exists.
         if os.path.basename(library).startswith("libintelocl.") and os.path.isabs(library) and os.path.isfile(library):
             return library
     return None
@@ -183,7 +183,7 @@ def _system_cpu_runtime(vendor_folder):
 def _selects_by_number(selector):
     """Return whether ``ONEAPI_DEVICE_SELECTOR`` selects OpenCL devices by number, as in ``*:0`` and ``!opencl:1``.
 
-    The loader inserts the added runtime first, so such a number would select another device. Devices of other backends
+    The loader lists the added runtime first, so the number would select another device. Other backends
     (``level_zero:0``) and device types (``*:gpu``) are not affected.
     """
     for term in selector.split(";"):

@@ -1,4 +1,4 @@
-"""The rules of the array protocols as a test kit for other libraries: `check_producer` and `check_consumer`."""
+"""Conformance tests of the array protocols for other libraries: `check_producer` and `check_consumer`."""
 
 from arrayhub.testing.consumer import check_consumer
 from arrayhub.testing.producer import check_producer

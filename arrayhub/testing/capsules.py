@@ -26,7 +26,7 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-_alive: list[Any] = []  # memory of the tensors, which their deleter does not release
+_alive: list[Any] = []  # keeps the tensors and their arrays alive, because the deleter does nothing
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda tensor: None)
 
 
@@ -41,8 +41,8 @@ def capsule(
 ) -> Any:
     """Return a legacy capsule of a C-contiguous NumPy array of float64.
 
-    `offset` is the part of the address, in bytes, that the field `byte_offset` holds. Without `strides`, `data` or
-    `deleter`, the pointer is null.
+    `offset` is the value of the field `byte_offset`, by which `data` is reduced. If `strides`, `data` or `deleter` is
+    False, the field is a null pointer.
     """
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     steps = (ctypes.c_int64 * max(array.ndim, 1))(*[step // 8 for step in array.strides])

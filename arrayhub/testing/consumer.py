@@ -1,4 +1,4 @@
-"""check_consumer: run the rules for importing arrays against a library's function."""
+"""check_consumer: test a library's import of arrays."""
 
 import gc
 import weakref
@@ -24,20 +24,21 @@ def check_consumer(
     Parameters
     ----------
     read : callable
-        ``read(obj)`` returns an array of the library: of an object with ``__dlpack__``, a memoryview, or an object with
-        ``__array_interface__``, as a view or a copy. Any exception is a refusal. `asarray` has to import the results.
+        ``read(obj)`` imports an object with ``__dlpack__``, a memoryview, or an object with ``__array_interface__``,
+        and returns an array of the library, which is a view or a copy. Any exception counts as a refusal. The returned
+        arrays must be importable by `asarray`.
     dtypes, layouts : iterable of str, optional
         As in `check_producer`.
 
     Returns
     -------
     Report
-        Its text is a table. A cell that ends the process is a failing cell.
+        A table of results. A case that ends the process counts as failed.
 
     Raises
     ------
     ValueError
-        An element type or layout is not in the matrix.
+        The kit does not have an element type or layout.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Dlpack:
-    """A producer of the array API standard, which records the requests of the consumer."""
+    """A producer as in the array API standard. It records the arguments of the consumer."""
 
     def __init__(self, array: Any) -> None:
         self.array = asarray(array)
@@ -89,10 +90,10 @@ class _Legacy(_Dlpack):
 
 
 class _Interface:
-    """A producer with ``__array_interface__`` only."""
+    """A producer that supports only ``__array_interface__``."""
 
     def __init__(self, array: Any) -> None:
-        self.__array_interface__ = asarray(array).__array_interface__  # missing if it could not name the type
+        self.__array_interface__ = asarray(array).__array_interface__  # AttributeError if it cannot represent the type
         self._array = array
 
 
@@ -109,7 +110,7 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 
 
 class _Offered:
-    """An array of the matrix, offered through one protocol."""
+    """An array of the kit, offered through one protocol."""
 
     def __init__(self, dtype: str, layout: str, offer: str) -> None:
         found = sample(dtype, layout)
@@ -148,7 +149,7 @@ class _Offered:
 
 
 def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
-    """Return a rule that holds for every offer that the consumer accepts."""
+    """Return a rule that applies `check` to each protocol. The consumer may reject all but one."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         outcomes: list[Exception | None] = []
@@ -163,7 +164,7 @@ def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
                 outcomes.append(None)
         if None not in outcomes:
             refusals = [error for error in outcomes if isinstance(error, Refused)]
-            raise refusals[0] if refusals else NotMade("no protocol has this element type")
+            raise refusals[0] if refusals else NotMade("no protocol can represent this element type")
 
     return rule
 
@@ -175,14 +176,14 @@ def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
 def _check_values(read: Any, offered: _Offered) -> None:
     array = offered.described(offered.read(read))
     if array.shape != offered.shape:
-        raise Broken(f"the shape is {array.shape} in place of {offered.shape}")
+        raise Broken(f"the shape is {array.shape} instead of {offered.shape}")
     host = np.asarray(to_host(array))
     if array.dtype != offered.dtype:
         expected = np.frombuffer(offered.values, offered.dtype)
         with np.errstate(all="ignore"):
             same = expected.astype(host.dtype).astype(offered.dtype).tobytes() == offered.values
         if not same or bytes_of(host.astype(offered.dtype)) != offered.values:
-            raise Broken(f"the elements differ, as {array.dtype}")
+            raise Broken(f"the elements differ after the conversion to {array.dtype}")
     elif bytes_of(host) != offered.values:
         raise Broken("the elements differ")
 
@@ -190,7 +191,7 @@ def _check_values(read: Any, offered: _Offered) -> None:
 @_each_offer
 def _check_readonly(read: Any, offered: _Offered) -> None:
     if not _is_readonly(offered):
-        raise NotMade("the memory may be written")
+        raise NotMade("the memory is writable")
     array = offered.described(offered.read(read))
     if array.size and array.ptr in offered.span and array.flags.writeable:
         raise Broken("read-only memory is writable")
@@ -198,7 +199,7 @@ def _check_readonly(read: Any, offered: _Offered) -> None:
 
 def _is_readonly(offered: _Offered) -> bool:
     if isinstance(offered.obj, _Legacy):
-        return False  # a legacy capsule does not have a flag for it
+        return False  # legacy capsules have no read-only flag
     return not asarray(offered.obj).flags.writeable
 
 
@@ -214,7 +215,7 @@ def _check_lifetime(read: Any, offered: _Offered) -> None:
         raise Broken("the memory is released while the consumer's array exists")
     array = offered.described(found)
     if array.dtype == offered.dtype and bytes_of(np.asarray(to_host(array))) != offered.values:
-        raise Broken("the elements change after the producer is gone")
+        raise Broken("the elements change after the producer is deleted")
     del array
     del found
     if not rules.is_released(offered.owner):
@@ -232,7 +233,7 @@ def _check_request(read: Any, dtype: str, layout: str) -> None:
     if any(keywords.get("stream") not in (None, -1) for keywords in requests):
         raise Broken("a stream is passed for host memory")
     if offers and '"used_dltensor' not in repr(offers[-1]):
-        raise Broken("a consumed capsule is not renamed, so its deleter would be called twice")
+        raise Broken("the consumed capsule is not renamed, so its deleter would be called twice")
 
 
 class _Raising:
@@ -257,13 +258,13 @@ def _check_raising(read: Any, dtype: str, layout: str) -> None:
         if "refused on purpose" in str(error) or error.__context__ is not None or "dlpack" not in str(error).lower():
             return
         raise Broken(f"the producer's BufferError becomes {words_of(error)}") from error
-    raise Broken("a producer that refuses is imported")
+    raise Broken("the import succeeds although the producer raises BufferError")
 
 
 def _only_once(dtype: str, layout: str) -> None:
-    """Rules about one capsule do not depend on the matrix."""
+    """Skip all cells but one, for a rule that does not depend on element type and layout."""
     if (dtype, layout) != ("float64", "C"):
-        raise NotMade("the rule runs for float64 in C order")
+        raise NotMade("the rule is tested only for float64 in C order")
 
 
 class _OfCapsule:
@@ -278,7 +279,7 @@ class _OfCapsule:
 
 
 def _read(read: Any, producer: Any) -> Any:
-    """Return what the consumer reads. Its error is a refusal."""
+    """Return the array that the consumer imports. Any error counts as a refusal."""
     try:
         return read(producer)
     except PASSES_ON:
@@ -288,7 +289,7 @@ def _read(read: Any, producer: Any) -> Any:
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
-    """Return the rule that a consumer reads an unusual capsule correctly, or refuses it."""
+    """Return the rule that a consumer imports an unusual capsule correctly, or rejects it."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         _only_once(dtype, layout)
@@ -319,7 +320,7 @@ def _check_streams(read: Any, dtype: str, layout: str) -> None:
         raise NotMade(f"no CUDA device: {words_of(error)}") from error
     stream = cuda.new_stream()
     offered = asarray(memory, stream=stream)
-    asarray(late, stream=stream)  # which waits for the copy to the device
+    asarray(late, stream=stream)  # makes the stream wait for the copy to the device
     cuda.delay(stream)
     cuda.copy(memory.ptr, late.ptr, memory.nbytes, stream)
     producer = _Dlpack(offered)
@@ -332,13 +333,13 @@ def _check_streams(read: Any, dtype: str, layout: str) -> None:
 
 
 RULES = (
-    (Rule("values", "the imported elements, shape and type are the producer's", rules.DLPACK_C), _check_values),
+    (Rule("values", "the imported array has the producer's elements, shape and type", rules.DLPACK_C), _check_values),
     (Rule("read-only", "read-only memory is not writable in the consumer", rules.DLPACK_C), _check_readonly),
-    (Rule("lifetime", "the producer's memory lives as long as the consumer's array, and no longer",
+    (Rule("lifetime", "the producer's memory is released with the consumer's array, and not before",
           rules.DLPACK_PYTHON), _check_lifetime),
     (Rule("request", "max_version is passed, a stream is not passed for host memory, and the capsule is consumed",
           f"{rules.STANDARD}.__dlpack__.html"), _check_request),
-    (Rule("refusal", "an error of the producer is passed on", rules.DLPACK_PYTHON), _check_raising),
+    (Rule("refusal", "an error of the producer is propagated", rules.DLPACK_PYTHON), _check_raising),
     (Rule("byte_offset", "the address of element zero is data + byte_offset", rules.DLPACK_C),
      _unusual((3, 4), offset=64)),
     (Rule("null strides", "null strides mean C order, in legacy capsules", rules.DLPACK_C),
@@ -346,7 +347,7 @@ RULES = (
     (Rule("null pointer", "the pointer of an array without elements may be null", rules.DLPACK_C),
      _unusual((0, 4), data=False)),
     (Rule("null deleter", "the deleter may be null", rules.DLPACK_C), _unusual((3, 4), deleter=False)),
-    (Rule("device", "memory of an unknown device type is refused", rules.DLPACK_C), _check_device),
-    (Rule("streams", "CUDA memory is read behind the producer's work", f"{rules.STANDARD}.__dlpack__.html"),
+    (Rule("device", "memory of an unknown device type is rejected", rules.DLPACK_C), _check_device),
+    (Rule("streams", "CUDA memory is read after the producer's work is complete", f"{rules.STANDARD}.__dlpack__.html"),
      _check_streams),
 )  # fmt: skip

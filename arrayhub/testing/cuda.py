@@ -1,6 +1,6 @@
-"""Work on CUDA streams that takes a while, so that a missing wait shows in the elements.
+"""Slow work on CUDA streams, so that a missing wait leads to wrong elements.
 
-The driver is called directly, because the library under test may be the only one that is installed.
+The driver is called directly, because the library under test may be the only installed GPU library.
 https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__EXEC.html
 """
 
@@ -13,7 +13,7 @@ _MICROSECONDS = 30_000
 
 
 def new_stream() -> int:
-    """Return the handle of a new stream that the default streams do not wait for. It is never destroyed."""
+    """Return the handle of a new stream that does not synchronize with default streams. It is never destroyed."""
     handle = ctypes.c_void_p()
     _call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING))
     return int(handle.value or 0)
@@ -21,12 +21,12 @@ def new_stream() -> int:
 
 def delay(stream: int) -> None:
     """Keep a stream busy for 30 ms."""
-    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # without Python, so without the GIL
+    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # a C function, which does not need the GIL
     _call("cuLaunchHostFunc", ctypes.c_void_p(stream), wait, ctypes.c_void_p(_MICROSECONDS))
 
 
 def copy(target: int, source: int, nbytes: int, stream: int) -> None:
-    """Queue a copy between two addresses of a device on a stream."""
+    """Enqueue a copy between two device addresses on a stream."""
     arguments = (ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
     _call("cuMemcpyAsync", *arguments)
 

@@ -1,6 +1,6 @@
-"""Run the cells of a check in another process, so that a library that ends its process fails one cell only.
+"""Run the tests of a library in a child process, so that a crash fails only one test.
 
-A function that can be imported runs in a new interpreter. Others, such as a lambda, run in a fork of this one.
+Functions that can be imported by name run in a new interpreter. Others, such as lambdas, run in a fork of this process.
 """
 
 import gc
@@ -17,11 +17,11 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.testing.report import FAILED, Report
 from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 
-_WARM = 4  # answers, after which the library is loaded
-ANSWER = "arrayhub cell: "  # before the JSON, because libraries print, too
+_WARM = 4  # number of answers after which the library has been imported
+ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print, too
 
-# The arguments of a run besides the function: element types, layouts, the position of the first cell, and the pairs of
-# rule and layout that ended a process.
+# Further arguments of a run: element types, layouts, index of the first cell, and the pairs of rule and layout that
+# have ended a process.
 Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
 
 
@@ -32,7 +32,7 @@ def report_of(
     layouts: Iterable[str] | None,
     rules: Iterable[tuple[Any, Any]],
 ) -> Report:
-    """Return the report of `check_producer` or `check_consumer`, by `kind`."""
+    """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
     chosen_dtypes = chosen(dtypes, DTYPES, f"check_{kind}: dtypes")
     chosen_layouts = chosen(layouts, LAYOUTS, f"check_{kind}: layouts")
     module = getattr(function, "__module__", None) or "?"
@@ -42,9 +42,9 @@ def report_of(
 
 
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
-    """Return the cells of a check, whatever the function does to its process.
+    """Return all cells of a check. If a cell ends the process, continue with the next cell in a new process.
 
-    A pair of rule and layout that ends the process is not tried again for further element types.
+    The pair of rule and layout that has ended a process is not tested with further element types.
     """
     path = _path_of(function)
     cells: list[Any] = []
@@ -130,11 +130,11 @@ def _read(stream: Any) -> Iterator[dict[str, Any]]:
 
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
-    """Write the name of each cell, then the cell, and a mark at the end."""
+    """Write the name of each cell before it runs, then its result, and finally an end mark."""
     run = importlib.import_module(f"arrayhub.testing.{kind}").run
     for number, answer in enumerate(run(function, *task)):
         _send(stream, answer)
-        if number == _WARM:  # what the library loaded stays, so the collector need not look at it for each cell
+        if number == _WARM:  # exclude the modules of the library from the garbage collections of each cell
             gc.collect()
             gc.freeze()
     _send(stream, {"end": True})
@@ -147,7 +147,7 @@ def _send(stream: TextIO, answer: dict[str, Any]) -> None:
 
 def _main(kind: str, path: str, task: str) -> None:
     with os.fdopen(os.dup(1), "w") as stream:
-        os.dup2(2, 1)  # what libraries print
+        os.dup2(2, 1)  # redirect what libraries print
         try:
             function = resolve(path)
         except PASSES_ON:

@@ -1,4 +1,4 @@
-"""check_producer: run the rules for exporting arrays against the arrays of a library."""
+"""check_producer: test the protocols of a library's arrays."""
 
 import gc
 import threading
@@ -19,7 +19,7 @@ from arrayhub.testing.report import Report, Rule
 from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
 from arrayhub.testing.samples import bytes_of, has_layout, sample
 
-_VERSION = (1, 1)  # of DLPack, which the rules request
+_VERSION = (1, 1)  # version of DLPack that the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
 _CHECKED = ("dlpack", "array_interface", "cuda", "sycl")
 _PROTOCOLS = [(row.attributes[0], name) for name in _CHECKED for row in PROTOCOLS if row.name == name]
@@ -33,23 +33,23 @@ def check_producer(
     Parameters
     ----------
     make : callable
-        ``make(array)`` returns an object of the library with the elements of a ``numpy.ndarray``, as a view or a copy.
-        It raises an exception for element types and layouts that the library does not have. A function that can be
-        imported runs in a new process; otherwise this process is forked.
+        ``make(array)`` converts a ``numpy.ndarray`` to an array of the library, which is a view or a copy. It raises an
+        exception for element types and layouts that the library does not support. If the function can be imported by
+        name, it runs in a new process, otherwise in a fork of this process.
     dtypes : iterable of str, optional
-        Names of NumPy's element types, and ``"bfloat16"``. The default is all that the kit has.
+        Names of NumPy's element types, or ``"bfloat16"``. The default is all element types of the kit.
     layouts : iterable of str, optional
-        Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only".
+        Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only". The default is all.
 
     Returns
     -------
     Report
-        Its text is a table. A cell that ends the process is a failing cell.
+        A table of results. A case that ends the process counts as failed.
 
     Raises
     ------
     ValueError
-        An element type or layout is not in the matrix.
+        The kit does not have an element type or layout.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Made:
-    """An object of the library, and what the kit knows about it."""
+    """An array of the library, with the properties that the rules expect."""
 
     def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
         found = sample(dtype, layout)
@@ -89,7 +89,7 @@ class _Made:
         self.owner = weakref.ref(owner)
 
     def array(self, via: Any = None) -> Any:
-        """Import the object; an array of another element type means that the library does not have the type."""
+        """Import the object. Raise NotMade if the library has converted the elements to another type."""
         try:
             array = asarray(self.obj, via=via)
         except InterfaceError as error:
@@ -105,14 +105,14 @@ class _Made:
         return array.size > 0 and array.ptr in self.span
 
     def protocols(self) -> list[str]:
-        """Return the protocols of the object that describe memory, by the names of ``via=``."""
+        """Return the names in ``via=`` of the protocols that the object may support."""
         found = ["buffer"]
         found.extend(via for name, via in _PROTOCOLS if hasattr(self.obj, name))
         return found
 
 
 def _dlpack(made: _Made, **keywords: Any) -> Any:
-    """Return a capsule of the object. Every error but one about a keyword is a refusal, which its own rule judges."""
+    """Return a capsule of the object. Errors count as refusals, except a TypeError about a keyword."""
     if not hasattr(made.obj, "__dlpack__"):
         raise NotMade("it does not support DLPack")
     try:
@@ -132,9 +132,9 @@ def _check_values(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     array = made.array()
     if array.dtype != made.dtype:
-        raise Broken(f"the element type is {array.dtype}, and the object's is {made.obj.dtype}")
+        raise Broken(f"the element type is {array.dtype} instead of {made.obj.dtype}")
     if array.shape != made.shape:
-        raise Broken(f"the shape is {array.shape} in place of {made.shape}")
+        raise Broken(f"the shape is {array.shape} instead of {made.shape}")
     if bytes_of(np.asarray(to_host(array))) != made.values:
         raise Broken("the elements differ")
 
@@ -158,7 +158,7 @@ def _without_numbers(text: str) -> str:
 def _check_readonly(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     if not made.readonly or not made.shares(made.array()):
-        raise NotMade("the memory may be written")
+        raise NotMade("the memory is writable")
     for via in made.protocols():
         try:
             array = made.array(via)
@@ -176,7 +176,7 @@ def _check_legacy_of_readonly(made: _Made) -> None:
     except Refused:
         return
     if '"dltensor"' in repr(capsule):
-        raise Broken("read-only memory is in a legacy capsule, which lacks a read-only flag")
+        raise Broken("read-only memory is exported in a legacy capsule, which has no read-only flag")
 
 
 def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
@@ -194,10 +194,10 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
         if shared and made.owner() is None:
             raise Broken(f"the memory is released while an array of {via} exists")
         if bytes_of(np.asarray(to_host(array))) != made.values:
-            raise Broken(f"the elements change after the object is gone, in an array of {via}")
+            raise Broken(f"the elements of an array of {via} change after the object is deleted")
         array = None
         if shared and not rules.is_released(made.owner):
-            raise Broken(f"the memory is not released with the last array, which was imported by {via}")
+            raise Broken(f"the memory is not released with the last array, which was imported through {via}")
     if not checked:
         raise Refused("no protocol describes the memory")
 
@@ -234,7 +234,7 @@ def _check_device(make: Any, dtype: str, layout: str) -> None:
     try:
         device = made.obj.__dlpack_device__()
     except AttributeError:
-        raise Broken("it has __dlpack__ and lacks __dlpack_device__") from None
+        raise Broken("it has __dlpack__ but not __dlpack_device__") from None
     except BufferError as error:
         raise Refused(words_of(error)) from error
     if not isinstance(device, tuple) or len(device) != 2:
@@ -299,26 +299,26 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
     accepted = 0
     for stream in _streams_for(made, device):
         if device == "cuda":
-            cuda.delay(cuda.LEGACY)  # what `make` queues there is late, so that a missing wait shows
+            cuda.delay(cuda.LEGACY)  # delays the work of `make`, so that a missing wait is detected
             made = _Made(make, dtype, layout)
         try:
             found = asarray(_dlpack(made, stream=stream))
         except Refused as error:
             if stream is not None and not isinstance(error.__cause__, BufferError):
-                raise Broken(f"stream={_words_of_stream(stream)} is refused by {error}") from error
+                raise Broken(f"stream={_words_of_stream(stream)} is rejected with {error}") from error
             continue
         except TypeError as error:
             raise Broken(f"stream={_words_of_stream(stream)} is not accepted: {words_of(error)}") from error
         accepted += 1
         wait = (stream or cuda.LEGACY) if device == "cuda" else None
         if stream != -1 and bytes_of(np.asarray(to_host(found, stream=wait))) != made.values:
-            raise Broken(f"the elements are incomplete in the order of stream={_words_of_stream(stream)}")
+            raise Broken(f"with stream={_words_of_stream(stream)}, the stream does not wait for the elements")
     if not accepted:
-        raise Refused("__dlpack__ refuses the array")
+        raise Refused("__dlpack__ rejects the array")
 
 
 def _device_type(made: _Made) -> str:
-    """Return the device type by `asarray`, or by DLPack if the object refuses the stream that `asarray` passes."""
+    """Return the device type from `asarray`, or from DLPack if the object rejects the stream that `asarray` passes."""
     try:
         return str(made.array().device.type)
     except Refused:
@@ -328,7 +328,7 @@ def _device_type(made: _Made) -> str:
 
 
 def _streams_for(made: _Made, device: str) -> tuple[Any, ...]:
-    """Return what the standard defines as `stream` for memory of a device type."""
+    """Return the values of `stream` that the standard defines for a device type."""
     if device == "cuda":
         return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
     return (None, queue_of_array(made.array())) if device == "oneapi" else (None,)
@@ -350,28 +350,28 @@ def _check_refusal(make: Any, dtype: str, layout: str) -> None:
     except PASSES_ON:
         raise
     except Exception as error:
-        raise Broken(f"__dlpack__ refuses by {type(error).__name__} in place of BufferError") from error
+        raise Broken(f"__dlpack__ raises {type(error).__name__} instead of BufferError") from error
 
 
 RULES = (
-    (Rule("values", "the described elements are the object's, with its shape and type", rules.ARRAY_INTERFACE),
+    (Rule("values", "the exported array has the elements, the shape and the type of the object", rules.ARRAY_INTERFACE),
      _check_values),
-    (Rule("agreement", "all protocols describe the same memory, each as its specification requires", rules.BUFFER),
+    (Rule("agreement", "all protocols describe the same memory, and follow their specifications", rules.BUFFER),
      _check_agreement),
     (Rule("read-only", "read-only memory is not writable through any protocol", rules.DLPACK_C), _check_readonly),
-    (Rule("lifetime", "the memory lives as long as an array of it, and no longer", rules.DLPACK_PYTHON),
+    (Rule("lifetime", "the memory is released with the last array on it, and not before", rules.DLPACK_PYTHON),
      _check_lifetime),
-    (Rule("capsules", "each capsule is independent, also if it is dropped or released by another thread",
+    (Rule("capsules", "each capsule is independent, even if it is not consumed or another thread releases it",
           rules.DLPACK_PYTHON), _check_capsules),
     (Rule("device", "__dlpack_device__ names the device of the memory", f"{rules.STANDARD}.__dlpack_device__.html"),
      _check_device),
-    (Rule("versions", "max_version is accepted, and without it the capsule is a legacy one",
+    (Rule("versions", "max_version is accepted, and without it __dlpack__ returns a legacy capsule",
           f"{rules.STANDARD}.__dlpack__.html"), _check_versions),
     (Rule("dl_device", "the object's own device is accepted", f"{rules.STANDARD}.__dlpack__.html"),
      _check_device_argument),
-    (Rule("copy", "copy=True returns a copy, copy=False the memory itself", f"{rules.STANDARD}.__dlpack__.html"),
+    (Rule("copy", "copy=True returns a copy, and copy=False the same memory", f"{rules.STANDARD}.__dlpack__.html"),
      _check_copy_argument),
     (Rule("streams", "a stream of the device is accepted, and waits for the work that fills the memory",
           f"{rules.STANDARD}.__dlpack__.html"), _check_streams),
-    (Rule("refusal", "__dlpack__ refuses by BufferError", f"{rules.STANDARD}.__dlpack__.html"), _check_refusal),
+    (Rule("refusal", "__dlpack__ raises BufferError if it fails", f"{rules.STANDARD}.__dlpack__.html"), _check_refusal),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The result of a check: one cell for each rule, element type and layout."""
+"""Result of a check, with one cell for each rule, element type and layout."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ VERDICTS = (PASSED, REFUSED, NOT_MADE, FAILED)
 
 
 class Rule(NamedTuple):
-    """One rule, and the specification that it comes from."""
+    """One rule, with the address of its specification."""
 
     name: str
     text: str
@@ -19,7 +19,7 @@ class Rule(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """The verdict on one rule for one element type and layout."""
+    """Result of one rule for one element type and layout."""
 
     rule: str
     dtype: str
@@ -34,7 +34,7 @@ class Report:
     Attributes
     ----------
     name : str
-        What was checked.
+        Kind of check and name of the function.
     rules : tuple of Rule
     cells : tuple of Cell
 
@@ -73,7 +73,7 @@ class Report:
             yield rule, {verdict: verdicts.count(verdict) for verdict in VERDICTS}
 
     def grouped_failures(self) -> dict[tuple[str, str], list[tuple[str, str]]]:
-        """Return the element types and layouts of the failing cells, by rule and reason."""
+        """Group the element types and layouts of the failing cells by rule and reason."""
         groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for cell in self.failures():
             groups.setdefault((cell.rule, cell.why), []).append((cell.dtype, cell.layout))
@@ -102,7 +102,7 @@ class Report:
 
 
 def describe_cells(cells: list[tuple[str, str]]) -> str:
-    """Return element types and layouts of cells, with the layouts of equal types together."""
+    """Format element types and layouts, such as ``int8, int16 (C, F)``."""
     layouts: dict[str, list[str]] = {}
     for dtype, layout in cells:
         layouts.setdefault(dtype, []).append(layout)

@@ -1,4 +1,4 @@
-"""The running of rules, for producers and consumers."""
+"""Run the rules for producers or consumers."""
 
 import gc
 import time
@@ -16,11 +16,11 @@ BUFFER = "https://docs.python.org/3/c-api/buffer.html"
 
 
 class Broken(Exception):
-    """A rule is broken; the message says how."""
+    """The library breaks the rule. The message states how."""
 
 
 class Refused(Exception):
-    """The library refuses as the rule allows."""
+    """The library rejects the array, which the rule allows."""
 
 
 class NotMade(Exception):
@@ -45,7 +45,7 @@ def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
 
 
 def is_released(owner: Callable[[], Any]) -> bool:
-    """Return whether the object of a weak reference is gone; threads of jax release it late."""
+    """Wait up to two seconds for the end of a weakly referenced object, because threads of jax release it late."""
     for _ in range(100):
         gc.collect()
         if owner() is None:
@@ -68,7 +68,7 @@ def run_all(
     fatal: list[list[str]],
     applies: Callable[[str, str], bool],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the name of each cell from position `first` on, and then the cell."""
+    """Yield the name of each cell from index `first`, then its result."""
     cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
     cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:

@@ -1,4 +1,4 @@
-"""The matrix of the kit: NumPy arrays of each element type and layout, with values that differ."""
+"""NumPy arrays of each element type and layout."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,10 +11,10 @@ NUMBERS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",
 )  # fmt: skip
-FURTHER = ("longdouble", "datetime64[ns]", "S5", "U3", ">f8")  # which DLPack does not have
+FURTHER = ("longdouble", "datetime64[ns]", "S5", "U3", ">f8")  # types that DLPack cannot represent
 DTYPES = (*NUMBERS, "bfloat16", *FURTHER)
 
-# From a compact array to the view; the shape of the compact array.
+# Shape of a compact array, and the function that returns the view.
 LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
     "C": ((3, 4), lambda x: x),
     "F": ((4, 3), lambda x: x.T),
@@ -29,7 +29,7 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 
 
 def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return the chosen names of element types or layouts; all that are known if the caller did not choose."""
+    """Validate names of element types or layouts. None selects all of `known`."""
     found = tuple(known) if names is None else tuple(names)
     unknown = [name for name in found if name not in known]
     if unknown:
@@ -38,7 +38,7 @@ def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tupl
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:
-    """Return the dtype of a name; None for bfloat16 without ml_dtypes, which this function imports."""
+    """Return the dtype of a name, or None for bfloat16 if ml_dtypes is not installed."""
     if name != "bfloat16":
         return np.dtype(name)
     try:
@@ -50,7 +50,7 @@ def dtype_of(name: str) -> np.dtype[Any] | None:
 
 
 def sample(name: str, layout: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Return an array of an element type and layout, and the array that owns its memory; None without the type."""
+    """Return an array of an element type and layout, and the owner of its memory. None if `dtype_of` returns None."""
     dtype = dtype_of(name)
     if dtype is None:
         return None
@@ -77,10 +77,10 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
 
 
 def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether the matrix has a pair: every address is aligned for elements of one byte or of text."""
+    """Return whether an element type has a layout. Elements of one byte and byte strings are never unaligned."""
     return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
 
 
 def bytes_of(array: Any) -> bytes:
-    """Return the elements of an array that the host can read, in C order."""
+    """Return the elements of a host-readable array in C order."""
     return np.ascontiguousarray(array).tobytes()

@@ -38,8 +38,8 @@ def test_a_producer_whose_work_is_pending(cp):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (cuda_producers.Unordered, "the elements are incomplete in the order of stream="),
-        (cuda_producers.WithoutStream, "stream=1 is refused by RuntimeError: on purpose"),
+        (cuda_producers.Unordered, "the stream does not wait for the elements"),
+        (cuda_producers.WithoutStream, "stream=1 is rejected with RuntimeError: on purpose"),
     ],
     ids=["unordered", "without stream"],
 )

@@ -38,7 +38,7 @@ def test_correct_producers_pass():
         (broken_arrays.WithoutDevice, "dl_device", "the object's own device is not accepted as dl_device"),
         (broken_arrays.NeverCopying, "copy", "copy=True returns the same memory"),
         (broken_arrays.WithoutStream, "streams", "stream=None is not accepted: TypeError"),
-        (broken_arrays.RefusingByRuntimeError, "refusal", "by RuntimeError in place of BufferError"),
+        (broken_arrays.RefusingByRuntimeError, "refusal", "raises RuntimeError instead of BufferError"),
     ],
 )
 def test_each_rule_of_producers_finds_its_class(make, rule, words):
