@@ -283,7 +283,7 @@ def state_and_data():
 FORGED = [
     (0, 2, "form 2; this release reads form 1"),
     (0, "1", "form '1'"),
-    (1, (4, 4), "reach beyond its 96 bytes"),
+    (1, (4, 4), "exceed its 96 bytes"),
     (1, (-1, 4), "lengths of zero or more"),
     (1, [3, 4], "a tuple of at most 64"),
     (1, (3.0, 4), "integers of 62 bits"),
