@@ -60,8 +60,8 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     Returns
     -------
     Explanation
-        Its text. The verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy), ``"cannot"`` and
-        ``"not tried"``.
+        Printable result. Its verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy),
+        ``"cannot"`` and ``"not tried"``.
 
     Raises
     ------
