@@ -614,7 +614,7 @@ def test_fill_values():
     for value, dtype, words in (
         ("x", "f8", "same_kind"), (300, "u1", "out of the range"), (np.int64(300), "u1", "out of the range"),
         (1j, "f8", "same_kind"), (np.complex128(1j), "f8", "same_kind"), (1.5, "i4", "same_kind"),
-        (None, "f8", "same_kind"), (np.timedelta64(5, "s"), "i8", "same_kind"), ("abc", "U2", "cut"),
+        (None, "f8", "same_kind"), (np.timedelta64(5, "s"), "i8", "same_kind"), ("abc", "U2", "truncated"),
         ("x", "?", "same_kind"), (1.5, "?", "same_kind"),
         (b"3", "f8", "same_kind"), (1e300, "f4", "out of the range"),
     ):  # fmt: skip
