@@ -23,10 +23,14 @@ def test_the_calls_of_the_first_hour_have_examples():
 def test_examples_of_docstrings(name):
     for library in re.findall(r">>> import (\w+)", TEXTS[name]):
         pytest.importorskip(library)
-    globals_ = {public: getattr(arrayhub, public) for public in arrayhub.__all__} | {"arrayhub": arrayhub, "np": np}
+    globals_ = {public: getattr(arrayhub, public) for public in arrayhub.__all__} | {
+        "arrayhub": arrayhub,
+        "np": np,
+        "numpy": np,
+    }
     test = doctest.DocTestParser().get_doctest(TEXTS[name], globals_, name, None, 0)
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     results = runner.run(test, out=said.append)
-    assert results.attempted > 0
+    assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # GPU only
     assert results.failed == 0, "".join(said)
