@@ -23,6 +23,13 @@ cdef extern from *:
     """
     #define arrayhub_node(base, type, no_arguments) ((base)->tp_new(type, no_arguments, NULL))
 
+    /* GCC vectorizes loops of unknown length from -O3 on, clang from -O2 on. */
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define ARRAYHUB_VECTORIZED __attribute__((optimize("O3")))
+    #else
+    #define ARRAYHUB_VECTORIZED
+    #endif
+
     /* Count the bits that are set, one word at a time. */
     static Py_ssize_t arrayhub_count_bits(const unsigned char *bits, Py_ssize_t first, Py_ssize_t n) {
         Py_ssize_t count = 0, k = first, end = first + n;
@@ -40,7 +47,7 @@ cdef extern from *:
     }
     /* Return whether n + 1 offsets never decrease, in one pass that compilers vectorize. */
     #define ARRAYHUB_NEVER_FALL(name, type)                                                                            \
-        static int name(const char *data, Py_ssize_t n) {                                                              \
+        ARRAYHUB_VECTORIZED static int name(const char *data, Py_ssize_t n) {                                          \
             int falls = 0;                                                                                             \
             for (Py_ssize_t k = 0; k < n; k++) {                                                                       \
                 type here, next;                                                                                       \
@@ -54,6 +61,7 @@ cdef extern from *:
     ARRAYHUB_NEVER_FALL(arrayhub_never_fall_64, long long)
     /* Return whether n list views lie within `end` elements. Unsigned sums of nonnegative values do not wrap. */
     #define ARRAYHUB_RUNS_INSIDE(name, type)                                                                           \
+        ARRAYHUB_VECTORIZED                                                                                            \
         static int name(const char *starts, const char *sizes, Py_ssize_t n, Py_ssize_t end) {                         \
             unsigned type most = 0;                                                                                    \
             type signs = 0;                                                                                            \
@@ -79,6 +87,7 @@ cdef extern from *:
             }                                                                                                          \
             return n == 0 || (most < end && !(is_signed && most > (type)~(type)0 / 2));                                \
         }
+    ARRAYHUB_VECTORIZED
     static int arrayhub_all_below(const char *data, Py_ssize_t n, int size, int is_signed, unsigned long long end) {
         switch (size) {
         case 1: ARRAYHUB_BELOW(unsigned char)

@@ -5,6 +5,7 @@
 - to_dense: lists of equal lengths as one array
 - bits: bitmaps of truth values and of missing elements
 - nodes: construction and validation
+- from_values: Python lists of strings, and of rows of numbers
 - strings: NumPy's StringDType, and conversion between offsets and views
 """
 
@@ -31,6 +32,7 @@ include "to_dense.pxi"
 include "bits.pxi"
 include "nodes.pxi"
 include "strings.pxi"
+include "from_values.pxi"
 
 
 # What users of arrays, columns and tensors look for, and the call that does it.

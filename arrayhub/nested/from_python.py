@@ -12,7 +12,7 @@ from arrayhub._core.errors import show
 from arrayhub.array.casting import check_common, common, microseconds, ticks
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
-from arrayhub.nested.array import NestedArray, bitmap_of, make, unwrapped
+from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrapped
 
 MAX_LEVELS = 64  # depth of nested lists; a list that contains itself would recurse infinitely
 MAX_ELEMENTS = 2**32  # nested lists that repeat a list can have more elements than fit in memory
@@ -37,6 +37,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     OverflowError
         A time does not fit in the 64 bits of its unit.
     """
+    if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
+        return quick
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeError(
             f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, where a repeated list"
@@ -58,6 +60,20 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     if not present:
         return _numbers(values, present, mask, level)
     raise _several_kinds(present)
+
+
+def _frequent(values: list[Any]) -> NestedArray | None:
+    """Copy a list of strings in ASCII, or of rows of numbers of one type, in compiled code. Return None for others."""
+    first = next((value for value in values if value is not None), None)
+    if type(first) is str and (found := ascii_texts(values)) is not None:
+        kind = "string"
+    elif type(first) is list and (found := rows_of_numbers(values)) is not None:
+        kind = "list"
+    else:
+        return None
+    ends, content, mask = found
+    offsets = asarray(ends.astype(np.int32) if ends[-1] <= _LARGEST else ends)
+    return make(kind, len(values), offsets=offsets, content=asarray(content, copy=True), validity=_bits(mask))
 
 
 def _are_all(types: set[type], kinds: Any) -> bool:

@@ -1,5 +1,7 @@
 """Elements of a nested array as Python objects."""
 
+from cpython.list cimport PyList_GetSlice
+
 from arrayhub._core.tree cimport KINDS, Tree, codes_of, check_again, count_nulls, is_missing, part_inside, part_of, run_of
 
 from arrayhub.convert.functions import as_numpy
@@ -26,10 +28,16 @@ cdef list list_flat(Tree t):
 
 cdef list list_lists(Tree t):
     offsets = as_numpy(t.offsets)
-    first = int(offsets[0]) if len(offsets) else 0
-    items = listed(part_inside(t, first, int(offsets[t.length]) if len(offsets) else 0, "offsets"))
-    ends = (offsets - first).tolist()
-    return [items[ends[k] : ends[k + 1]] for k in range(t.length)]
+    cdef Py_ssize_t first = int(offsets[0]) if len(offsets) else 0
+    cdef list items = listed(part_inside(t, first, int(offsets[t.length]) if len(offsets) else 0, "offsets"))
+    cdef const char* ends = t.offsets.data_
+    cdef Py_ssize_t k, size = t.offsets.itemsize_, start = 0, stop
+    cdef list rows = []
+    for k in range(t.length):
+        stop = integer_at(ends, size, k + 1) - first
+        rows.append(PyList_GetSlice(items, start, stop))       # within bounds, even if the producer changes the offsets
+        start = stop
+    return rows
 
 
 cdef list list_views(Tree t):

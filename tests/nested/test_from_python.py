@@ -1,0 +1,84 @@
+"""Lists of strings and of rows of numbers are copied by compiled code, with the result of the general code."""
+
+import math
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import arrayhub as ah
+from arrayhub.nested.array import ascii_texts, rows_of_numbers
+from arrayhub.nested.from_python import from_python
+
+FLOATS = st.floats(allow_nan=False)
+INTEGERS = st.integers(-(2**70), 2**70)
+ROWS = st.one_of(
+    st.lists(st.one_of(st.none(), st.lists(FLOATS))),
+    st.lists(st.one_of(st.none(), st.lists(st.integers(-(2**63), 2**63 - 1)))),
+    st.lists(st.one_of(st.none(), st.lists(st.one_of(FLOATS, st.integers(-9, 9), st.booleans())))),
+)
+
+
+def outcome(values):
+    """Return type, elements and parts of the array of a sequence, or the class of the error."""
+    try:
+        x = from_python(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error)
+    return str(x.type), x.to_list(), x.kind, str(x.content.type if hasattr(x.content, "type") else x.content.dtype)
+
+
+@given(ROWS)
+def test_rows_equal_those_of_the_general_code(values):
+    assert outcome(list(values)) == outcome(tuple(values))
+
+
+@given(st.lists(st.one_of(st.none(), st.text(), st.text(st.characters(codec="ascii")))))
+def test_strings_equal_those_of_the_general_code(values):
+    assert outcome(list(values)) == outcome(tuple(values))
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None],
+        [[]],
+        [[], None],
+        [[1], (2,)],
+        [[1], [2.0]],
+        [[True]],
+        [[2**63]],
+        [[1], [None]],
+        [[np.int64(1)]],
+        [[[1]]],
+    ],
+    ids=repr,
+)
+def test_other_rows_are_left_to_the_general_code(values):
+    assert rows_of_numbers(values) is None
+    assert outcome(values) == outcome(tuple(values))
+
+
+@pytest.mark.parametrize("values", [["ä"], ["a", 1], ["a", b"b"], [Text("a")], ["\ud800"]], ids=ascii)
+def test_other_strings_are_left_to_the_general_code(values):
+    assert ascii_texts(values) is None
+    assert outcome(values) == outcome(tuple(values))
+
+
+def test_parts_of_compiled_copies():
+    ends, content, mask = rows_of_numbers([[1.0, math.inf], None, [2.0]])
+    assert (ends.tolist(), content.tolist(), mask.tolist()) == ([0, 2, 2, 3], [1, math.inf, 2], [True, False, True])
+    ends, content, mask = ascii_texts(["ab", "", "c"])
+    assert (ends.tolist(), content.tobytes(), mask) == ([0, 2, 2, 3], b"abc", None)
+    x = ah.asnested([[1, 2], None])
+    assert x.offsets.dtype == np.int32 and x.content.access == "readwrite" and x.validity is not None
+
+
+def test_repeated_rows_do_not_exhaust_the_memory():
+    assert rows_of_numbers([[0.0] * 2**20] * 2**14) is None
