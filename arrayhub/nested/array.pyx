@@ -339,6 +339,9 @@ cdef class NestedArray(Tree):
 
     def __getattr__(self, str name):
         """Raise an AttributeError that names the call to make instead."""
+        attribute = getattr(type(self), name, None)
+        if attribute is not None:      # a property that this kind lacks, which raises its own error again
+            return attribute.__get__(self, type(self))
         instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)
 

@@ -1042,7 +1042,7 @@ def test_days_are_days_elsewhere(values):
         assert x.to_dense(copy=True).dtype == "M8[D]"
         with pytest.raises(BufferError, match=r"days have four bytes.*copy=True"):
             x.to_dense()
-        with pytest.raises(BufferError, match="days"):
+        with pytest.raises(BufferError, match=r"type .tdD. is not supported\. Use arrayhub\.asnested\(x\)\.content"):
             ah.as_torch(x, copy=True)
 
 
@@ -1088,7 +1088,7 @@ def test_times_without_an_arrow_unit_name_a_call():
 def test_times_missing_in_other_libraries_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
-        with pytest.raises(BufferError, match=rf"Arrow's type '{x.meaning}'.*x\.content"):
+        with pytest.raises(BufferError, match=rf"Arrow's type '{x.meaning}'.*x\)?\.content"):
             take(x)
 
 
