@@ -38,7 +38,7 @@ cdef class Export:
         raise TypeError("Export: cannot be created; use x.__arrow_c_array__")
 
     def __call__(self, requested_schema=None, **keywords):
-        node = self.node
+        node = need_node(self.node, "Export")
         cdef Descriptor first = first_array(node) if tracing.active else None
         if first is not None:
             tracing.gave(node, first, _ATTRIBUTES[self.what])
@@ -68,7 +68,14 @@ cdef class ExportSchema:
         raise TypeError("ExportSchema: cannot be created; use x.__arrow_c_schema__")
 
     def __call__(self):
-        return emit_schema(self.node, None)
+        return emit_schema(need_node(self.node, "ExportSchema"), None)
+
+
+cdef object need_node(object node, str name):
+    """Return the array of a method, or raise TypeError for a method that ``__new__`` created."""
+    if node is None:
+        raise TypeError(f"{name}: the object was created by __new__ without an array; use x.__arrow_c_array__")
+    return node
 
 
 cdef object emit_attribute(object node, int what, object conform=None):
