@@ -87,9 +87,19 @@ ELEMENTS = (
 
 # What is not dense, and dense arrays by Arrow's interfaces.
 _NESTED = ("pyarrow", "nanoarrow", "awkward")
+_LARGE = ("nanoarrow", "large columns")
 NESTED = (
     Row("asarray(pyarrow array, via='arrow')", "asarray(p, via='arrow')", "pa.array(capsules)", 0.5, _NESTED),
     Row("asnested(pyarrow list array)", "asnested(lists)", "ak.from_arrow(lists)", 0.1, _NESTED),
+    Row("asnested(100,000 lists of 10 floats)", "asnested(rows)", "pa.array(rows)", 1.2, _LARGE, True),
+    Row("asnested(1,000,000 strings)", "asnested(many)", "pa.array(many)", 1.2, _LARGE, True),
+    Row("to_list of 100,000 lists", "nested_rows.to_list()", "arrow_rows.to_pylist()", 1.0, _LARGE, True),
+    Row("as_polars(1,000,000 lists)", "as_polars(wide)", "pl.from_arrow(wide)", 2.5, _LARGE, True),
+    Row("as_polars(1,000,000 lists, imported)", "as_polars(nested_wide)", "pl.from_arrow(wide)", 1.1, _LARGE, True),
+    Row("asnested(10,000 chunks of numbers)", "asnested(chunks)", "chunks.combine_chunks()", 1.0, _LARGE, True),
+    Row("asnested(10,000 chunks of lists)", "asnested(list_chunks)", "list_chunks.combine_chunks()", 2.0, _LARGE, True),
+    Row("asnested(10,000 columns)", "asnested(columns)", "nanoarrow.c_array(columns)", 4.0, _LARGE, True),
+    Row("x[i] of lists", "nested_rows[7]", "arrow_rows[7]", 1.0, _LARGE),
     Row("pyarrow.array(nested)", "pa.array(nested)", "pa.array(nano)", 1.1, _NESTED),
     Row("awkward to pyarrow", "as_arrow(ragged)", "ak.to_arrow(ragged)", 0.25, _NESTED),
     Row("pyarrow to awkward", "as_awkward(lists)", "ak.from_arrow(lists)", 0.25, _NESTED),
@@ -196,6 +206,30 @@ def nanoarrow():
     }
 
 
+def large_columns():
+    """Lists and strings of a million elements, and columns in 10,000 parts."""
+    import nanoarrow
+    import polars
+    import pyarrow as pa
+
+    rows = [[float(k + j) for j in range(10)] for k in range(100_000)]
+    wide, arrow_rows = pa.array([[1.0]] * 1_000_000), pa.array(rows)
+    return {
+        "rows": rows,
+        "arrow_rows": arrow_rows,
+        "nested_rows": arrayhub.asnested(arrow_rows),
+        "many": [f"word {k}" for k in range(1_000_000)],
+        "wide": wide,
+        "nested_wide": arrayhub.asnested(wide),
+        "chunks": pa.chunked_array([pa.array(np.arange(100.0))] * 10_000),
+        "list_chunks": pa.chunked_array([pa.array([[1.0, 2.0]] * 10)] * 10_000),
+        "columns": pa.record_batch([pa.array([1, 2, 3])] * 10_000, names=[f"c{k}" for k in range(10_000)]),
+        "pl": polars,
+        "nanoarrow": nanoarrow,
+        "as_polars": arrayhub.as_polars,
+    }
+
+
 def strings():
     """Five million strings, of up to 39 characters: half a gigabyte in all."""
     import pyarrow as pa
@@ -281,6 +315,7 @@ SAMPLES = {
     "pyarrow": pyarrow,
     "nanoarrow": nanoarrow,
     "strings": strings,
+    "large columns": large_columns,
     "awkward": awkward,
     "dpnp": dpnp,
     "nanobind": nanobind,
