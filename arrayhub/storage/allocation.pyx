@@ -182,7 +182,7 @@ cdef int place_inside(Descriptor a, Recipe recipe) except -1:
 # ------------------------------------------------------------------------------------ memory of a model's library
 
 
-# Kind of memory by device type, for models whose library is not asked itself.
+# Kind of memory by device type, for models whose library does not allocate the memory itself.
 _KINDS_OF_CUDA = {"cuda": "cuda", "cuda_host": "cuda_host", "cuda_managed": "cuda_managed"}
 
 
