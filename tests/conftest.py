@@ -74,6 +74,35 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def skip_without_library(error):
+    """Skip a test that has failed to import a library which is not installed. The summary of the run counts it."""
+    while error is not None:
+        if isinstance(error, ImportError):
+            needed = re.match(r"(\w+) is needed", str(error))
+            library = needed[1] if needed else (error.name or "").partition(".")[0]
+            if library and importlib.util.find_spec(library) is None:
+                pytest.skip(f"could not import {library!r}")
+        error = error.__context__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call():
+    try:
+        return (yield)
+    except Exception as error:
+        skip_without_library(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup():
+    try:
+        return (yield)
+    except Exception as error:
+        skip_without_library(error)
+        raise
+
+
 ABSENT = re.compile(r"could not import '(\w+)")
 
 

@@ -121,6 +121,8 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
     reason = explanation.verdicts[0].reason
     if advised := re.search(rf"arrayhub\.as_{to}\(x, missing='mask'\)", reason):
         return advised[0]
+    if reason.endswith("call arrayhub.asnested(x) first, whose result is: zero-copy"):
+        return f"arrayhub.as_{to}(arrayhub.asnested(x))"
     narrowed = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", reason)
     # The new array may lie beside a 64-byte boundary, which jax requires of memory that it shares.
     return f"arrayhub.as_{to}({narrowed[0]}, copy='if_needed')" if narrowed else ""

@@ -4,14 +4,16 @@ import copy
 import pickle
 import sys
 
-import dask.base
 import numpy as np
 import pytest
 import torch
 from children import python
+from optional import optional
 from sparse_arrays import FORMATS, addresses, matrix
 
 import arrayhub as ah
+
+dask = optional("dask")
 
 VARIANTS = {
     **{format: lambda format=format: ah.assparse(matrix(format)) for format in FORMATS},
