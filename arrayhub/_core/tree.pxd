@@ -78,12 +78,15 @@ cdef class Tree:
     cdef tuple names               # FIELDS, TYPES: str
     cdef str meaning               # Arrow's format if the parts do not determine it (time zone, days, codes); or None
     cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
+    cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
+    cdef tuple child_fields        # for each child: name if not in `names`, flags, metadata; None for defaults
     cdef object __weakref__
 
 ctypedef int (*Visit)(Descriptor a, void* argument) except -1
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
+cdef Tree same_node(Tree t)
 cdef Tree new_chunked(tuple chunks)
 cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept
 cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept

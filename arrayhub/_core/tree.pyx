@@ -169,6 +169,16 @@ cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
     return low
 
 
+cdef Tree same_node(Tree t):
+    """Return a new node with the attributes of `t`."""
+    cdef Tree same = new_tree(t.kind, t.length)
+    same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
+    same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
+    same.skip, same.field, same.child_fields = t.skip, t.field, t.child_fields
+    same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
+    return same
+
+
 cdef Py_ssize_t length_of(object node) except -1:
     """Return the number of elements of a Tree, or the length of the first dimension of a Descriptor."""
     if isinstance(node, Tree):
@@ -255,6 +265,8 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
     part.width = t.width
     part.names = t.names
     part.meaning = t.meaning
+    part.field = t.field
+    part.child_fields = t.child_fields
     part.skip = t.skip + start if has(t, RUNS) else 0
     part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
     part.bit = t.bit + start

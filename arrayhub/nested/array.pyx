@@ -25,6 +25,8 @@ from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import KIND_NAMES
+from arrayhub.adapters.arrow import extension_of_node as arrow_extension_of
+from arrayhub.adapters.arrow import metadata_of_node as arrow_metadata_of
 
 include "indexing.pxi"
 include "to_list.pxi"
@@ -204,6 +206,16 @@ cdef class NestedArray(Tree):
     def meaning(self):
         """str or None : Arrow's format string of a logical type: a date, a time of day, a time zone. None for plain numbers."""
         return self.first_chunk().meaning
+
+    @property
+    def extension(self):
+        """tuple or None : name and metadata (bytes) of the Arrow extension type of the elements."""
+        return arrow_extension_of(self)
+
+    @property
+    def metadata(self):
+        """dict : Arrow's metadata of the field or schema, bytes by bytes. Exports to Arrow contain the metadata."""
+        return arrow_metadata_of(self)
 
     @property
     def device(self):

@@ -5,7 +5,7 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.tree cimport ALL_MISSING, BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, new_tree, wait_for
+from arrayhub._core.tree cimport ALL_MISSING, BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, same_node, wait_for
 
 from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
@@ -54,7 +54,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     bit : int
         Number of the first element's bit.
     """
-    cdef Tree part = copy_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
+    cdef Tree part = same_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
@@ -85,12 +85,3 @@ cdef int check_bits(Descriptor bits, Py_ssize_t first, Py_ssize_t n) except -1:
 cdef Tree with_validity(Tree t, Tree other):
     t.validity, t.bit, t.nulls = other.validity, other.bit, other.nulls
     return t
-
-
-cdef Tree copy_node(Tree t):
-    cdef Tree same = new_tree(t.kind, t.length)
-    same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
-    same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
-    same.skip = t.skip
-    same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
-    return same

@@ -11,6 +11,7 @@ from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
     check,
+    field_facts,
     make,
     nested_of,
     part,
@@ -45,16 +46,21 @@ def _joined(nodes: list[Any]) -> Any:
     for node in nodes:
         check(node)
     mask = np.concatenate([valid_mask(node) for node in nodes])
-    facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": first.meaning}
+    facts: dict[str, Any] = {
+        "validity": None if mask.all() else bitmap_of(mask),
+        "meaning": first.meaning,
+        **field_facts(first),
+    }
     kind = kind_of(first)
     if kind.all_missing:
-        return make("null", length)
+        return make("null", length, **field_facts(first))
     if kind.runs:
         return _joined_runs(nodes, length)
     if kind.numbers:
         content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
-        return content if facts["validity"] is None and first.meaning is None else make(
-            first.kind, length, content=content, **facts)  # fmt: skip
+        if facts["validity"] is None and first.meaning is None and not any(field_facts(first).values()):
+            return content
+        return make(first.kind, length, content=content, **facts)
     if kind.packed:
         bits = np.concatenate([as_numpy(unpacked(node)) for node in nodes])
         return make("bits", length, content=bitmap_of(bits), **facts)
@@ -80,7 +86,7 @@ def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
         start += len(node)
     dtype = nodes[0].run_ends.dtype
     run_ends = np.concatenate(ends).astype(dtype if length <= np.iinfo(dtype).max else np.int64)
-    return make("run_end", length, run_ends=asarray(run_ends), content=_joined(values))
+    return make("run_end", length, run_ends=asarray(run_ends), content=_joined(values), **field_facts(nodes[0]))
 
 
 def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) -> NestedArray:
@@ -103,7 +109,7 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
         offsets = asarray(np.concatenate(shifted).astype(np.int32))
     parts = tuple(_joined(list(children)) for children in zip(*(node.children for node in nodes), strict=True))
     return make("union", length, type_codes=asarray(codes), offsets=offsets, parts=parts, names=first.field_names,
-                meaning=first.meaning)  # fmt: skip
+                meaning=first.meaning, **field_facts(first))  # fmt: skip
 
 
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:

@@ -15,6 +15,7 @@ from arrayhub.nested.array import (
     check,
     check_names,
     covered,
+    field_facts,
     is_on_host,
     make,
     part,
@@ -39,6 +40,7 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
         "width": node.width,
         "meaning": node.meaning,
         "skip": node.run_offset,
+        **field_facts(node),
     }
     facts |= {name: getattr(node, name) for name in kind_of(node).structure}
     if kind_of(node).named:
@@ -121,7 +123,9 @@ def for_polars(node: Any) -> Any:
     if kind.ends:  # polars widens int32 offsets itself, and shares the content
         check(node)
         content = for_polars(node.content)
-        return node if content is node.content else rebuild(node, lambda _: content)
+        if content is node.content and node.meaning is None:
+            return node
+        return rebuild(node, lambda _: content, meaning=None)  # polars imports a map as a list of records
     if kind.runs:
         return for_polars(decoded(node))
     if kind.types:

@@ -77,7 +77,7 @@ def one_chunk(Tree t not None):
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor type_codes=None, Descriptor run_ends=None, Descriptor validity=None,
          Py_ssize_t bit=0, tuple parts=None, tuple names=None, Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None,
-         copy=None):
+         tuple field=None, tuple child_fields=None, copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
     Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. They are copied if they are not
@@ -103,6 +103,8 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     if has(t, RUNS):
         t.offsets = never_written(without_gaps(run_ends, "run_ends", copy))
     t.skip = skip
+    t.field = field
+    t.child_fields = child_fields
     t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
                                        0 if offsets is None else offsets.itemsize_))
     t.indices = never_written(without_gaps(type_codes if has(t, TYPES) else indices, "indices", copy))
@@ -128,6 +130,11 @@ cdef object one_array(object node):
         raise TypeError("NestedArray: a part of an array is chunked; accepted: chunks of the array itself. Pass copy=True to"
                         " asnested, which concatenates them")
     return node
+
+
+def field_facts(Tree t):
+    """Return the arguments of `make` that keep names, nullability and metadata of a node in Arrow's schema."""
+    return {"field": t.field, "child_fields": t.child_fields}
 
 
 def without_gaps(Descriptor a=None, str what="it", copy=None):
@@ -163,7 +170,7 @@ cdef Descriptor never_written(Descriptor a):
 
 def unwrapped(Tree t not None):
     """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged."""
-    return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None else t
+    return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None and t.field is None else t
 
 
 def part(node, Py_ssize_t start, Py_ssize_t stop):

@@ -17,7 +17,7 @@ from arrayhub._core.errors import PASSES_ON, show
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, is_on_host, make, nested_of
+from arrayhub.nested.array import NestedArray, field_facts, is_on_host, make, nested_of
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.to_device import moved
 from arrayhub.transport.deferred_error import refused
@@ -86,6 +86,9 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
         state["skip"] = node.run_offset
     if node.meaning is not None:
         state["meaning"] = node.meaning
+    for name, value in field_facts(node).items():
+        if value is not None:
+            state[name] = value
     if node.validity_offset:
         state["bit"] = node.validity_offset
     return state

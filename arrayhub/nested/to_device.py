@@ -12,7 +12,17 @@ import numpy as np
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, check, is_on_host, make, part, sized, with_offsets
+from arrayhub.nested.array import (
+    NestedArray,
+    bitmap_of,
+    check,
+    field_facts,
+    is_on_host,
+    make,
+    part,
+    sized,
+    with_offsets,
+)
 from arrayhub.runtimes.sycl import named_queue
 
 
@@ -42,7 +52,7 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
     if kind.views:
         return moved(with_offsets(node), move) if views is None else views(node)
     validity, bit = _aligned_bitmap(node)
-    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit}
+    facts: dict[str, Any] = {"width": node.width, "meaning": node.meaning, "bit": bit, **field_facts(node)}
     if validity is not None:
         facts["validity"] = move(validity)
     if kind.ends:

@@ -208,8 +208,7 @@ def test_tensors_with_missing_rows_in_one_chunk():
     rows = [pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4)), pa.array([None, [5, 6, 7, 8]], pa.list_(pa.int32(), 4))]
     x = ah.asnested(pa.chunked_array([pa.ExtensionArray.from_storage(kind, row) for row in rows]))
     assert len(x) == 3 and x[1] is None
-    with pytest.raises(BufferError, match=r"several types.*x\.chunks"):
-        ah.as_arrow(x)
+    assert ah.as_arrow(x).type == kind and ah.as_arrow(x).null_count == 1
     assert [len(ah.as_arrow(chunk)) for chunk in x.chunks] == [1, 2]
 
 

@@ -116,6 +116,7 @@ def test_generated_types_come_back_equal(source):
     back = exported(x, source.type)
     back.validate(full=True)
     assert back.type == source.type and back.equals(source)
+    assert pa.field("x", back.type).equals(pa.field("x", source.type), check_metadata=True)
     assert len(x) == len(source) and x.null_count == source.null_count
     assert x.is_null().tolist() == source.is_null().to_pylist()
 

@@ -21,6 +21,7 @@ cdef enum:
     MAX_NODES = 100_000            # of a type; a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
+    ARROW_FLAG_MAP_KEYS_SORTED = 4
 
 cdef struct ArrowSchema:
     const char* format

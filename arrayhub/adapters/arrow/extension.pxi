@@ -1,5 +1,7 @@
 """Import and export Arrow's canonical extension types ``arrow.fixed_shape_tensor`` and ``arrow.bool8``."""
 
+import sys
+
 import numpy as np
 
 from libc.stdint cimport int32_t
@@ -7,7 +9,7 @@ from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_labels, set_type, size_of, transpose
-from arrayhub._core.tree cimport Tree
+from arrayhub._core.tree cimport NUMBERS, Tree, has
 
 from arrayhub._core.errors import interface_error
 from arrayhub._core.descriptor import named
@@ -42,10 +44,49 @@ cdef dict pairs_of(ArrowSchema* schema):
     return found
 
 
+cdef bytes raw_metadata(ArrowSchema* schema):
+    """Return the metadata of a schema as it is encoded, or None."""
+    cdef Py_ssize_t at = 4
+    cdef int32_t count, length
+    if schema.metadata == NULL:
+        return None
+    pairs_of(schema)      # validates the lengths
+    memcpy(&count, schema.metadata, 4)
+    for _ in range(2 * <Py_ssize_t> count):
+        memcpy(&length, schema.metadata + at, 4)
+        at += 4 + length
+    return schema.metadata[:at]
+
+
+cdef tuple field_of(ArrowSchema* schema, const char* conventional):
+    """Return what a child's schema states besides the type: its name, flags and metadata. None if these are the defaults.
+
+    The name is None if it equals `conventional`, or if `conventional` is NULL because the parent has the names.
+    """
+    cdef bint usual = conventional == NULL or schema.name == NULL or strcmp(schema.name, conventional) == 0
+    cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
+    if usual and schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
+        return None
+    return (None if usual else <bytes> schema.name, flags, raw_metadata(schema))
+
+
+cdef tuple fields_of(ArrowSchema* schema, const char* conventional):
+    """Return `field_of` of each child, or None if all are None."""
+    cdef int64_t k
+    cdef list found = [field_of(schema.children[k], conventional) for k in range(schema.n_children)]
+    return None if found.count(None) == len(found) else tuple(found)
+
+
+cdef object extension_name(ArrowSchema* schema):
+    return None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
+
+
 cdef object extended(object node, ArrowSchema* schema):
     """Return the array of a canonical extension type. For other types, return the storage, as the specification permits."""
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
+    if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree) and is_dense(<Tree> node):
+        node = (<Tree> node).content
     if isinstance(node, Tree) or name is None:
         return node
     if name == b"arrow.bool8" and schema.format[0] == c"c":
@@ -53,6 +94,57 @@ cdef object extended(object node, ArrowSchema* schema):
     if name == b"arrow.fixed_shape_tensor" and schema.format[0] == c"+" and (<Descriptor> node).nd_ == 2:
         return tensor_of(<Descriptor> node, pairs.get(b"ARROW:extension:metadata", b""))
     return node
+
+
+cdef bint is_dense(Tree t) noexcept:
+    """Return whether a node is a dense array, with or without an extension type."""
+    return has(t, NUMBERS) and t.validity is None and t.meaning is None
+
+
+cdef Tree tensor_storage(Tree t):
+    """Return the rows of a tensor with ``arrow.fixed_shape_tensor``, one list each, in the order of their memory.
+
+    The metadata is kept if it describes this order, else replaced, as after a copy of a permuted tensor.
+    """
+    cdef Descriptor a = <Descriptor> t.content
+    cdef list order = memory_order(a)
+    cdef Py_ssize_t run = 1
+    if order is None:
+        raise BufferError("Arrow: the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
+    for axis in order:
+        run *= a.shape_[axis]
+    cdef Tree rows = new_tree(FLAT, t.length)
+    rows.content = reshape(transpose(a, [0, *order]), (t.length, run))
+    rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
+    fields = json_of(dict(pairs_in(t.field[1]))[b"ARROW:extension:metadata"])
+    permutation = fields.get("permutation") or list(range(len(order)))
+    same = fields.get("shape") == [a.shape_[axis] for axis in order] \
+        and permutation == [order.index(axis) for axis in range(1, a.nd_)]
+    rows.field = t.field if same else (t.field[0], tensor_metadata(a, order))
+    return rows
+
+
+cdef list pairs_in(bytes metadata):
+    """Return the pairs of validated metadata."""
+    cdef Py_ssize_t at = 4
+    cdef list strings = []
+    while at < len(metadata):
+        size = int.from_bytes(metadata[at : at + 4], sys.byteorder)
+        strings.append(metadata[at + 4 : at + 4 + size])
+        at += 4 + size
+    return list(zip(strings[::2], strings[1::2]))
+
+
+def extension_of_node(Tree t):
+    """Return the name and the metadata of a node's Arrow extension type, or None."""
+    pairs = {} if t.field is None or t.field[1] is None else dict(pairs_in(t.field[1]))
+    name = pairs.get(b"ARROW:extension:name")
+    return None if name is None else (name.decode("utf-8", "replace"), pairs.get(b"ARROW:extension:metadata", b""))
+
+
+def metadata_of_node(Tree t):
+    """Return the metadata of a node in Arrow's schema as a dict of bytes."""
+    return {} if t.field is None or t.field[1] is None else dict(pairs_in(t.field[1]))
 
 
 cdef Descriptor as_bool(Descriptor a):

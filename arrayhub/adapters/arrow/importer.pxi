@@ -75,6 +75,8 @@ cdef Descriptor dense(object node, object obj):
     """Return a node as a dense array, or raise BufferError with the call to make instead."""
     if not isinstance(node, Tree):
         return <Descriptor> node
+    if is_dense(<Tree> node):
+        return <Descriptor> (<Tree> node).content
     raise BufferError(f"Arrow: {name_of_type(type(obj))} {refusal_of(<Tree> node)}")
 
 

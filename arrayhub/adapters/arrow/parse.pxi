@@ -95,7 +95,45 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
         node = build_other(owner, schema, array, row, first, length, depth, nodes)
     if schema.metadata != NULL:
         node = extended(node, schema)
-    return node if validity is None else with_validity(node, validity, first & 7, nulls)
+    if validity is not None:
+        node = with_validity(node, validity, first & 7, nulls)
+    return with_field(node, schema, depth)
+
+
+cdef object with_field(object node, ArrowSchema* schema, int depth):
+    """Set the flags and metadata of a node. A dense array becomes a node if it has an extension type.
+
+    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays.
+    """
+    cdef Tree t
+    cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
+    if schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
+        return node
+    if not isinstance(node, Tree):
+        name = extension_name(schema)
+        if name is None or (depth > 0 and is_converted(<Descriptor> node, name)):
+            return node
+        t = new_tree(FLAT, length_of(node))
+        t.content = node
+        node = t
+    (<Tree> node).field = (flags, raw_metadata(schema))
+    return node
+
+
+cdef bint is_converted(Descriptor a, object name) except -1:
+    return (name == b"arrow.bool8" and a.dl_dtype_.code == BOOL_CODE) or name == b"arrow.fixed_shape_tensor"
+
+
+cdef tuple fields_of_parts(ArrowSchema* schema, const char* conventional, tuple parts):
+    """Return `fields_of` without the extension types of children that were converted to arrays."""
+    cdef tuple fields = fields_of(schema, conventional)
+    if fields is None:
+        return None
+    cdef list found = list(fields)
+    for k in range(len(found)):
+        if found[k] is not None and not isinstance(parts[k], Tree) and extension_name(schema.children[k]) is not None:
+            found[k] = (found[k][0], found[k][1], None)
+    return tuple(found)
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
@@ -112,7 +150,7 @@ cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_s
     if has(t, NUMBERS | WIDTH) and validity.device_.device_type == kDLCPU and count_nulls(t) == 0:
         t.validity = None
         t.bit = 0
-        return t.content if has(t, NUMBERS) and t.meaning is None else t
+        return t.content if has(t, NUMBERS) and t.meaning is None and t.child_fields is None else t
     return t
 
 
@@ -345,12 +383,24 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
         raise array_error(schema, "length", array.length, "fewer than 2**63 elements in total")
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
-    if not isinstance(node, Tree):
-        if (<Descriptor> node).nd_ < layout.MAX_NDIM and (<Descriptor> node).flags_ & C_CONTIGUOUS:
-            return reshape(<Descriptor> node, (length, width) + shape_tuple(<Descriptor> node)[1:])
+    cdef tuple item = fields_of_parts(schema, b"item", (node,)), below = None
+    rows = node
+    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # with names of items
+        below = (<Tree> node).child_fields
+        rows = (<Tree> node).content
+    if not isinstance(rows, Tree):
+        if (<Descriptor> rows).nd_ < layout.MAX_NDIM and (<Descriptor> rows).flags_ & C_CONTIGUOUS:
+            dense = reshape(<Descriptor> rows, (length, width) + shape_tuple(<Descriptor> rows)[1:])
+            if item is None and below is None:
+                return dense
+            t = new_tree(FLAT, length)
+            t.content = dense
+            t.child_fields = (item or (None,)) + (below or (None,) * ((<Descriptor> dense).nd_ - 2))
+            return t
     t = new_tree(REGULAR, length)
     t.width = width
     t.content = node
+    t.child_fields = item
     return t
 
 
@@ -366,6 +416,8 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
     t.content = build(owner, schema.dictionary, array.dictionary, 0, array.dictionary.length, depth + 1, nodes)
     if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED:
         t.meaning = "ordered"
+    field = field_of(schema.dictionary, NULL)
+    t.child_fields = None if field is None or not isinstance(t.content, Tree) else (field,)
     return t
 
 
@@ -389,10 +441,14 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         t.offsets = integers(owner, array.buffers[1], first, length, row.width)
         t.sizes = integers(owner, array.buffers[2], first, length, row.width)
         t.content = child_of(owner, schema, array, depth, nodes)
+        t.child_fields = fields_of_parts(schema, b"item", (t.content,))
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
         t.content = child_of(owner, schema, array, depth, nodes) if has(t, LISTS) else \
             characters_of(owner, schema, array, t.offsets)
+        if has(t, LISTS):
+            t.child_fields = fields_of_parts(schema, b"item", (t.content,))
+            t.meaning = "+m" if schema.format[1] == c"m" else None
     return t
 
 
@@ -459,6 +515,7 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
                            array.children[k].length if length < 0 else length, depth + 1, nodes))
     t.names = tuple(names)
     t.parts = tuple(parts)
+    t.child_fields = fields_of_parts(schema, NULL, t.parts)
     return 0
 
 
@@ -472,6 +529,7 @@ cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array,
         raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64, without missing ones")
     t.offsets = <Descriptor> ends
     t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
+    t.child_fields = fields_of_parts(schema, NULL, (t.offsets, t.content))
     t.skip = first
     return 0
 

@@ -16,6 +16,8 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     host_readable,
+    same_layout,
+    set_type,
     shape_tuple,
     stride_tuple,
 )
@@ -24,6 +26,7 @@ from arrayhub._core.tree cimport (
     CHUNKS,
     FIELDS,
     INDICES,
+    LISTS,
     MAX_DEPTH,
     NODE_KINDS,
     NUMBERS,
@@ -32,6 +35,8 @@ from arrayhub._core.tree cimport (
     WIDTH,
     Tree,
     has,
+    new_chunked,
+    same_node,
     visit_arrays,
 )
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
@@ -129,6 +134,7 @@ cdef object exportable(object node, bint lists):
     """Return a node, or raise BufferError if Arrow cannot represent the node. `lists` requires C order."""
     cdef Descriptor a
     if isinstance(node, Tree):
+        node = with_tensor_rows(<Tree> node)
         visit_arrays(node, refuse_gaps, NULL)
         check_chunks(<Tree> node)
         return node
@@ -158,6 +164,42 @@ cdef int check_chunks(Tree t) except -1:
                               " which concatenates the chunks, or use x.chunks one by one")
     t.checked = True
     return 0
+
+
+cdef object without_extension(object node, object requested, tuple asked):
+    """Return the storage of a node with an extension type if the request has none, as ``pyarrow.array(x, type=)`` requests."""
+    cdef Tree t
+    if not isinstance(node, Tree) or (<Tree> node).field is None or extension_of_node(<Tree> node) is None:
+        return node
+    if extension_name(<ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")) is not None:
+        return node
+    t = <Tree> node
+    flat = len(asked[1]) == 1 and not asked[1][0][0].startswith("+")
+    if flat and has(t, NUMBERS) and extension_of_node(t)[0] == "arrow.fixed_shape_tensor":
+        t = tensor_storage(t)
+    t = same_node(t)
+    if has(t, NUMBERS) and (<Descriptor> t.content).dl_dtype_.code == BOOL_CODE and asked[0] == "c":
+        t.content = as_bytes(<Descriptor> t.content)
+    t.field = None
+    return t
+
+
+cdef Descriptor as_bytes(Descriptor a):
+    cdef Descriptor view = same_layout(a)
+    set_type(view, dtypes.by_arrow(c"c"))
+    return view
+
+
+cdef Tree with_tensor_rows(Tree t):
+    """Return a tensor with the extension type ``arrow.fixed_shape_tensor`` as rows in memory order; other nodes unchanged."""
+    if has(t, CHUNKS):
+        return t if (<Tree> t.parts[0]).field is None else new_chunked(tuple([with_tensor_rows(chunk) for chunk in t.parts]))
+    if t.field is None or not has(t, NUMBERS) or (<Descriptor> t.content).nd_ == 1:
+        return t
+    extension = extension_of_node(t)
+    if extension is None or extension[0] != "arrow.fixed_shape_tensor":
+        return t
+    return tensor_storage(t)
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
@@ -224,33 +266,50 @@ cdef int new_schema(ArrowSchema* out, bytes text, bytes name, bytes metadata, in
 cdef bytes _ITEM = b"item"        # conventional name of a list's child
 
 
-cdef int fill_schema(ArrowSchema* out, object node, bytes name) except -1:
+cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None) except -1:
+    """Fill in the schema of a node. `field` has the name, flags and metadata that the node's parent states."""
+    cdef bytes metadata = None
+    if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
+        return fill_schema(out, (<Tree> node).parts[0], name, field)
+    if field is None and isinstance(node, Tree) and (<Tree> node).field is not None:
+        field = (None, *(<Tree> node).field)
+    if field is not None:
+        name = name if field[0] is None else field[0]
+        metadata = field[2]
+    fill_typed_schema(out, node, name, metadata)
+    if field is not None:
+        out.flags = (out.flags & ARROW_FLAG_DICTIONARY_ORDERED) | <int64_t> field[1]
+    return 0
+
+
+cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes metadata) except -1:
     cdef Tree t
     cdef Py_ssize_t k, children
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, 0, name)
+        return fill_dense_schema(out, <Descriptor> node, None, 0, name, metadata, None)
     t = <Tree> node
-    if has(t, CHUNKS):
-        return fill_schema(out, t.parts[0], name)
     if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name)
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name, metadata, t.child_fields)
     if has(t, INDICES):
-        new_schema(out, letter_of(t.indices), name, None, 0, True)
+        new_schema(out, letter_of(t.indices), name, metadata, 0, True)
         if t.meaning is not None:
             out.flags |= ARROW_FLAG_DICTIONARY_ORDERED
-        return fill_schema(out.dictionary, t.content, b"")
+        return fill_schema(out.dictionary, t.content, b"", child_field(t, 0))
     children = len(t.parts) if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children
-    new_schema(out, format_of(t), name, None, children, False)
+    new_schema(out, format_of(t), name, metadata, children, False)
     if has(t, FIELDS | TYPES):
         for k in range(len(t.parts)):
-            fill_schema(out.children[k], t.parts[k], t.names[k].encode())
+            fill_schema(out.children[k], t.parts[k], t.names[k].encode(), child_field(t, k))
     elif has(t, RUNS):
-        fill_schema(out.children[0], t.offsets, b"run_ends")
-        out.children[0].flags = 0
-        fill_schema(out.children[1], t.content, b"values")
+        fill_schema(out.children[0], t.offsets, b"run_ends", child_field(t, 0) or (None, 0, None))
+        fill_schema(out.children[1], t.content, b"values", child_field(t, 1))
     elif children:
-        fill_schema(out.children[0], t.content, _ITEM)
+        fill_schema(out.children[0], t.content, _ITEM, child_field(t, 0))
     return 0
+
+
+cdef inline tuple child_field(Tree t, Py_ssize_t k):
+    return None if t.child_fields is None or k >= len(t.child_fields) else <tuple> t.child_fields[k]
 
 
 cdef bytes format_of(Tree t):
@@ -258,14 +317,27 @@ cdef bytes format_of(Tree t):
         return b"+w:%d" % t.width
     if has(t, TYPES):
         return t.meaning.encode()
+    if t.meaning is not None and has(t, LISTS) and t.offsets.itemsize_ == 4:
+        return b"+m"
     return format_of_kind(t.kind, 0 if t.offsets is None or has(t, RUNS) else t.offsets.itemsize_).text
 
 
-cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name) except -1:
+cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name, bytes metadata,
+                           tuple items) except -1:
+    """Fill in the schema of numbers. `items` has the name, flags and metadata of the items of each dimension but the first."""
+    cdef tuple item = None
     if axis < a.nd_ - 1:
-        new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, None, 1, False)
-        return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM)
-    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name, own_metadata(a), 0, False)
+        new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, metadata, 1, False)
+        if items is not None and axis < len(items):
+            item = items[axis]
+        if item is None:
+            return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM, None, items)
+        fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM if item[0] is None else item[0], item[2], items)
+        out.children[0].flags = item[1]
+        return 0
+    if metadata is None:
+        metadata = own_metadata(a)
+    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name, metadata, 0, False)
 
 
 cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
@@ -383,7 +455,8 @@ cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named
         name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
         return f"{path} has the name {name!r}, and the field has {given.name.decode()!r}"
     if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
-        return f"{path} is not nullable, and the elements are nullable"
+        words = ("not nullable", "nullable") if given.flags & ARROW_FLAG_NULLABLE else ("nullable", "not nullable")
+        return f"{path} is {words[0]}, and the elements are {words[1]}"
     return difference_below(asked, given, path)
 
 

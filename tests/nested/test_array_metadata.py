@@ -1,0 +1,136 @@
+"""Nullability, metadata, item names and extension types of Arrow survive a round trip through NestedArray."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+
+def extension(name, storage, metadata=b""):
+    """Return a record batch of one column whose field has an extension type that no library has registered."""
+    pairs = {b"ARROW:extension:name": name, b"ARROW:extension:metadata": metadata}
+    return pa.record_batch([storage], pa.schema([pa.field("x", storage.type, metadata=pairs)]))
+
+
+POINTS = pa.FixedSizeListArray.from_arrays(
+    pa.array([1.0, 2.0, 3.0, 4.0]), type=pa.list_(pa.field("xy", pa.float64(), nullable=False), 2)
+)
+BATCHES = {
+    "nullability": pa.record_batch(
+        [[1], ["a"]], pa.schema([pa.field("a", pa.int64(), False), pa.field("b", pa.string(), False)])
+    ),
+    "metadata": pa.record_batch([[1]], pa.schema([pa.field("a", pa.int64(), metadata={"k": "v"})], {"s": "t"})),
+    "item names": pa.record_batch([pa.array([[1]], pa.list_(pa.field("el", pa.int8(), False, {"k": "v"})))], ["a"]),
+    "fixed items": pa.record_batch([POINTS], ["a"]),
+    "nested fixed items": pa.record_batch([pa.FixedSizeListArray.from_arrays(POINTS, 2)], ["a"]),
+    "map": pa.record_batch([pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64()))], ["m"]),
+    "sorted map": pa.record_batch([pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64(), keys_sorted=True))], ["m"]),
+    "named map": pa.record_batch(
+        [pa.array([[("k", 1)]], pa.map_(pa.field("ks", pa.string(), False), pa.field("vs", pa.int64(), False)))], ["m"]
+    ),
+    "records": pa.record_batch([pa.array([{"p": 1}], pa.struct([pa.field("p", pa.int8(), False, {"a": "b"})]))], ["r"]),
+    "runs": pa.record_batch([pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int16()), pa.array(["a"]))], ["r"]),
+    "union": pa.record_batch(
+        [pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])], ["n"])], ["u"]
+    ),
+    "json": extension("arrow.json", pa.array(['{"a": 1}', None])),
+    "uuid": extension("arrow.uuid", pa.array([b"0" * 16], pa.binary(16))),
+    "opaque": extension("arrow.opaque", pa.nulls(2), b'{"type_name": "x", "vendor_name": "y"}'),
+    "geoarrow": extension("geoarrow.point", POINTS, b'{"crs": "EPSG:4326"}'),
+    "geoarrow records": extension("geoarrow.point", pa.StructArray.from_arrays([[1.0], [2.0]], ["x", "y"])),
+    "unknown": extension("a.b", pa.array([1, 2]), b"\x00\xff"),
+    "variable shapes": extension(
+        "arrow.variable_shape_tensor",
+        pa.array(
+            [([1.0, 2.0], [1, 2])],
+            pa.struct([("data", pa.list_(pa.float32())), ("shape", pa.list_(pa.int32(), 2))]),
+        ),
+        b'{"dim_names": ["a", "b"]}',
+    ),
+    "pandas": pa.RecordBatch.from_pandas(pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="name"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_schemas_come_back_with_metadata(name):
+    source = pa.RecordBatch._import_from_c_capsule(*BATCHES[name].__arrow_c_array__())
+    x = ah.asnested(source)
+    for y in (x, x[0:1], pickle.loads(pickle.dumps(x)), ah.asnested(source, copy=True)):
+        back = pa.record_batch(y)
+        back.validate(full=True)
+        assert back.schema.equals(source.schema, check_metadata=True)
+        assert back.equals(source[: len(y)], check_metadata=True)
+    table = pa.table(source)
+    assert pa.concat_tables([table, pa.Table.from_batches([pa.record_batch(x)])]).num_rows == 2 * len(source)
+
+
+def tensors(permutation=None, names=None):
+    storage = pa.FixedSizeListArray.from_arrays(pa.array(np.arange(12, dtype=np.float32)), 6)
+    return pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.float32(), [2, 3], permutation=permutation, dim_names=names), storage
+    )
+
+
+EXTENSIONS = {
+    "tensor": tensors(),
+    "permuted tensor": tensors([1, 0]),
+    "tensor with names": tensors(names=["h", "w"]),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 1], pa.int8())),
+    "nullable bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, None, 1], pa.int8())),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16))),
+    "json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", None])),
+    "opaque": pa.ExtensionArray.from_storage(pa.opaque(pa.int8(), "a", "b"), pa.array([1, 2], pa.int8())),
+}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_extension_arrays_come_back(name):
+    source = EXTENSIONS[name]
+    x = ah.asnested(source)
+    assert x.extension[0] == source.type.extension_name
+    assert pa.array(x, type=source.type.storage_type).equals(source.storage)
+    for back in (pa.array(x), ah.as_arrow(x), ah.as_arrow(source), pa.array(x[:])):
+        back.validate(full=True)
+        assert back.type == source.type and back.equals(source)
+    assert pa.array(x[1:]).equals(source[1:])
+    column = ah.as_arrow(pa.chunked_array([source, source[1:]]))
+    assert column.type == source.type and column.equals(pa.chunked_array([source, source[1:]]))
+    assert x.metadata[b"ARROW:extension:name"].decode() == source.type.extension_name
+
+
+def test_copies_of_permuted_tensors_have_metadata_of_their_memory():
+    source = tensors([1, 0])
+    back = pa.array(ah.asnested(source, copy=True))
+    back.validate(full=True)
+    assert np.array_equal(back.to_numpy_ndarray(), source.to_numpy_ndarray())
+
+
+def test_dense_arrays_of_extension_types():
+    assert ah.asarray(EXTENSIONS["tensor"]).shape == (2, 2, 3)
+    assert ah.asarray(EXTENSIONS["bool8"]).dtype == bool
+    assert ah.asarray(EXTENSIONS["opaque"]).tolist() == [1, 2]
+    assert ah.as_numpy(ah.asnested(EXTENSIONS["tensor"])).shape == (2, 2, 3)
+
+
+def test_polars_enum_and_categorical():
+    frame = pl.DataFrame(
+        {"e": pl.Series(["a", None], dtype=pl.Enum(["a", "b"])), "c": pl.Series(["x", "y"], dtype=pl.Categorical)}
+    )
+    back = ah.as_polars(ah.asnested(frame))
+    assert back.schema == frame.schema and back.equals(frame)
+    series = ah.as_polars(ah.asnested(frame["e"]))
+    assert series.dtype == pl.Enum(["a", "b"]) and series.to_list() == ["a", None]
+    assert ah.as_polars(ah.asnested(frame)["e"]).dtype == pl.Enum(["a", "b"])
+
+
+def test_pandas_index():
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="name"))
+    table = pa.table(ah.asnested(pa.Table.from_pandas(frame).combine_chunks()))
+    assert json.loads(table.schema.metadata[b"pandas"])["index_columns"] == ["name"]
+    assert table.to_pandas().equals(frame)
