@@ -4,7 +4,7 @@ import operator
 
 from arrayhub._core.errors import root_of, show
 
-# Names of the device types in "name:id", by DLPack's number.
+# Device type names as used in "name:id" strings, indexed by DLPack device type.
 TYPE_NAMES = {
     1: "cpu",
     2: "cuda",

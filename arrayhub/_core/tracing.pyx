@@ -31,10 +31,10 @@ cdef object _lock = allocate_lock()
 
 @cython.final
 cdef class Listener:
-    """Function that is called for each event, and the number of `listen` calls minus `unlisten` calls of its owner."""
+    """Registered function and its owner."""
     cdef object owner
-    cdef object function
-    cdef int blocks
+    cdef object function    # called for each event
+    cdef int blocks         # number of `listen` calls minus `unlisten` calls of `owner`; 0 after the last `unlisten`
 
 
 def listen(owner, function):

@@ -117,5 +117,8 @@ def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
 
 
 def is_encodable(name: str) -> bool:
-    """Return whether a format can contain the field name: UTF-8 without a colon or a null character."""
+    """Return whether a field name can appear in a format string.
+
+    The name must be encodable as UTF-8 and contain no colon or NUL.
+    """
     return not any(letter in ":\0" or "\ud800" <= letter <= "\udfff" for letter in name)

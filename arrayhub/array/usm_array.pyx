@@ -304,7 +304,7 @@ cdef class USMArray(Descriptor):
     def origin(self):
         """tuple of int or None : index of the first element of a stencil's domain. It may be outside of a view.
 
-        In a view, the origin refers to the same element. Reshape and steps other than 1 remove the origin.
+        In a view, the origin refers to the same element. Reshaping, or slicing with a step other than 1, drops the origin.
         """
         return getattr(labels_of(self), "origin", None)
 

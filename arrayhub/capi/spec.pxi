@@ -218,7 +218,7 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
 
 
 cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Set the device of SYCL memory. Check that all of it lies in one allocation of the queue's context."""
+    """Mark the array as SYCL memory, after checking that it lies entirely within one allocation of the queue's context."""
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef bint one_allocation

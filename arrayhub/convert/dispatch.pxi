@@ -190,7 +190,7 @@ cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare)
 
 
 cdef inline unsigned int protocols_of(unsigned int record) noexcept nogil:
-    """Return the bits of the protocols that the type may support, one for each row of the table."""
+    """Return a bitmask of the protocols that the type may support, with one bit per table row."""
     return record & (1 << PROTOCOL_BITS) - 1
 
 

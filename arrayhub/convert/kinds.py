@@ -219,7 +219,10 @@ def same_kind(obj: Any, model: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _library_without_labels(cls: Any, generation: int) -> str | None:
-    """Return the library of an array type without labels, whose arrays `like` may return unchanged, or None."""
+    """Return the library that an array type belongs to, or None if the type may have labels or is not an array type.
+
+    `like` may return arrays of a type without labels unchanged.
+    """
     if root_of(cls) == "builtins" or issubclass(cls, (np.generic, Descriptor, Tree)) or container_of(cls) is not None:
         return None
     library = None if wrappers.unwraps(cls) else library_of_type(cls)

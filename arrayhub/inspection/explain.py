@@ -385,7 +385,7 @@ def _explain_without_memory(obj: Any, name: str, offers: tuple[Offer, ...], why:
 
 
 def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iterator[Verdict]:
-    """Yield for each consumer whether it accepts a copy of elements of the type of `empty`."""
+    """For each consumer, yield whether it accepts a copy with the element type of `empty`."""
     for consumer in consumers:
         obstacle = _why_no_copy(empty, consumer)
         yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)

@@ -1,8 +1,8 @@
 """Exports that depend on the calling consumer: the `torch` and `awkward` rows of consumer_quirks.
 
-torch's functions that import through DLPack (from_dlpack, as_tensor, tensor) call ``__dlpack__`` in torch.utils.dlpack.
-torch.asarray requests a buffer from C, where only the native stack identifies the caller.
-awkward.Array and awkward.from_dlpack call ``__dlpack_device__``, then ``numpy.from_dlpack``, in two modules of awkward.
+torch.from_dlpack, as_tensor and tensor call ``__dlpack__`` from Python code in torch.utils.dlpack. torch.asarray requests
+the buffer from C code, so the caller can be identified only from the native stack. awkward.Array and awkward.from_dlpack
+call ``__dlpack_device__`` and then ``numpy.from_dlpack``, from two awkward modules.
 """
 
 import sys

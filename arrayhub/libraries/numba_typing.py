@@ -29,7 +29,7 @@ _LATER = (
 
 
 class USMArrayType(types.Array):
-    """numba's array type with its own unboxing. Views, slices and results are numba's plain arrays."""
+    """numba's array type with its own unboxing. Views, slices and results are plain Numba arrays."""
 
 
 register_default(USMArrayType)(ArrayModel)

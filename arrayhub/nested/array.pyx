@@ -320,7 +320,7 @@ cdef class NestedArray(Tree):
     def __getitem__(self, key):
         """Return an element, a slice or a field.
 
-        Rows, slices and fields are views. Strings, truth values and dicts are copies.
+        Rows, slices and fields are views. Strings, booleans and dicts are copied.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Bitmaps of truth values and of missing elements, with eight bits per byte, least significant bit first."""
+"""Boolean and validity bitmaps: eight bits per byte, least significant bit first."""
 
 import numpy as np
 

@@ -833,7 +833,10 @@ def named_queue(device):
 
 
 cdef bint is_tensor_device(object obj) except -1:
-    """Return whether `obj` is the ``x.device`` of a dpnp array, whose class was part of dpctl until dpctl 0.22."""
+    """Return whether `obj` is a device object, as returned by ``x.device`` of a dpnp array.
+
+    The class of these objects was part of dpctl until dpctl 0.22.
+    """
     cls = type(obj)
     return cls.__name__ == "Device" and root_of(cls) in ("dpnp", "dpctl")
 

@@ -207,7 +207,10 @@ class SparseArray(SparseParts):
         return found
 
     def __sizeof__(self) -> int:
-        """Return the size in bytes, including the parts, from which dask decides which objects to move and to spill."""
+        """Return the size in bytes, including the parts.
+
+        dask uses this size to decide which objects to move or spill.
+        """
         return object.__sizeof__(self) + self.nbytes
 
     def __dask_tokenize__(self) -> Any:

@@ -23,7 +23,7 @@ def view_of(obj: Any) -> SparseArray | None:
 
 
 def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain an object that `assparse` imports or rejects. Return None for an object that is not sparse."""
+    """Explain how `assparse` imports an object, or why it rejects it. Return None for an object that is not sparse."""
     x, refusal = attempt(sparse_or_none, obj)
     if x is None and not refusal:
         return None

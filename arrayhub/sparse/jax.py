@@ -45,7 +45,7 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
-    """Return a BCOO or a BCSR matrix on the memory of `x`."""
+    """Return a BCOO or BCSR matrix that shares the memory of `x`."""
     sparse = needed("jax.experimental.sparse", "for its sparse arrays").experimental.sparse
     data = as_jax(x.data, copy=copy)
     batch = x.batch_ndim

@@ -57,7 +57,7 @@ cnp.import_array()
 
 
 cdef struct MemoryKind:
-    # Allocate memory for the recipe: set block, base and device of `a`.
+    # Allocate memory as the recipe specifies, and set the block, base and device of `a`.
     int (*take)(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1
     const char* name
     int number      # DLPack's device type, or the kind of USM

@@ -167,7 +167,7 @@ cdef void count_bytes(Descriptor a) noexcept:
 
 
 cdef Descriptor as_type_of(Descriptor a, Descriptor model):
-    """Set element type, shape and access of `a` to those of `model`, and return `a`."""
+    """Set the element type, shape and access of `a` to those of `model`, and return `a`."""
     a.typenum_ = model.typenum_
     a.itemsize_ = model.itemsize_
     a.alignment_ = model.alignment_

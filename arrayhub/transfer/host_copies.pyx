@@ -2,7 +2,7 @@
 
 - tiles: copy between any two layouts
 - gather: select the bytes that the elements of an array occupy
-- check_out: compare the two arrays of a copy: validation of `out`, broadcasting, overlap
+- check_out: validate `out` against the source (compatibility, broadcasting, overlap)
 """
 
 include "tiles.pxi"

@@ -311,7 +311,10 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 
 
 def _send_packed(source: Any, out: Any, course: Course) -> None:
-    """Copy elements to device USM with gaps, from where dpnp's kernel distributes them, one chunk at a time."""
+    """Copy elements to a non-contiguous array in device USM.
+
+    Each chunk is copied to a contiguous array on the device, from which dpnp's kernel scatters the elements.
+    """
     for key in _pieces(out.shape, _packed_steps(out), out.itemsize, settings.chunk()):
         piece = out[key]
         packed = _new(piece, course.queue, "C")

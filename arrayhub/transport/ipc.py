@@ -54,10 +54,11 @@ def _first_line(path: str) -> str:
 
 
 class IpcHandle:
-    """Handle of an array's memory, for other processes of the same machine. `ipc_handle` creates it.
+    """Handle to an array's memory, for other processes on the same machine. `ipc_handle` creates it.
 
-    A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner, the process
-    that called `ipc_handle`, keeps the object and counts the processes that have opened a copy of it.
+    A handle is a small object that can be pickled. It contains neither elements nor addresses. In the owner (the
+    process that called `ipc_handle`), the handle keeps the memory alive and counts the processes that have opened a
+    copy of the handle.
     """
 
     __slots__ = ("__weakref__", "_description", "_entry", "_signature")

@@ -131,7 +131,10 @@ class Server:
         return hmac.digest(self._key, identifier + digest, "sha256")
 
     def forget(self) -> None:
-        """Close the descriptors that a forked child inherits, which would keep connections of its parent open."""
+        """In a forked child, close the inherited descriptors.
+
+        They would otherwise keep the parent's connections open.
+        """
         for connection in (self._listener, *self._borrowed):
             connection.close()
         self._selector.close()

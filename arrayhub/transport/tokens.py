@@ -1,7 +1,7 @@
 """Tokens for dask. Arrays with equal elements, layout and labels have equal tokens in all processes.
 
-Elements are hashed in place, one chunk at a time. Strided elements are copied chunk by chunk, so a large array is never
-copied completely.
+Elements are hashed in place, one chunk at a time. Non-contiguous arrays are copied chunk by chunk, so a large array is
+never copied in full at once.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return `array`, or views of the bytes that belong to values if elements have padding."""
+    """Return `array`; if its elements have padding, return views of only the bytes that hold values."""
     if not dtype_codec.has_padding(array.dtype):
         return [array]
     bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))

@@ -250,7 +250,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
 
 
 cdef bint has_runs(object node):
-    """Return whether a node contains run ends, to which an offset of the node's parent cannot be added."""
+    """Return whether a node contains a run-end encoded array, whose run ends cannot absorb a parent's offset."""
     cdef Tree t
     if not isinstance(node, Tree):
         return False

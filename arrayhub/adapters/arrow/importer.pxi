@@ -97,9 +97,9 @@ cdef bint is_stream(object obj) except -1:
     """Return whether reading `obj` may consume it or run a query.
 
     The specification of the PyCapsule interface leaves open whether a stream can be requested twice. An object with only a
-    stream interface is considered readable once if its type does not have a length, as the readers of pyarrow, nanoarrow and
-    arro3. Tables and columns have a length. duckdb and ibis would run the query to compute the length, so their rows of the
-    table of libraries mark them.
+    stream interface is considered readable once if its type does not have a length, like the readers of pyarrow, nanoarrow
+    and arro3. An object with a length is normally a table or column, which can be read repeatedly. duckdb and ibis
+    relations are exceptions: len() would run the query, so they are marked in the table of libraries.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -285,7 +285,7 @@ cdef Import import_on_device(object obj):
 
 
 cdef Import import_array_first(object obj):
-    """Import through ``__arrow_c_array__``, or through ``__arrow_c_device_array__`` if that rejects device memory."""
+    """Import through ``__arrow_c_array__``. If it rejects device memory, use ``__arrow_c_device_array__``."""
     try:
         return import_array(obj)
     except PASSES_ON:

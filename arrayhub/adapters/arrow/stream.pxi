@@ -239,7 +239,7 @@ cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out)
 
 
 cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
-    """Export the next chunk, or else the end of the stream. `device` is NULL or contains `out`."""
+    """Export the next chunk, or signal the end of the stream if there is none. `device` is NULL or contains `out`."""
     cdef int code
     cdef object chunk
     out.release = NULL

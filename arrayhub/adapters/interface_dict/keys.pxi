@@ -163,7 +163,10 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
-    """Return the `interface_error` about a key. ``descr`` in `key` is replaced by the protocol's name of this key."""
+    """Return the `interface_error` about a key.
+
+    ``descr`` at the start of `key` stands for the descr entry. It is replaced by the protocol's name for that entry.
+    """
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)
     return interface_error(IN_MESSAGES[protocol], key, value, accepted)

@@ -113,7 +113,7 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
 
 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
-    """Return an array on the buffer of `obj`, as the specification requires if ``data`` is missing.
+    """Return an array backed by the buffer of `obj`, as the specification requires when ``data`` is missing.
 
     The buffer is host-readable USM or ordinary host memory. ``syclobj`` determines which.
     """

@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 class Scene:
-    """Selection of elements and buffer positions of a layout for a drawing.
+    """The elements and buffer positions of a layout that are selected for drawing.
 
     Parameters
     ----------

@@ -281,7 +281,7 @@ def _hole_label(place: Place) -> str:
 
 
 def _draw_bar(canvas: Canvas, scene: Scene) -> None:
-    """Draw a bar with the density of used positions in the buffer, and marks at cache lines of 64 bytes."""
+    """Draw a bar showing the density of used positions, with tick marks at 64-byte cache-line boundaries."""
     geometry = scene.geometry
     start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
     width, used = canvas.most - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
