@@ -379,7 +379,7 @@ def _explain_without_memory(obj: Any, name: str, offers: tuple[Offer, ...], why:
     if not refusal:
         empty, refusal = attempt(asarray, np.empty(0, dtype))
     if refusal:
-        return _nested_values(obj, name, refusal) if to is None else _no_array(name, offers, refusal, consumers)
+        return _nested_values(obj, name, refusal, to)
     verdicts = tuple(_verdicts_of_copies(empty, consumers, why))
     return Explanation(name, f"a value, which NumPy converts to {dtype}", (), offers, None, why, verdicts)
 
@@ -391,15 +391,16 @@ def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iter
         yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)
 
 
-def _nested_values(obj: Any, name: str, why: str) -> Explanation:
+def _nested_values(obj: Any, name: str, why: str, to: str | None) -> Explanation:
     """Explain values that are not a dense array, of which `asnested` may make a nested one."""
-    verdicts = tuple(hooks.verdict_of_values(obj, consumer) for consumer in nested_consumers())
-    if all(verdict.verdict == CANNOT for verdict in verdicts):
-        return _no_array(name, (), why, [*CONSUMERS])
+    consumers = [*CONSUMERS] if to is None else [to]
+    nested = (*hooks.DENSE_CONSUMERS, *nested_consumers()) if to is None else (to,)
+    found = {consumer: hooks.verdict_of_values(obj, consumer) for consumer in nested}
+    if all(verdict.verdict == CANNOT for verdict in found.values()):
+        return _no_array(name, (), why, consumers)
     why = f"{why}; asnested copies them"
-    return Explanation(
-        name, "nested values, which are copied", (), (), None, why, (*_alike(CONSUMERS, CANNOT, why), *verdicts)
-    )
+    verdicts = {consumer: Verdict(consumer, CANNOT, why) for consumer in consumers} | found
+    return Explanation(name, "nested values, which are copied", (), (), None, why, tuple(verdicts.values()))
 
 
 def _no_array(name: str, offers: tuple[Offer, ...], why: str, consumers: list[str]) -> Explanation:

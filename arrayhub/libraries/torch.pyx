@@ -7,12 +7,12 @@ docs/private_names.md lists the private names used here.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_Clear, PyErr_Occurred
+from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, intptr_t
 
 from arrayhub._core.descriptor cimport Descriptor, bare_array, kDLCPU, kDLCUDA
-from arrayhub._core.dtypes cimport DLDataType, bits_of
+from arrayhub._core.dtypes cimport bits_of, by_typestr
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport device_name
@@ -246,7 +246,7 @@ cdef Descriptor new_memory(DLPackExchangeAPI* api, Py_ssize_t nbytes, Descriptor
     prototype.data = NULL
     prototype.device = model.device_
     prototype.ndim = 1
-    prototype.dtype = DLDataType(kDLUInt, 8, 1)
+    prototype.dtype = by_typestr(c'u', 1).dlpack
     prototype.shape = &length
     prototype.strides = NULL
     prototype.byte_offset = 0
@@ -268,10 +268,9 @@ cdef void note_failure(void* failure, const char* kind, const char* message) noe
 
 
 cdef int raise_failure(list failure, Py_ssize_t nbytes, Descriptor model) except -1:
-    cdef PyObject* pending = PyErr_Occurred()
+    if PyErr_Occurred() != NULL:
+        return -1
     reason = first_line(failure[1]) if failure else "no reason given"
-    if pending != NULL:
-        PyErr_Clear()
     text = f"torch: cannot allocate {nbytes} bytes on {device_name(model)} ({reason})"
     raise MemoryError(text) if not failure or "memory" in failure[1].lower() else BufferError(text)
 

@@ -61,7 +61,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
         verdict = _verdict(x, consumer)
         if consumer not in NESTED_CONSUMERS and has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
             verdict = _missing_verdict(consumer)
-        elif consumer not in NESTED_CONSUMERS:
+        elif consumer not in NESTED_CONSUMERS and not _is_imported_by_convert(x, verdict):
             verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
         elif verdict.verdict == ZERO_COPY:
             verdict = Verdict(consumer, COPY, refusal)
@@ -95,7 +95,13 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
         return Verdict(consumer, COPY, f"a copy {change}")
     if has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
         return _missing_verdict(consumer)
-    return _after_asnested(verdict, "arrayhub.asnested(x)")
+    return verdict if _is_imported_by_convert(x, verdict) else _after_asnested(verdict, "arrayhub.asnested(x)")
+
+
+def _is_imported_by_convert(x: NestedArray, verdict: Verdict) -> bool:
+    """Return whether conversions to a library of dense arrays import the object as `x`, see `nested_or_none`."""
+    kind = kind_of(x.chunks[0])
+    return verdict.verdict != CANNOT and not kind.fields and not kind.numbers
 
 
 def _missing_verdict(consumer: str) -> Verdict:
@@ -125,10 +131,10 @@ def _after_asnested(verdict: Verdict, call: str) -> Verdict:
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
     """Return how `consumer` receives a copy of Python values, determined by converting the first values."""
     first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
-    obstacle = attempt(convert, first, consumer)[1]
-    return Verdict(
-        consumer, CANNOT if obstacle else COPY, obstacle or "values have no memory to view: asnested copies them"
-    )
+    refusal = attempt(convert, first, consumer)[1]
+    obstacle = refusal and attempt(convert, first, consumer, copy=True)[1]
+    why = "values do not have memory to view, so asnested copies them"
+    return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or refusal or why)
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:

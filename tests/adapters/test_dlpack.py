@@ -628,14 +628,14 @@ def test_empty_tensor_has_a_null_pointer():
 
 RECORDS = np.zeros(4, [("a", "i1"), ("b", "<f8")])
 UNSAYABLE = {
-    "byte-swapped": (np.zeros(3, ">f8"), "asarray"),
-    "longdouble": (np.zeros(3, "g"), "asarray"),
-    "clongdouble": (np.zeros(3, "G"), "asarray"),
-    "datetime": (np.zeros(3, "M8[ns]"), "asarray"),
-    "timedelta": (np.zeros(3, "m8[s]"), "asarray"),
-    "record": (RECORDS, "asarray"),
-    "bytes": (np.zeros(3, "S5"), "asarray"),
-    "text": (np.zeros(3, "U5"), "asarray"),
+    "byte-swapped": (np.zeros(3, ">f8"), "as_numpy"),
+    "longdouble": (np.zeros(3, "g"), "as_numpy"),
+    "clongdouble": (np.zeros(3, "G"), "as_numpy"),
+    "datetime": (np.zeros(3, "M8[ns]"), "as_numpy"),
+    "timedelta": (np.zeros(3, "m8[s]"), "as_numpy"),
+    "record": (RECORDS, "as_numpy"),
+    "bytes": (np.zeros(3, "S5"), "as_numpy"),
+    "text": (np.zeros(3, "U5"), "as_numpy"),
     "odd strides": (RECORDS["b"], r"copy\(\)"),
 }
 

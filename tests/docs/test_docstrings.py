@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from children import python
 
 import arrayhub
 
@@ -19,7 +20,18 @@ def test_the_calls_of_the_first_hour_have_examples():
     assert NEEDED - set(TEXTS) == set()
 
 
-@pytest.mark.parametrize("name", TEXTS)
+def test_a_library_is_registered_in_a_process_of_its_own():
+    """The table of libraries keeps the example's library."""
+    python("""
+        import doctest, arrayhub
+        text = arrayhub.register_library.__doc__
+        test = doctest.DocTestParser().get_doctest(text, {}, "register_library", None, 0)
+        results = doctest.DocTestRunner().run(test)
+        assert results.attempted and not results.failed, results
+    """)
+
+
+@pytest.mark.parametrize("name", [name for name in TEXTS if name != "register_library"])
 def test_examples_of_docstrings(name):
     for library in re.findall(r">>> import (\w+)", TEXTS[name]):
         pytest.importorskip(library)

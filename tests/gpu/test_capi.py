@@ -136,6 +136,7 @@ def test_a_consumer_is_ordered_behind_the_stream_that_fills(c, spin):
         x = c.make(source.data.ptr, (1 << 20,), device=CUDA, owner=source, stream=producer.ptr)
         with consumer:
             total = cupy.asarray(x).sum()
+        consumer.synchronize()  # the default stream, which copies the sum to the host, does not wait for this stream
         assert float(total) == 7 * (1 << 20)
 
 

@@ -10,7 +10,7 @@ SMALL = dict(dtypes=["float32", "int64", "bool"], layouts=["C", "1-d", "0-d", "e
 FIXTURES = {"cupy": "cp", "torch": "torch", "jax": "jax", "numba": "cuda"}
 
 # Rules that a library breaks on CUDA memory, each with the words of the report: see docs/gpu.md.
-KNOWN = {"jax": {"streams": "stream=-1 is refused by"}}
+KNOWN = {"jax": {"streams": "stream=-1 is rejected with"}}
 
 
 def cells(report, rule):

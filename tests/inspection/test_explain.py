@@ -136,7 +136,13 @@ def test_values_are_reported_as_copied(value):
         ah.asarray(value, copy=False)
 
 
-@pytest.mark.parametrize("value", [[[1], [1, 2]], [1, [2]], [object()], [None], [2**70], "text"])
+def test_ragged_values_become_a_jagged_tensor():
+    verdicts = {verdict.consumer: verdict.verdict for verdict in ah.explain([[1], [1, 2]]).verdicts}
+    assert verdicts["torch"] == "copy=True" and ah.as_torch([[1], [1, 2]]).is_nested
+    assert {verdicts[name] for name in CONSUMERS if name != "torch"} == {"cannot"}
+
+
+@pytest.mark.parametrize("value", [[1, [2]], [object()], [None], [2**70], "text"])
 def test_values_without_an_array(value):
     explained = ah.explain(value)
     assert {verdict.verdict for verdict in explained.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}

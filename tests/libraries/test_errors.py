@@ -107,13 +107,10 @@ def test_empty_chunks_are_ignored():
 @pytest.mark.parametrize(
     "obj",
     [
-        pd.Series([decimal.Decimal(1)], dtype=pd.ArrowDtype(pa.decimal128(10, 2))),
         pd.Series([1, "a"]),
-        pd.Index([], dtype=object),
         pd.DataFrame({"a": [1, "a"]}),
-        pd.Series([None, None]),
     ],
-    ids=["decimals", "mixed", "nothing", "mixed frame", "None alone"],
+    ids=["mixed", "mixed frame"],
 )
 def test_pandas_objects_refused_by_asnested(obj):
     with pytest.raises((TypeError, BufferError)):
@@ -279,8 +276,7 @@ def test_awkward():
     assert_helps(ak.Array([[1], [2, 3]]).layout, "arrayhub.asnested(awkward.Array(x))")
     assert_helps(ak.Array([1, "a"]), "x.layout.content(i)")
     assert "asnested" not in refusal(ak.Record({"a": 1}))
-    with pytest.raises(BufferError, match=r"x\.layout\.content\(i\)"):
-        ah.asnested(ak.Array([1, "a"]))
+    assert ah.asnested(ak.Array([1, "a"])).to_list() == [1, "a"]
     assert "no elements" in refusal(ak.Array(ak.Array([1, 2]).layout.to_typetracer()))
 
 

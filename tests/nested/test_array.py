@@ -953,7 +953,7 @@ def test_times_are_lossless(value):
 
 def test_times_beyond_64_bits_are_refused():
     for values in ([datetime.timedelta.max], [datetime.timedelta.min], [pd.Timestamp("2500-01-01"), pd.Timestamp(1)]):
-        with pytest.raises(OverflowError, match="more than 64 bits"):
+        with pytest.raises(OverflowError, match="exceeds 64 bits"):
             ah.asnested(values)
 
 
