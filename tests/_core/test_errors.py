@@ -204,8 +204,8 @@ def test_interrupts_propagate(call, request):
 # ----------------------------------------------------------------------------------------------------------- the rule
 
 # Functions that report exceptions instead of reading them as an answer: `show` and `error_texts` format an error, those
-# of plug-ins name the function that raised, a loop (RecursionError) included, those of the server of IPC handles send the
-# error to the borrower, and the others print what happened.
+# of plug-ins name the function that raised, a loop (RecursionError) included, those of the server of IPC handles send
+# the error to the borrower, and the others print what happened.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),

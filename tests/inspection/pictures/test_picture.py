@@ -541,6 +541,7 @@ def test_committed_svg_is_current(tool):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_notebook_page(tool, theme):
+    pytest.importorskip("PIL")
     page = tool.notebook(theme)
     assert page.count("<svg ") == 3
     assert page.count("Out[") == len(tool.CELLS)
