@@ -527,6 +527,7 @@ STATIC = ROOT / "docs" / "_static"
 
 @pytest.fixture(scope="module")
 def tool():
+    pytest.importorskip("PIL")
     spec = importlib.util.spec_from_file_location("draw_pictures", ROOT / "tools" / "draw_pictures.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -541,7 +542,6 @@ def test_committed_svg_is_current(tool):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_notebook_page(tool, theme):
-    pytest.importorskip("PIL")
     page = tool.notebook(theme)
     assert page.count("<svg ") == 3
     assert page.count("Out[") == len(tool.CELLS)
