@@ -110,7 +110,7 @@ def written_module(tmp_path, monkeypatch, text):
         ),
         ("import numpy\nfrom_dlpack = lambda x: numpy.from_dlpack(x)[::-1]", "copies the memory"),
         ("from_dlpack = lambda x: object()", "cannot determine whether"),
-        ("def from_dlpack(x): raise KeyError('no')", "refuses USMArray"),
+        ("def from_dlpack(x): raise KeyError('no')", "rejects USMArray"),
         ("import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x, allow_readonly=True)", "is read-only"),
     ],
     ids=["copies", "another view", "unseen", "refuses", "forgets read-only"],
