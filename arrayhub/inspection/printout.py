@@ -247,6 +247,27 @@ def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
         yield f"{indent} size: {arrmeta['itemsize']}"
 
 
+def head_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield the first lines of `debug_repr` for an array of several parts, up to its flags."""
+    flags = facts["arrmeta"]["flags"]
+    yield f" address: {hexadecimal(facts['address'])}"
+    yield f" refcount: {facts['refcount']}"
+    yield " type:"
+    yield f"  type: {facts['type']['fixed']}"
+    yield " arrmeta:"
+    yield f"  flags: {flags} ({flag_names(flags)})"
+
+
+def part_lines(name: str, facts: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of `debug_repr` for a part of an array."""
+    data = facts["data"]
+    yield f"  {name}: {facts['type']['fixed']}"
+    yield f"   pointer: {hexadecimal(data['pointer'])}"
+    yield f"   size: {facts['nbytes']}"
+    yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
+    yield from (f"    {line}" for line in block_lines(data))
+
+
 def block_lines(data: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of `debug_repr` for the memory block in `data`."""
     block = data["memory_block"]

@@ -12,7 +12,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
-from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
+from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import NestedArray, check, part, unwrapped
 from arrayhub.nested.asnested import asnested, is_column
@@ -243,12 +243,7 @@ def debug_repr_of(x: NestedArray, refcount: int) -> str:
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     arrmeta = facts["arrmeta"]
-    yield f" address: {hexadecimal(facts['address'])}"
-    yield f" refcount: {facts['refcount']}"
-    yield " type:"
-    yield f"  type: {facts['type']['fixed']}"
-    yield " arrmeta:"
-    yield f"  flags: {arrmeta['flags']} ({flag_names(arrmeta['flags'])})"
+    yield from head_lines(facts)
     yield f"  {arrmeta['kind']} arrmeta"
     yield f"   size: {arrmeta['length']}"
     if arrmeta["meaning"] is not None:
@@ -256,12 +251,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     yield " data:"
     for name, part_facts in facts["data"].items():
         if "nbytes" in part_facts:
-            data = part_facts["data"]
-            yield f"  {name}: {part_facts['type']['fixed']}"
-            yield f"   pointer: {hexadecimal(data['pointer'])}"
-            yield f"   size: {part_facts['nbytes']}"
-            yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
-            yield from (f"    {line}" for line in block_lines(data))
+            yield from part_lines(name, part_facts)
         else:
             yield f"  {name}:"
             yield from (f"  {line}" for line in _lines(part_facts))

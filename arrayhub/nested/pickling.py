@@ -7,13 +7,12 @@ that the array reaches, and a buffer that several nodes share is pickled once.
 
 import copy
 import functools
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON
 from arrayhub._core.tree import KIND_NAMES, kind_of, row_named
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
@@ -22,6 +21,7 @@ from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.to_device import moved
 from arrayhub.transport.deferred_error import refused
 from arrayhub.transport.tokens import token as array_token
+from arrayhub.transport.unpickling import restored, state_error
 
 _ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends")
 _INLINE_VIEW = 12  # bytes of a string that fit into its view
@@ -117,14 +117,7 @@ def _unpickle_nested(state: Any) -> NestedArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    try:
-        return nested_of(_restored(state))
-    except PASSES_ON:
-        raise
-    except pickle.UnpicklingError:
-        raise
-    except Exception as error:
-        raise pickle.UnpicklingError(f"arrayhub: the parts of a NestedArray are inconsistent ({error})") from error
+    return restored(lambda found: nested_of(_restored(found)), state, "NestedArray")
 
 
 _unpickle_nested.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
@@ -136,7 +129,7 @@ def _restored(state: Any) -> Any:
     facts = dict(state)
     kind, length = facts.pop("kind"), facts.pop("length")
     if kind not in KIND_NAMES or type(length) is not int or length < 0:
-        raise _state_error("kind and length", (kind, length), "a kind of nodes, and zero or more elements")
+        raise state_error("kind and length", (kind, length), "a kind of nodes, and zero or more elements")
     row = row_named(kind)
     for name in ("content", "parts"):
         if name in facts:
@@ -144,7 +137,7 @@ def _restored(state: Any) -> Any:
     for name in _ARRAYS:
         required = name in row.structure and not (row.types and name == "offsets")  # a sparse union lacks offsets
         if not isinstance(facts.get(name), USMArray if required else (USMArray, type(None))):
-            raise _state_error(name, facts.get(name), "an array")
+            raise state_error(name, facts.get(name), "an array")
     _check_lengths(kind, row, length, facts)
     return make(kind, length, **facts)
 
@@ -156,14 +149,14 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     if row.chunks:
         chunked = [isinstance(part, NestedArray) and not kind_of(part).chunks for part in parts]
         if not chunked or not all(chunked) or sum(map(len, parts)) != length:
-            raise _state_error("chunks", parts, f"arrays with {length} elements in total")
+            raise state_error("chunks", parts, f"arrays with {length} elements in total")
         return
     if row.named:
         complete = facts.get("offsets") is not None  # a dense union refers to elements of its children
         if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
             len(part) < length for part in parts if not complete
         ):  # fmt: skip
-            raise _state_error("fields", facts.get("names"), f"names, and arrays of {length} elements")
+            raise state_error("fields", facts.get("names"), f"names, and arrays of {length} elements")
         if row.types:
             _check_union(facts, length)
         return
@@ -172,39 +165,35 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
     flat = row.numbers or row.packed or row.characters
     accepted = (isinstance(content, USMArray) and content.ndim > 0) or (not flat and isinstance(content, NestedArray))
     if not accepted:
-        raise _state_error("content", content, "an array of one or more dimensions")
+        raise state_error("content", content, "an array of one or more dimensions")
     if row.views and not (content.ndim == 2 and content.shape[1] == 16 and content.itemsize == 1):
-        raise _state_error("views", content, "16 bytes for each element")
+        raise state_error("views", content, "16 bytes for each element")
     if any(not isinstance(part, USMArray) or part.ndim != 1 or part.itemsize != 1 for part in parts):
-        raise _state_error("buffers", parts, "one-dimensional arrays of bytes")
+        raise state_error("buffers", parts, "one-dimensional arrays of bytes")
     if row.ends and row.characters and not (content.ndim == 1 and content.itemsize == 1):
-        raise _state_error("characters", content, "a one-dimensional array of bytes")
+        raise state_error("characters", content, "a one-dimensional array of bytes")
     if (row.numbers or row.views) and len(content) != length:
-        raise _state_error("content", content, f"{length} elements")
+        raise state_error("content", content, f"{length} elements")
     if row.width and not (type(facts.get("width")) is int and 0 <= facts["width"] * length <= len(content)):
-        raise _state_error("width", facts.get("width"), f"rows within the {len(content)} elements of the content")
+        raise state_error("width", facts.get("width"), f"rows within the {len(content)} elements of the content")
     for name in row.structure:
         needed = 0 if row.runs else length + 1 if row.ends and name == "offsets" and length else length
         if facts[name].ndim != 1 or len(facts[name]) < needed:
-            raise _state_error(name, facts[name], f"{needed} elements in one dimension")
+            raise state_error(name, facts[name], f"{needed} elements in one dimension")
     if row.runs and (facts["run_ends"].dtype not in ("i2", "i4", "i8") or not 0 <= facts.get("skip", 0) <= 2**62):
-        raise _state_error("run_ends", facts["run_ends"], "int16, int32 or int64, and a run_offset of zero or more")
+        raise state_error("run_ends", facts["run_ends"], "int16, int32 or int64, and a run_offset of zero or more")
     if row.indices and facts["indices"].dtype.kind not in "iu":
-        raise _state_error("indices", facts["indices"], "integers")
+        raise state_error("indices", facts["indices"], "integers")
 
 
 def _check_union(facts: dict[str, Any], length: int) -> None:
     """Raise UnpicklingError unless the type codes and offsets of a union have the types and lengths of a union's."""
     if not isinstance(facts.get("meaning"), str) or facts["meaning"][:4] not in ("+ud:", "+us:"):
-        raise _state_error("meaning", facts.get("meaning"), "the format of a union, such as '+ud:0,1'")
+        raise state_error("meaning", facts.get("meaning"), "the format of a union, such as '+ud:0,1'")
     for name, dtype in (("type_codes", "int8"), ("offsets", "int32")):
         array = facts.get(name)
         if array is not None and (array.dtype != dtype or array.ndim != 1 or len(array) < length):
-            raise _state_error(name, array, f"{length} elements of {dtype}")
-
-
-def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
+            raise state_error(name, array, f"{length} elements of {dtype}")
 
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:

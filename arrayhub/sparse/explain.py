@@ -8,7 +8,7 @@ from arrayhub._core.errors import InterfaceError
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
-from arrayhub.inspection.printout import FLAGS, block_lines, facts_of, flag_names, hexadecimal, shared
+from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
 from arrayhub.sparse.rules import RULES
@@ -92,12 +92,7 @@ def debug_repr_of(x: SparseArray, refcount: int) -> str:
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     arrmeta = facts["arrmeta"]
-    yield f" address: {hexadecimal(facts['address'])}"
-    yield f" refcount: {facts['refcount']}"
-    yield " type:"
-    yield f"  type: {facts['type']['fixed']}"
-    yield " arrmeta:"
-    yield f"  flags: {arrmeta['flags']} ({flag_names(arrmeta['flags'])})"
+    yield from head_lines(facts)
     yield f"  {arrmeta['format']} arrmeta"
     yield f"   shape: {tuple(arrmeta['shape'])}"
     yield f"   stored: {arrmeta['stored']}"
@@ -105,12 +100,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"   blocksize: {tuple(arrmeta['blocksize'])}"
     yield " data:"
     for name, part in facts["data"].items():
-        data = part["data"]
-        yield f"  {name}: {part['type']['fixed']}"
-        yield f"   pointer: {hexadecimal(data['pointer'])}"
-        yield f"   size: {part['nbytes']}"
-        yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
-        yield from (f"    {line}" for line in block_lines(data))
+        yield from part_lines(name, part)
 
 
 # ------------------------------------------------------------------------------------------------------------ check

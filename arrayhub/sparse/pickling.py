@@ -6,17 +6,16 @@ devices.
 """
 
 import copy
-import pickle
 from collections.abc import Callable
 from typing import Any
 
-from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
 from arrayhub.sparse.to_device import moved
 from arrayhub.sparse.validation import PADDED
 from arrayhub.transport.tokens import token as array_token
+from arrayhub.transport.unpickling import restored, state_error
 
 
 def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -49,33 +48,27 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     pickle.UnpicklingError
         The parts are inconsistent.
     """
-    try:
-        return _restored(dict(state))
-    except PASSES_ON:
-        raise
-    except pickle.UnpicklingError:
-        raise
-    except Exception as error:
-        raise pickle.UnpicklingError(f"arrayhub: the parts of a SparseArray are inconsistent ({error})") from error
+    return restored(_restored, state, "SparseArray")
 
 
 _unpickle_sparse.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
 
 
-def _restored(state: dict[str, Any]) -> SparseArray:
+def _restored(found: Any) -> SparseArray:
+    state = dict(found)
     name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
     row = FORMATS[name]
     if ("blocksize" in state) is not row.blocks:
-        raise _state_error("blocksize", state.get("blocksize"), "two lengths for bsr only")
+        raise state_error("blocksize", state.get("blocksize"), "two lengths for bsr only")
     lengths = shape if type(shape) is tuple else (None,)
     if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
-        raise _state_error("shape", shape, "a tuple of lengths")
+        raise state_error("shape", shape, "a tuple of lengths")
     arrays = [state["data"], *(state[part] for part in ("indices", "indptr", "coords_array") if part in state)]
     if type(state.get("coords", ())) is not tuple:
-        raise _state_error("coords", state["coords"], "a tuple of arrays")
+        raise state_error("coords", state["coords"], "a tuple of arrays")
     for array in (*arrays, *state.get("coords", ())):
         if not isinstance(array, USMArray) or array.ndim == 0:
-            raise _state_error("part", array, "arrays of one or more dimensions")
+            raise state_error("part", array, "arrays of one or more dimensions")
     if state.pop("padded", False):
         state["state"] = PADDED
     if row.compressed is None:
@@ -85,10 +78,6 @@ def _restored(state: dict[str, Any]) -> SparseArray:
             "pickle", row, shape, state["data"], state["indices"], state["indptr"], batch, state.get("blocksize")
         )
     return SparseArray(name, shape, **state)
-
-
-def _state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(f"arrayhub: {part} in the pickle is {show(value)}; accepted: {accepted}")
 
 
 def deep_copy(x: SparseArray, memo: dict[int, Any]) -> SparseArray:

@@ -69,6 +69,7 @@ from arrayhub.transfer.host_copies import gathered
 from arrayhub.transfer.host import copy as host_copy
 from arrayhub.transport import dtype_codec, shared_memory, device_placement
 from arrayhub.transport.deferred_error import not_restored, refused
+from arrayhub.transport.unpickling import state_error
 
 cdef enum:
     FORMAT = 1
@@ -354,14 +355,14 @@ def in_place(state, Descriptor memory):
 
 cdef int check_state(object state) except -1:
     if type(state) is not tuple or len(<tuple> state) == 0:
-        raise broken_error("state", state, "a tuple that starts with the version number")
+        raise state_error("state", state, "a tuple that starts with the version number")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
         raise pickle.UnpicklingError(
             f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
             " release of arrayhub that wrote it, or with a later release"
         )
     if len(<tuple> state) != STATE_LENGTH:
-        raise broken_error("state", state, f"a tuple of {STATE_LENGTH}")
+        raise state_error("state", state, f"a tuple of {STATE_LENGTH}")
     return 0
 
 
@@ -371,14 +372,10 @@ cdef Descriptor inside(tuple state, Descriptor memory):
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
     if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
-        raise broken_error("access", access, "0, 1 or 2")
+        raise state_error("access", access, "0, 1 or 2")
     check_inside(a, start, memory)
     set_memory(a, memory, start)
     return a
-
-
-cdef object broken_error(str what, object value, str accepted):
-    return pickle.UnpicklingError(f"arrayhub: {what} in the pickle is {show(value)}; accepted: {accepted}")
 
 
 cdef Descriptor memory_of(object data):
@@ -395,7 +392,7 @@ cdef Descriptor memory_of(object data):
     else:
         memory = memory_in(data)
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
-        raise broken_error("data", data, "one run of bytes")
+        raise state_error("data", data, "one run of bytes")
     return memory
 
 
@@ -414,16 +411,16 @@ cdef Descriptor memory_in(object data):
     except PASSES_ON:
         raise
     except Exception as error:
-        raise broken_error("data", data, f"an object with a buffer of bytes ({error})") from error
+        raise state_error("data", data, f"an object with a buffer of bytes ({error})") from error
     if memory is None:
-        raise broken_error("data", data, "an object with a buffer of bytes")
+        raise state_error("data", data, "an object with a buffer of bytes")
     return memory
 
 
 cdef Py_ssize_t index_of(object value, str what) except? -1:
     """Return `value` if it is an int of at most 62 bits, otherwise raise UnpicklingError."""
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise broken_error(what, value, "integers of 62 bits")
+        raise state_error(what, value, "integers of 62 bits")
     return value
 
 
@@ -432,25 +429,25 @@ cdef Descriptor described(object shape, object strides, object element):
     cdef Py_ssize_t ignored
     cdef int k
     if type(shape) is not tuple or len(<tuple> shape) > layout.MAX_NDIM:
-        raise broken_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
+        raise state_error("shape", shape, f"a tuple of at most {layout.MAX_NDIM} lengths")
     if strides is not None and (type(strides) is not tuple or len(<tuple> strides) != len(<tuple> shape)):
-        raise broken_error("strides", strides, f"None, or {len(<tuple> shape)} integers")
+        raise state_error("strides", strides, f"None, or {len(<tuple> shape)} integers")
     cdef Descriptor a = new_array(<int> len(<tuple> shape))
     a.protocol_ = CONSTRUCTED
     set_element(a, element)
     for k in range(a.nd_):
         a.shape_[k] = index_of((<tuple> shape)[k], "shape")
         if a.shape_[k] < 0:
-            raise broken_error("shape", shape, "lengths of zero or more")
+            raise state_error("shape", shape, "lengths of zero or more")
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
     if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
-        raise broken_error("shape", shape, "fewer than 2**63 bytes in all")
+        raise state_error("shape", shape, "fewer than 2**63 bytes in all")
     if a.flags_ & PACKED:
         if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
-            raise broken_error("strides", strides, "None for packed elements")
+            raise state_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise broken_error("shape", shape, "strides below 2**63 bytes")
+            raise state_error("shape", shape, "strides below 2**63 bytes")
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
@@ -541,10 +538,10 @@ cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
 
 cdef int set_labels_of(Descriptor a, object labels) except -1:
     if type(labels) is not tuple or len(<tuple> labels) != 3:
-        raise broken_error("labels", labels, "None, or dims, origin and halo")
+        raise state_error("labels", labels, "None, or dims, origin and halo")
     dims, origin, halo = <tuple> labels
     try:
         label(a, dims=dims, origin=origin, halo=halo)
     except (TypeError, ValueError) as error:
-        raise broken_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
+        raise state_error("labels", labels, f"dims, origin and halo of the array ({error})") from error
     return 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gpu_arrays import pinned_like, same, sample
 
 import arrayhub
 from arrayhub import asarray
@@ -15,24 +16,8 @@ LAYOUTS = {
 }  # fmt: skip
 
 
-def sample(dtype):
-    """Return a (4, 6) array of distinct values of any dtype."""
-    dtype = np.dtype(dtype)
-    rng = np.random.default_rng(0)
-    if dtype.kind == "b":
-        return rng.integers(0, 2, (4, 6)).astype(bool)
-    return rng.integers(0, 100, 24 * dtype.itemsize, "u1").view(dtype).reshape(4, 6)
-
-
-def same(x, y):
-    """Return whether a host USMArray equals an ndarray to the byte."""
-    x = np.asarray(x)
-    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
-
-
 def pinned_copy(cp, array):
-    memory = cp.cuda.alloc_pinned_memory(array.nbytes)
-    pinned = np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+    pinned = pinned_like(cp, array)
     pinned[...] = array
     return pinned
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gpu_arrays import same, sample
 
 import arrayhub
 from arrayhub import asarray
@@ -17,21 +18,6 @@ LAYOUTS = {
 DTYPES = [
     "?", "u1", "f2", "f4", "f8", "c16", ">i4", "M8[ns]", "S5", "U3", "V7", np.dtype([("a", "i2"), ("b", "f8")]), "g",
 ]  # fmt: skip
-
-
-def sample(dtype):
-    """A (4, 6) array of distinct values of any dtype."""
-    dtype = np.dtype(dtype)
-    rng = np.random.default_rng(0)
-    if dtype.kind == "b":
-        return rng.integers(0, 2, (4, 6)).astype(bool)
-    return rng.integers(0, 100, 24 * dtype.itemsize, "u1").view(dtype).reshape(4, 6)
-
-
-def same(x, y):
-    """Return whether a host USMArray equals an ndarray to the byte."""
-    x = np.asarray(x)
-    return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 from children import python, resident
+from gpu_arrays import pinned_like
 
 import arrayhub
 from arrayhub import asarray, transfer
@@ -37,12 +38,6 @@ def small_pool():
 @pytest.fixture(scope="module")
 def host():
     return np.random.default_rng(0).random(SHAPE)
-
-
-def pinned_like(cp, array):
-    """A pinned C-contiguous array of the shape and type of another, not written."""
-    memory = cp.cuda.alloc_pinned_memory(max(array.nbytes, 1))
-    return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
 
 
 def outs(cp, array):

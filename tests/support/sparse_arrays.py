@@ -17,3 +17,16 @@ def addresses(x):
     """Return the addresses of the parts of a SparseArray."""
     parts = (x.data, *x.coords) if x.format == "coo" else (x.data, x.indices, x.indptr)
     return [part.ptr for part in parts]
+
+
+class Binsparse:
+    """Object that has only the methods of the binsparse protocol."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __binsparse_descriptor__(self):
+        return self.x.__binsparse_descriptor__()
+
+    def __binsparse__(self):
+        return self.x.__binsparse__()

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import scipy.sparse
+from sparse_arrays import Binsparse
 
 import arrayhub as ah
 
@@ -23,21 +24,8 @@ USES = {
     "pickle": lambda x: pickle.loads(pickle.dumps(x)).to_dense(),
     "picture": lambda x: x._repr_html_(),
     "check": ah.check,
-    "binsparse": lambda x: ah.assparse(_Again(x)).to_dense(),
+    "binsparse": lambda x: ah.assparse(Binsparse(x)).to_dense(),
 }
-
-
-class _Again:
-    """Object with the binsparse protocol of a SparseArray only."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __binsparse_descriptor__(self):
-        return self.x.__binsparse_descriptor__()
-
-    def __binsparse__(self):
-        return self.x.__binsparse__()
 
 
 def _indices(r, count, most):

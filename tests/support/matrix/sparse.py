@@ -6,7 +6,7 @@ tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/
 from typing import NamedTuple
 
 import numpy as np
-from sparse_arrays import FORMATS, matrix
+from sparse_arrays import FORMATS, Binsparse, matrix
 
 import arrayhub as ah
 
@@ -78,21 +78,8 @@ def _pydata_sparse(format):
     return made
 
 
-class _Binsparse:
-    """Object that has only the methods of the binsparse protocol."""
-
-    def __init__(self, x):
-        self.x = x
-
-    def __binsparse_descriptor__(self):
-        return self.x.__binsparse_descriptor__()
-
-    def __binsparse__(self):
-        return self.x.__binsparse__()
-
-
 def _binsparse(format):
-    return _Binsparse(ah.assparse(_scipy("int32")(format)))
+    return Binsparse(ah.assparse(_scipy("int32")(format)))
 
 
 COMPRESSED = ("csr", "csc", "bsr")
@@ -147,7 +134,7 @@ def obstacle_of(producer, format, consumer):
 def export(x, consumer, copy=None):
     """Return a SparseArray of what a consumer makes of `x`."""
     if consumer == "binsparse":
-        return ah.assparse(_Binsparse(x))
+        return ah.assparse(Binsparse(x))
     return ah.assparse(ah.convert(x, consumer, copy=copy))
 
 
