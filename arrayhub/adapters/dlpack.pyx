@@ -571,7 +571,7 @@ cdef inline int check_exportable(Descriptor a) except -1:
 cdef int refuse_export(Descriptor a) except -1:
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise BufferError(
-            f"DLPack: there is no code for dtype {get_dtype(a)!r}; call arrayhub.as_numpy(x, copy='if_needed'), or"
+            f"DLPack: dtype {get_dtype(a)!r} does not have a code; call arrayhub.as_numpy(x, copy='if_needed'), or"
             " convert the array first"
         )
     if a.flags_ & OTHER_CONTEXT:

@@ -16,7 +16,7 @@ class Protocol:
         name: str,  # in `via=`, `USMArray.protocol`, `explain` and `trace`
         number: int,  # in the C struct: USM_ARRAY_... in arrayhub.h
         words: str,  # at the start of messages
-        attributes: tuple[str, ...] = (),  # a producer's type has one of them, or exports a buffer if there are none
+        attributes: tuple[str, ...] = (),  # attributes of the producer's type; () for the buffer protocol
         on_instances: bool = False,  # whether producers may also set the attribute on instances
         in_via: bool = True,  # whether `via=` accepts the name
     ) -> None:

@@ -302,7 +302,7 @@ def rank(dtype):
 def out_of_range(given, own):
     """Return a number of the ndarray `given` that is outside the range of `own`, or None. `keeps_kind` must hold."""
     kind, wide = given.dtype, rank(own)
-    if own.kind in "mM":  # integers are numbers of time units, of which the smallest is NaT
+    if own.kind in "mM":  # integers count time units, and the smallest one is NaT
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None

@@ -1,4 +1,4 @@
-"""The class `USMArray`: Descriptor with methods and the attributes of all protocols, each of which calls its adapter.
+"""The class `USMArray`: Descriptor with methods and the attributes of all protocols. Each attribute calls its adapter.
 
 - construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`

@@ -166,7 +166,7 @@ def kind_of(model: Any, call: str) -> Kind:
     Raises
     ------
     TypeError
-        `model` is none of these.
+        `model` is another object.
     """
     if issubclass(type(model), (ModuleType, type)):
         try:
@@ -275,7 +275,7 @@ def array_of(model: Any) -> USMArray | None:
 def _imported(obj: Any, copy: Copy, library: str) -> Any:
     """Return `obj` as a USMArray, or as a NestedArray if it is not dense.
 
-    For a library of columns, a table stays records, of which a copy by `asarray` would be a matrix.
+    For a library of columns, a table stays records. A copy by `asarray` would be a matrix.
     """
     if issubclass(type(obj), Tree):
         return obj

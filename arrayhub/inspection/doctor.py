@@ -202,7 +202,7 @@ def _state(plugin: dict[str, Any]) -> str:
 
 def _cells(library: dict[str, Any]) -> tuple[str, str]:
     if library["status"] == "missing":
-        return "missing", library["fix"] or "not needed: this machine has no CUDA driver"
+        return "missing", library["fix"] or "not needed: this machine lacks a CUDA driver"
     if library["status"] == "broken":
         return "BROKEN", library["error"]
     used = f"; asarray uses {library['asarray']}" if library["asarray"] else ""

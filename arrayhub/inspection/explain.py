@@ -317,7 +317,7 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
         return "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
     if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
-        return "arrays of cupy need a CUDA device, and this machine has none"
+        return "arrays of cupy need a CUDA device, which this machine lacks"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
@@ -392,7 +392,7 @@ def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iter
 
 
 def _nested_values(obj: Any, name: str, why: str, to: str | None) -> Explanation:
-    """Explain values that are not a dense array, of which `asnested` may make a nested one."""
+    """Explain values that are not a dense array. `asnested` may convert them to a nested array."""
     consumers = [*CONSUMERS] if to is None else [to]
     nested = (*hooks.DENSE_CONSUMERS, *nested_consumers()) if to is None else (to,)
     found = {consumer: hooks.verdict_of_values(obj, consumer) for consumer in nested}

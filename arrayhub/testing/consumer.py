@@ -199,7 +199,7 @@ def _check_readonly(read: Any, offered: _Offered) -> None:
 
 def _is_readonly(offered: _Offered) -> bool:
     if isinstance(offered.obj, _Legacy):
-        return False  # legacy capsules have no read-only flag
+        return False  # legacy capsules lack the read-only flag
     return not asarray(offered.obj).flags.writeable
 
 

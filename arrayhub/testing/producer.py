@@ -176,7 +176,7 @@ def _check_legacy_of_readonly(made: _Made) -> None:
     except Refused:
         return
     if '"dltensor"' in repr(capsule):
-        raise Broken("read-only memory is exported in a legacy capsule, which has no read-only flag")
+        raise Broken("read-only memory is exported in a legacy capsule, which lacks the read-only flag")
 
 
 def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
