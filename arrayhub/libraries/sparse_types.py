@@ -2,8 +2,8 @@
 
 from arrayhub._core.errors import root_of
 
-# By root and class name, base classes included: the module of sparse/ that imports the objects. The value "arrayhub" marks
-# a SparseArray, which is used as it is.
+# By root and class name, base classes included: the module of sparse/ that imports the objects. The value "arrayhub"
+# marks a SparseArray, which is used as it is.
 SPARSE_TYPES = {
     ("arrayhub", "SparseArray"): "arrayhub",
     ("cupyx", "spmatrix"): "cupy",
