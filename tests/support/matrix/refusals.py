@@ -133,8 +133,8 @@ REFUSALS = [
     ),
     # What the elements are.
     Refusal(
-        DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "no code for dtype",
-        "DLPack has no code for extended precision, dates, strings, records and foreign byte order",
+        DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code",
+        "DLPack does not have codes for extended precision, dates, strings, records and foreign byte order",
     ),
     Refusal(
         ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
