@@ -1,12 +1,12 @@
-"""The class `NestedArray`: lists, strings, records and missing values as structure over flat arrays.
+"""The class `NestedArray`: lists, strings, records and missing values, stored as flat arrays.
 
 - indexing: elements, slices and fields
-- to_list: Python objects
-- to_dense: lists of equal lengths as one array
-- bits: bitmaps of truth values and of missing elements
-- nodes: construction and validation
-- from_values: Python lists of strings, and of rows of numbers
-- strings: NumPy's StringDType, and conversion between offsets and views
+- to_list: conversion to Python objects
+- to_dense: conversion of lists of equal lengths to one array
+- bits: boolean bitmaps and validity bitmaps
+- nodes: construction and validation of nodes
+- from_values: fast import of Python lists of strings, and of rows of numbers
+- strings: NumPy's StringDType, and conversion between string offsets and string views
 """
 
 from functools import partial
@@ -37,7 +37,7 @@ include "strings.pxi"
 include "from_values.pxi"
 
 
-# What users of arrays, columns and tensors look for, and the call that does it.
+# Attributes that other libraries' arrays, columns and tensors have, and the corresponding calls for a NestedArray.
 _ELSEWHERE = {
     **dict.fromkeys(("shape", "ndim", "size"), "len(x), x.type, or arrayhub.asarray(x) if its lists have equal lengths"),
     "copy": "arrayhub.asnested(x, copy=True)",
@@ -60,15 +60,15 @@ _ELSEWHERE = {
 
 @cython.final
 cdef class NestedArray(Tree):
-    """Immutable array of lists, strings, records or missing values: structure over flat arrays.
+    """Immutable array of lists, strings, records or missing values, stored as flat arrays.
 
-    `arrayhub.asnested` creates nested arrays. Numbers, offsets and characters are USMArrays on the producer's memory.
-    Slices, rows and fields are views.
+    `arrayhub.asnested` creates nested arrays. Numbers, offsets and characters are USMArrays that share the producer's
+    memory. Slices, rows and fields are views.
 
     Attributes
     ----------
     kind : str
-        ``"flat"`` (numbers, possibly with missing ones), ``"bits"`` (eight truth values per byte), ``"list"``,
+        ``"flat"`` (numbers, possibly missing), ``"bits"`` (booleans, eight per byte), ``"list"``,
         ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
         ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
         arrays of one type, see `chunks`), ``"decimal"``, ``"interval"``, ``"run_end"`` (runs of equal elements),
@@ -77,27 +77,28 @@ cdef class NestedArray(Tree):
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
 
-    def __cinit__(self):      # not called for the nodes of `new_tree`
+    def __cinit__(self):      # `new_tree` creates nodes without this method
         raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
 
     # -------------------------------------------------------------------------------------------------- structure
 
     @property
     def kind(self):
-        """str : kind of this node; see the class."""
+        """str : kind of this node. The class docstring lists the kinds."""
         return KIND_NAMES[(<Tree> self).kind]
 
     @property
     def type(self):
-        """Type : datashape. ``str(x.type)`` is its text, such as ``3 * var * ?string``."""
+        """Type : datashape of the array. ``str(x.type)`` returns text such as ``3 * var * ?string``."""
         return hooks.nested_type(self)
 
     @property
     def offsets(self):
         """USMArray : start of each row in `content`, as int32 or int64.
 
-        Row i is ``content[offsets[i]:offsets[i + 1]]``; in a list_view, its length is ``sizes[i]``. In a dense union,
-        position of each element in its child; None in a sparse union, whose children are as long as the union.
+        Row i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
+        ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
+        child. In a sparse union, whose children have the length of the union, `offsets` is None.
         """
         if has(self, TYPES) and (<Tree> self).offsets is None:
             return None
@@ -113,7 +114,7 @@ cdef class NestedArray(Tree):
 
     @property
     def run_offset(self):
-        """int : elements of the runs of a run_end node that precede its first element, as in a slice."""
+        """int : number of elements that a slice of a run_end node skips at the start of the runs."""
         return (<Tree> self).skip
 
     @property
@@ -133,12 +134,12 @@ cdef class NestedArray(Tree):
 
     @property
     def content(self):
-        """USMArray or NestedArray : elements of all rows; characters of strings; numbers of a flat node."""
+        """USMArray or NestedArray : elements of all rows, characters of all strings, or numbers of a flat node."""
         return self.part_named("content", (<Tree> self).content)
 
     @property
     def buffers(self):
-        """tuple of USMArray : buffers with the characters of the longer strings of a string_view or bytes_view."""
+        """tuple of USMArray : character buffers of a string_view or bytes_view, for strings longer than 12 bytes."""
         cdef Tree t = self
         return self.part_named("buffers", t.parts if has(t, VIEWS) else None)
 
@@ -146,8 +147,8 @@ cdef class NestedArray(Tree):
     def validity(self):
         """USMArray or None : validity bitmap, least significant bit first; 0 marks a missing element.
 
-        Bit `validity_offset` belongs to the first element. None if no element is missing. Each of the `chunks` of a chunked
-        array has its own bitmap.
+        Bit `validity_offset` belongs to the first element. None if no element is missing. A chunked array has one bitmap per
+        chunk.
         """
         return self.part_named("validity", None) if has(self, CHUNKS) else (<Tree> self).validity
 
@@ -158,7 +159,7 @@ cdef class NestedArray(Tree):
 
     @property
     def null_count(self):
-        """int : number of missing elements, which is computed on first access."""
+        """int : number of missing elements, computed on first access."""
         return count_nulls(self)
 
     @property
@@ -204,7 +205,7 @@ cdef class NestedArray(Tree):
 
     @property
     def meaning(self):
-        """str or None : Arrow's format string of a logical type: a date, a time of day, a time zone. None for plain numbers."""
+        """str or None : Arrow format string of a logical type, such as a date or a time with a zone. None for plain numbers."""
         return self.first_chunk().meaning
 
     @property
@@ -214,7 +215,7 @@ cdef class NestedArray(Tree):
 
     @property
     def metadata(self):
-        """dict : Arrow's metadata of the field or schema, bytes by bytes. Exports to Arrow contain the metadata."""
+        """dict : Arrow metadata of the field or schema, with keys and values of type bytes. Arrow exports include it."""
         return arrow_metadata_of(self)
 
     @property
@@ -241,12 +242,12 @@ cdef class NestedArray(Tree):
         return (<Tree> self).offsets
 
     cdef Tree first_chunk(self):
-        """Return the first chunk, which determines the kind of the elements, or the array itself."""
+        """Return the first chunk, whose kind all chunks share, or the array itself if it is not chunked."""
         return <Tree> (<Tree> self).parts[0] if has(self, CHUNKS) else self
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            kind = KIND_NAMES[(<Tree> self).kind]     # self.kind is the struct's number here
+            kind = KIND_NAMES[(<Tree> self).kind]     # here, self.kind is the number in the C struct
             raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {', '.join(self.parts_())}")
         return part
 
@@ -276,19 +277,19 @@ cdef class NestedArray(Tree):
     # ------------------------------------------------------------------------------------------- pickle and copies
 
     def __reduce__(self):
-        """Reduce for pickle. Pickles contain the bytes that the array reaches, out of band from protocol 5 on."""
+        """Reduce for pickle. A pickle contains the bytes that the array references, out of band from protocol 5 on."""
         return hooks.nested_reduce(self)
 
     def __copy__(self):
-        """Return the array itself, which is immutable, for ``copy.copy``."""
+        """Return the array itself for ``copy.copy``, because the array is immutable."""
         return self
 
     def __deepcopy__(self, memo):
-        """Return a copy of the reached elements in memory of the same kind, for ``copy.deepcopy``."""
+        """Return a copy of the referenced elements in memory of the same kind, for ``copy.deepcopy``."""
         return hooks.nested_deep_copy(self, memo)
 
     def __sizeof__(self):
-        """Return the size in bytes, including buffers, from which dask decides which objects to move and to spill."""
+        """Return the size in bytes, including the buffers. dask uses the size to decide which objects to move or spill."""
         return object.__sizeof__(self) + hooks.nested_nbytes(self)
 
     def __dask_tokenize__(self):
@@ -331,7 +332,7 @@ cdef class NestedArray(Tree):
         Returns
         -------
         USMArray, NestedArray, str, bytes, bool, dict or None
-            A row of numbers is a USMArray on the memory of `content`. A missing element is None.
+            A row of numbers is a USMArray that shares the memory of `content`. A missing element is None.
 
         Raises
         ------
@@ -352,7 +353,7 @@ cdef class NestedArray(Tree):
     def __getattr__(self, str name):
         """Raise an AttributeError that names the call to make instead."""
         attribute = getattr(type(self), name, None)
-        if attribute is not None:      # a property that this kind lacks, which raises its own error again
+        if attribute is not None:      # a property of another kind, called again to raise its own error
             return attribute.__get__(self, type(self))
         instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)
@@ -377,14 +378,14 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         copy : bool, optional
-            True returns a copy. Packed truth values, Arrow's dates and records need a copy. "if_needed" returns a view, or a
+            True returns a copy. Packed booleans, Arrow's dates and records require a copy. "if_needed" returns a view, or a
             copy if a view is impossible.
 
         Returns
         -------
         USMArray
-            View of the content, of shape ``(len(x), k, ...)``. For records a C-ordered matrix of rows by columns, in NumPy's
-            common type of the fields.
+            View of the content, of shape ``(len(x), k, ...)``. For records, a C-ordered matrix with one row per record and
+            one column per field, in NumPy's common type of the fields.
 
         Raises
         ------
@@ -402,7 +403,7 @@ cdef class NestedArray(Tree):
         return result.copy() if copy and not result.is_copy else result
 
     def is_null(self):
-        """Return an array of truth values, one byte each, that is True for missing elements.
+        """Return a boolean array (one byte per element) that is True for missing elements.
 
         The result is on the same device. Missing elements inside lists and records are not reported.
 
@@ -423,14 +424,14 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         value : object
-            A number, string or time that fits the element type, which also replaces missing elements inside lists and
-            records. A list replaces missing rows of lists. A dict contains a value for each record field to fill.
+            A number, string or time of the element type replaces missing elements, also inside lists and records. A list
+            replaces missing rows of lists. A dict contains a value for each record field to fill.
 
         Returns
         -------
         USMArray or NestedArray
-            A USMArray if the result is dense. If elements on a device are missing, the result is in host memory. A copy of a
-            chunked array is one array.
+            A USMArray if the result is dense. The result is in host memory if missing elements were on a device. A copy of a
+            chunked array has one chunk.
 
         Raises
         ------
@@ -451,11 +452,11 @@ cdef class NestedArray(Tree):
         return hooks.fill_null(self, value)
 
     def to_host(self):
-        """Return the array if the host can read its memory, else a host copy of the elements that the array reaches."""
+        """Return the array if the host can read its memory, else a host copy of the elements that it references."""
         return hooks.nested_to_host(self)
 
     def to_device(self, device, /):
-        """Return the array if it is on `device`, else a copy on `device` of the elements that the array reaches."""
+        """Return the array if it is on `device`, else a copy on `device` of the elements that it references."""
         return hooks.nested_to_device(self, device)
 
     # --------------------------------------------------------------------------------------------------- protocols
@@ -468,7 +469,7 @@ cdef class NestedArray(Tree):
     def __arrow_c_schema__(self):
         return arrow.emit_attribute(self, arrow.SCHEMA)
 
-    # A requested schema may select longer offsets, or strings as views.
+    # A consumer can request int64 offsets, or string views, by ``requested_schema``.
 
     @property
     def __arrow_array__(self):

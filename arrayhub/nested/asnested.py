@@ -1,4 +1,4 @@
-"""asnested: select the importer of a nested object, and import the object."""
+"""asnested: select an importer for a nested object, and import the object."""
 
 import sys
 from typing import Any
@@ -32,7 +32,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
         strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only if the object does not have memory to view. "if_needed": also copy memory that cannot be shared.
+        only objects without a memory layout, such as Python lists. "if_needed": also copy memory that cannot be shared.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     OverflowError
         A time in a list has more than 64 bits in its unit.
     InterfaceError
-        The description that `obj` gives of its memory is invalid.
+        `obj` describes its memory incorrectly.
     BufferError
         A NestedArray cannot represent the object, or requires a copy. The message names the call to make instead.
 
@@ -107,9 +107,11 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` does not help.
 
-    Python values are copied. Other objects are copied only if `copy` permits. Streams that can be read once are not
-    read. Tables are not imported, because their copies are matrices, nor are numbers, which `asarray` rejects for a
-    reason, such as missing values or an extension type.
+    Python values are copied. Other objects are copied only if `copy` permits. These objects are not imported:
+
+    - streams that can be read once;
+    - tables, because a dense copy of a table is a matrix;
+    - numbers, because the error of `asarray` says what to do, for example about missing values.
     """
     if unread(obj) is not None:
         return None
@@ -124,7 +126,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     return None if kind.fields or kind.numbers else x
 
 
-# Attributes of columns of Arrow data.
+# Methods of Arrow columns.
 _COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
@@ -160,7 +162,7 @@ def _by_arrow(obj: Any) -> NestedArray | None:
 
 
 def _by_series(obj: Any) -> NestedArray | None:
-    """Import a pandas Index or ExtensionArray as a Series over it.
+    """Import a pandas Index or ExtensionArray by a Series that shares its memory.
 
     Return None for other objects, for arrays that pyarrow itself converts, and for numbers.
     """
@@ -173,9 +175,9 @@ def _by_series(obj: Any) -> NestedArray | None:
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
-    """Import one dimension of numbers without an Arrow format, such as complex numbers.
+    """Import a one-dimensional array of numbers without an Arrow format, such as complex numbers.
 
-    Return None for a frame, whose column names would be lost.
+    Return None for other objects. The column names of a frame would be lost.
     """
     try:
         array = asarray(obj)

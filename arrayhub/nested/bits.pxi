@@ -28,7 +28,7 @@ cdef object mask_in(Descriptor validity, Py_ssize_t bit, Py_ssize_t length):
 
 
 cpdef object unpacked(Tree t):
-    """Return a copy of packed truth values with one value per byte."""
+    """Return a copy of packed booleans with one byte per value."""
     if t is None or not isinstance(t.content, Descriptor) or not has(t, BIT_PACKED):
         raise TypeError(f"unpacked: {show(t)} is not of kind 'bits'")
     wait_for(<Descriptor> t.content, "content")
@@ -37,22 +37,22 @@ cpdef object unpacked(Tree t):
 
 
 cpdef object bitmap_of(object mask):
-    """Return the bitmap of a NumPy array of bools, for example of `valid_mask`."""
+    """Pack a NumPy array of bools, such as the result of `valid_mask`, into a bitmap."""
     return asarray(np.packbits(mask, bitorder="little"))
 
 
 cpdef object covered(object node, object validity, Py_ssize_t bit):
-    """Return a node in which the elements that a bitmap marks as missing are also missing.
+    """Return a node in which elements are also missing if a bitmap marks them as missing.
 
-    A node without missing elements shares the bitmap.
+    If `node` does not have missing elements, the result shares the bitmap.
 
     Parameters
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap, in which 0 marks a missing element. None does not add missing elements.
+        Bitmap, in which 0 marks a missing element. None returns the node with its own missing elements.
     bit : int
-        Number of the first element's bit.
+        Position of the first element's bit.
     """
     cdef Tree part = same_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
     if validity is None:

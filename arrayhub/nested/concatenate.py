@@ -1,4 +1,4 @@
-"""Concatenate chunks of a NestedArray, and put the rows of list views in order."""
+"""Concatenate chunks of a NestedArray, and convert list views to lists."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from arrayhub.nested.to_device import offsets_on_host, reached_runs, to_host, ty
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
-    """Concatenate arrays of one type, and their chunks, in host memory. Only elements that the arrays reach are copied.
+    """Concatenate arrays of one type, and their chunks, in host memory. Only referenced elements are copied.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _joined(nodes: list[Any]) -> Any:
 
 
 def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
-    """Concatenate runs. Run ends of int16 or int32 that would be too large become int64."""
+    """Concatenate runs. Run ends become int64 if the length exceeds their type."""
     ends, values, start = [], [], 0
     for node in nodes:
         own, content = reached_runs(node)
@@ -115,7 +115,7 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
     """Convert chunks of fixed-length rows to regular nodes if any chunk is a regular node.
 
-    A chunk without missing rows represents fixed-length rows as a dimension of the numbers.
+    A chunk without missing rows stores fixed-length rows as a multidimensional array of numbers instead.
     """
     if not any(kind_of(node).width for node in nodes):
         return nodes

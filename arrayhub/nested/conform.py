@@ -30,7 +30,7 @@ from arrayhub.nested.to_device import offsets_on_host
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
     """Return a copy of a node with `change` applied to its content, or to each of its fields or chunks.
 
-    `others` replaces further parts, such as ``offsets``. All remaining parts are shared.
+    `others` are new values of other parts, such as ``offsets``. All remaining parts are shared.
     """
     if kind_of(node).chunks:
         return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
@@ -60,7 +60,7 @@ def _wide(offsets: Any) -> Any:
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
-    """Return lists over the same content with int64 offsets that start at 0."""
+    """Return lists with the same content and int64 offsets that start at 0."""
     offsets = offsets_on_host(x)
     start, stop = int(offsets[0]), int(offsets[-1])
     check(x if is_on_host(x.offsets) else make("list", len(x), offsets=asarray(offsets), content=x.content))
@@ -73,10 +73,9 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
 
 
 def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
-    """Convert a node toward a requested Arrow type, as far as possible without a copy of its content.
+    """Convert a node to a requested Arrow type as far as possible without copying its content.
 
-    If requested, lists and strings get int64 offsets, and strings become string views. Other differences from the
-    request remain.
+    Offsets of lists and strings are converted to int64, and strings to string views. Other requests are ignored.
     """
     text, children = described
     if not isinstance(node, NestedArray):
@@ -97,13 +96,13 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 def for_polars(node: Any) -> Any:
     """Convert a node to the layout that polars shares: int64 offsets, and string views of the same characters.
 
-    Validity bitmaps of fixed-length rows are copied to start at a byte boundary. polars panics on an array of
-    fixed-length rows with both a bitmap and an offset, and its PanicException is not an Exception.
+    The validity bitmap of fixed-length rows is copied to a byte boundary, because polars panics if such an array has
+    both a bitmap and an offset. ``except Exception`` does not catch polars' PanicException.
 
     Raises
     ------
     BufferError
-        Rows have the fixed length 0, by which polars divides, or two fields of a record have the same name.
+        Rows have the fixed length 0, by which polars would divide. Or two fields of a record have the same name.
     """
     if not isinstance(node, NestedArray):
         return _check_widths(node, node.shape[1:])
@@ -113,7 +112,7 @@ def for_polars(node: Any) -> Any:
         _check_widths(node, node.content.shape[1:])
         return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
-        check_names(node, "polars", error=BufferError)  # inside lists polars accepts equal names and loses fields
+        check_names(node, "polars", error=BufferError)  # inside lists, polars drops all but one field of a name
     if kind.width:
         _check_widths(node, (node.width,))
     if kind.characters:
@@ -137,7 +136,7 @@ def for_polars(node: Any) -> Any:
 
 
 def _check_logical(node: NestedArray) -> None:
-    """Raise BufferError for decimals and intervals that polars does not have."""
+    """Raise BufferError for decimals and intervals that polars does not support."""
     meaning = node.meaning or ""
     call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
     if meaning[:2] == "ti":

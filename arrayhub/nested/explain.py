@@ -31,7 +31,7 @@ def view_of(obj: Any) -> NestedArray | None:
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain an object that `asarray` rejects and `asnested` imports. Return None if both reject the object."""
+    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` rejects it too."""
     x = view_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
     if x is None:
@@ -40,8 +40,8 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    used = Offer(x.protocol, True, summary)  # the offer in `offers` explains why asarray rejects the object
-    others = not unwraps(type(obj))  # the protocols of wrapper types are not tried
+    used = Offer(x.protocol, True, summary)  # replaces an offer of `asarray`, which explains the rejection
+    others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
     return Explanation(name, summary, (), _with(used, offers, others), x.protocol, why, verdicts)
 
@@ -72,7 +72,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """Copy the first elements of an object that `asnested` rejects with ``copy=False``. Also return the error text."""
+    """Return a copy of the first elements of an object, and the error of `asnested` with ``copy=False``."""
     refusal = attempt(asnested, obj, copy=False)[1]
     return attempt(_copy_of_first, obj)[0], refusal
 
@@ -86,7 +86,7 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
 
 
 def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
-    """Return how `consumer` receives an object that `asnested` imports as `x`."""
+    """Return how `consumer` imports an object that `asnested` imports as `x`."""
     verdict = _verdict(x, consumer)
     if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
         return verdict
@@ -123,13 +123,13 @@ def _dense_copies(x: NestedArray, consumer: str) -> None:
 
 
 def _after_asnested(verdict: Verdict, call: str) -> Verdict:
-    """Return the verdict for a consumer that receives the object only as the NestedArray that `call` returns."""
+    """Return the verdict for a consumer of dense arrays, to which only the result of `call` can be passed."""
     then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
     return Verdict(verdict.consumer, CANNOT, f"it is not dense; call {call} first, whose result is: {then}")
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
-    """Return how `consumer` receives a copy of Python values, determined by converting the first values."""
+    """Return how `consumer` imports a copy of Python values. The first values are converted to find out."""
     first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
     refusal = attempt(convert, first, consumer)[1]
     obstacle = refusal and attempt(convert, first, consumer, copy=True)[1]
@@ -138,7 +138,7 @@ def verdict_of_values(obj: Any, consumer: str) -> Verdict:
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
-    """Return how `consumer` receives nested data that `asarray` also accepts, such as structured dtypes and strings.
+    """Return how `consumer` imports nested data that `asarray` also accepts, such as structured dtypes and strings.
 
     Return None for plain numbers.
     """
@@ -169,7 +169,7 @@ def _copies_of_first(x: NestedArray, consumer: str) -> None:
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
-    """Return descriptions of the buffers that `as_polars` creates. The elements are shared."""
+    """Return descriptions of the buffers that `as_polars` converts. The elements themselves are shared."""
     nodes = [(node, kind_of(node)) for node in _nodes(x)]
     narrow = any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in nodes)
     changes = ["four-byte offsets become eight-byte offsets"] if narrow else []
@@ -210,7 +210,7 @@ def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
 
 
 def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # the remaining references are held by the node and this variable
+    array = parts.pop(name)  # leaves the references of the node and of this variable
     refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
         return inspect_nested(array, refcount)
@@ -263,9 +263,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     """Return descriptions of invalid offsets, views, indices and strings of nested data, appended to `texts`.
 
-    `texts` describes faults of the object's interfaces. `texts` is ignored for a NestedArray, whose interfaces raise
-    for the faults found here. Return None if `asnested` rejects the object with ``copy=False``, except for awkward
-    arrays, which are then copied for the check.
+    `texts` describes faults of the object's interfaces. It is ignored for a NestedArray, whose interfaces raise errors
+    for the faults that this function finds. An awkward array is copied for the check if necessary. Return None for
+    other objects that `asnested` rejects with ``copy=False``.
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))

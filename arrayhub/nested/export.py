@@ -34,7 +34,7 @@ from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if the object is dense. Copy if `copy` is true."""
+    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return asnested(obj, copy=True)
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
@@ -42,9 +42,9 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
 
 
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
-    """Return a chunked array as one array, which requires a copy unless at most one chunk has elements.
+    """Return a chunked array as one array. Two or more chunks with elements require a copy.
 
-    Return other arrays unchanged. If the chunks come from the stream `obj`, the error also says that it has been read.
+    Return other arrays unchanged. If `obj` is a stream, the error also says that this call has read it.
     """
     one = one_chunk(x)
     if one is not None:
@@ -59,7 +59,7 @@ def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> Ne
 
 
 def _copied(x: NestedArray) -> NestedArray:
-    """Return a copy of the elements that `x` reaches, in one chunk on the same device."""
+    """Return a copy of the elements that `x` references, in one chunk on the same device."""
     joined = concatenate([x])
     return joined if is_on_host(x) else joined.to_device(x.device)
 
@@ -85,7 +85,7 @@ def dense_or_nested(obj: Any, copy: Copy) -> Any:
     return unwrapped(asnested(obj, copy=copy))
 
 
-_HOST_ONLY = ("numpy", "awkward", "missing")  # consumers of copies in host memory
+_HOST_ONLY = ("numpy", "awkward", "missing")  # their copies are in host memory
 
 
 def _is_chunked(array: Any) -> bool:
@@ -93,7 +93,7 @@ def _is_chunked(array: Any) -> bool:
 
 
 def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pyarrow.Array`` on the memory of `obj`, or a ``pyarrow.ChunkedArray`` on the same chunks.
+    """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
 
 
 def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
-    """Return a chunked array as a ``pyarrow.ChunkedArray`` on the same chunks, for ``NestedArray.__arrow_array__``."""
+    """Return a ``pyarrow.ChunkedArray`` that shares the chunks of `x`, for ``NestedArray.__arrow_array__``."""
     pyarrow = needed("pyarrow", "for its arrays")
     if not is_on_host(x):
         raise _device_error(x, "pyarrow")
@@ -151,7 +151,7 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
 
 
 def _need_arrow(array: Any) -> None:
-    """Raise BufferError with the reason if an array does not have Arrow's methods."""
+    """Raise BufferError with the reason if an array cannot be exported to Arrow."""
     try:
         array.__arrow_c_schema__  # noqa: B018
     except AttributeError as error:
@@ -170,11 +170,12 @@ def _on_host(x: Any, library: str) -> Any:
 
 
 def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``polars.Series`` on the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
+    """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
 
-    If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows, only missing
-    fields. Numbers and characters are shared. int32 offsets are converted to int64, and each string gets a 16-byte
-    view, as in polars' layout. polars' own conversion would also copy the characters.
+    Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
+    string, because polars' layout requires both. polars' own conversion would also copy the characters.
+
+    If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def _series(obj: Any, copy: Copy = None) -> Any:
 
 
 def _polars_error(array: Any, error: BaseException) -> BufferError:
-    """Return a BufferError for an error or a panic in polars. ``except Exception`` does not catch a panic."""
+    """Return a BufferError for an error or a panic in polars."""
     message, zones = first_line(error), list(_zones(array, "x"))
     if zones and "time zone" in message:
         name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
@@ -214,7 +215,7 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield path, unit and zone of each part that contains times with a time zone. `path` is the path of `node`."""
+    """Yield the path, unit and zone of each node of times with a time zone. `path` is the path of `node`."""
     if not isinstance(node, NestedArray):
         return
     node = node.chunks[0]
@@ -232,10 +233,10 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
 
 
 def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pandas.Series`` with Arrow's type on the memory of `obj`, or a ``pandas.DataFrame`` of records.
+    """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records.
 
-    The parameters are those of `as_arrow`. If some records are missing, the result is a Series, because a DataFrame
-    cannot represent missing rows, only missing fields.
+    The columns have Arrow's types. The parameters are those of `as_arrow`. If some records are missing, the result is a
+    Series. In a DataFrame, fields can be missing, but not whole rows.
 
     Examples
     --------
@@ -260,10 +261,10 @@ def _column(pandas: Any, array: Any) -> Any:
 
 
 def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return an ``awkward.Array`` on the memory of `obj`, without pyarrow.
+    """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
-    The parameters are those of `as_arrow`. Numbers, offsets, characters and bits are shared. String views and list
-    views are copied in order, and date32 becomes ``datetime64[D]``.
+    The parameters are those of `as_arrow`. Numbers, offsets, characters and validity bitmaps are shared. String views
+    are copied, list views are copied unless their rows are adjacent, and date32 is converted to ``datetime64[D]``.
 
     Examples
     --------
@@ -294,7 +295,7 @@ def _numbers(awkward: Any, x: Any) -> Any:
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
-    """Return fixed-size bytes in the layout of ``awkward.from_arrow``."""
+    """Return fixed-size byte strings in the layout that ``awkward.from_arrow`` creates."""
     flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
     characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
     layout = awkward.contents.RegularArray(
@@ -383,7 +384,7 @@ def _nulls(awkward: Any, node: NestedArray) -> Any:
 
 
 def _union(awkward: Any, node: NestedArray) -> Any:
-    """Return a union. awkward's tags are the positions of the children, and its unions have an index."""
+    """Return a UnionArray. awkward requires an index, and tags that are the positions of the children."""
     codes = dense_as_numpy(node.type_codes)
     positions = np.zeros(128, np.int8)
     positions[type_codes(node)] = np.arange(len(node.children))
@@ -425,7 +426,7 @@ def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
 
 
 def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
-    """Return the ndarray of a node. `name` is the node's name in errors: ``x``, or an expression for a field."""
+    """Return the ndarray of a node. `name` is the node's name in errors, such as ``x`` or ``x['field']``."""
     kind = kind_of(x)
     if kind.fields:
         check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
@@ -452,7 +453,7 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
 
 
 def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") -> Any:
-    """Return a node as a dense array for a library. `name` is the node's name in errors.
+    """Convert a node to a dense array for a library. `name` is the node's name in errors.
 
     Raises
     ------
@@ -474,7 +475,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
 
 
 def _check_logical(x: NestedArray, library: str) -> None:
-    """Raise BufferError for dates, times of day and time zones, which only NumPy supports, in part."""
+    """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise BufferError(
             f"{library}: Arrow's type {x.meaning!r} is not supported. Use arrayhub.asnested(x).content, the numbers"
@@ -495,7 +496,7 @@ def _field(field: NestedArray, name: str) -> Any:
 def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     """Return the ndarray for ``NestedArray.__array__``.
 
-    NumPy propagates a TypeError or ValueError. After a BufferError, NumPy would create an object array of the elements.
+    A BufferError is converted to a TypeError, because NumPy ignores a BufferError and creates an object array.
     """
     try:
         array = _as_numpy(x, True if copy else None)
@@ -510,7 +511,7 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
-    """Return a jagged tensor, or a plain tensor for a node of numbers."""
+    """Return a jagged tensor, or a plain tensor if the node is dense."""
     x = single_chunk(x, copy, "torch")
     if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
@@ -524,6 +525,6 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
 
 
-# Export functions by `convert`'s name, for libraries with dense arrays, and for other libraries.
+# Export functions by the library's name in `convert`: of libraries with dense arrays, and of the others.
 DENSE_CONSUMERS = {"numpy": _as_numpy, "torch": _as_torch}
 NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}

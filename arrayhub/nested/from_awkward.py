@@ -1,4 +1,4 @@
-"""Import awkward arrays from their layout. Without pyarrow, awkward does not support a protocol for nested data."""
+"""Import awkward arrays from their layout, because awkward exports Arrow data only if pyarrow is installed."""
 
 import sys
 from collections.abc import Callable
@@ -18,10 +18,10 @@ def is_awkward(obj: Any) -> bool:
 
 
 def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
-    """Import an awkward array as a NestedArray on the same memory.
+    """Import an awkward array as a NestedArray that shares its memory.
 
-    A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices become a new bitmap. Elements
-    that are not in memory order are copied in order.
+    A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.
+    Elements that an index reorders are copied.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _record(layout: Any, copy: bool | None) -> Any:
 
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
-    """Combine `content` with a bitmap. An element is missing if `content` or the bitmap marks it as missing."""
+    """Add a bitmap to `content`. An element is missing if `content` or the bitmap marks it as missing."""
     return covered(part(content, 0, length), validity, 0)
 
 
@@ -103,7 +103,7 @@ def _by_mask(layout: Any, copy: bool | None) -> Any:
 
 
 def _option(layout: Any, copy: bool | None) -> Any:
-    """Import an IndexedOptionArray, whose index is -1 for missing elements. Share elements that are in order."""
+    """Import an IndexedOptionArray, whose index is -1 for missing elements. Consecutive elements are shared."""
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
@@ -117,7 +117,7 @@ def _option(layout: Any, copy: bool | None) -> Any:
 
 
 def _filler(content: Any) -> Any:
-    """Return one zero element of the type of an empty content, for missing elements to refer to."""
+    """Return one zero element with the type of an empty content. The index of missing elements refers to it."""
     try:
         return content.form.length_one_array(highlevel=False)
     except TypeError:  # the type is unknown, as in an empty list
@@ -140,7 +140,7 @@ def _categorical(layout: Any, copy: bool | None) -> Any:
 
 
 def _union(layout: Any, copy: bool | None) -> Any:
-    """Import a UnionArray as a dense union, whose offsets are int32. awkward's index has int32, uint32 or int64."""
+    """Import a UnionArray as a dense union. The index (int32, uint32 or int64) becomes int32 offsets."""
     index = layout.index.data[: len(layout)]
     if index.dtype != np.int32:
         forbidden(copy, "asnested", "the index of an awkward union becomes offsets of int32")

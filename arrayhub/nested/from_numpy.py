@@ -12,12 +12,14 @@ from arrayhub.nested.from_python import characters, from_python
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
-    """Import an ndarray as a NestedArray. Fields of structured arrays are views. Strings and lists are copied.
+    """Import an ndarray as a NestedArray. Fields of structured arrays are views. Strings and objects are copied.
 
     Raises
     ------
     TypeError, BufferError
-        `asarray` rejects the elements, or `copy` is False and strings must be copied (BufferError).
+        `asarray` rejects the elements.
+    BufferError
+        `copy` is False, and strings or objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(
@@ -49,7 +51,7 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 
 
 def _masked(array: Any, copy: bool | None) -> NestedArray:
-    """Import a masked array. Numbers are shared, the mask becomes a bitmap, and masked strings become empty."""
+    """Import a masked array. Numbers are shared, and the mask is packed into a bitmap. Masked strings become empty."""
     if array.dtype.names is not None:
         raise TypeError("asnested: the masked array has records; accepted: numbers or strings. Pass one field of x")
     if array.ndim > 1:

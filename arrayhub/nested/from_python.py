@@ -14,8 +14,8 @@ from arrayhub.convert.functions import asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrapped
 
-MAX_LEVELS = 64  # depth of nested lists; a list that contains itself would recurse infinitely
-MAX_ELEMENTS = 2**32  # nested lists that repeat a list can have more elements than fit in memory
+MAX_LEVELS = 64  # depth of nested lists; limits the recursion for a list that contains itself
+MAX_ELEMENTS = 2**32  # a small list of repeated references to one list can have more elements than fit in memory
 _LARGEST = 2**31 - 1  # largest int32 offset
 
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
@@ -27,8 +27,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Parameters
     ----------
     values : sequence
-        Numbers, strings, bytes, times, sequences or dicts, all of one kind. None and pandas' NA and NaT are missing
-        values.
+        Numbers, strings, bytes, times, sequences or dicts, all of one kind. None, ``pandas.NA`` and ``pandas.NaT``
+        are missing values.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
 
 
 def _frequent(values: list[Any]) -> NestedArray | None:
-    """Copy a list of strings in ASCII, or of rows of numbers of one type, in compiled code. Return None for others."""
+    """Copy a list of ASCII strings or of rows of numbers in compiled code. Return None for other lists."""
     first = next((value for value in values if value is not None), None)
     if type(first) is str and (found := ascii_texts(values)) is not None:
         kind = "string"
@@ -96,7 +96,10 @@ def _of_another_type(values: Any) -> Iterator[Any]:
 
 
 def _without_marks(values: Sequence[Any]) -> tuple[Sequence[Any], set[type]]:
-    """Replace pandas' NA and NaT by None. Return the values and the set of their types. NaT is a datetime."""
+    """Replace ``pandas.NA`` and ``pandas.NaT`` by None, and return the values and the set of their types.
+
+    NaT would otherwise be imported as a time, because it is an instance of datetime.
+    """
     types = set(map(type, values))
     pandas = sys.modules.get("pandas")
     marks = [getattr(pandas, "NA", None), getattr(pandas, "NaT", None)]
@@ -129,7 +132,7 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy Python or NumPy numbers. Reject integers without a common integer type, which NumPy converts to floats."""
+    """Copy Python or NumPy numbers. Reject integers without a common integer type, instead of converting to floats."""
     numbers = np.array(present)
     if numbers.dtype.kind == "m":  # numbers mixed with durations
         raise _several_kinds(present)
@@ -148,7 +151,7 @@ def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy datetime objects that are all naive or have the same time zone."""
+    """Copy datetime objects that are all naive, or that all have the same time zone."""
     zones = {_zone_of(value) for value in present}
     if len(zones) > 1:
         raise TypeError(
@@ -174,7 +177,7 @@ def _in_utc(value: Any) -> Any:
 
 
 def _zone_of(value: datetime.datetime) -> str | None:
-    """Return Arrow's name for the time zone of a datetime: an IANA name, or a fixed offset. None for naive values."""
+    """Return the Arrow name of a datetime's time zone, an IANA name or a fixed offset. Return None for naive values."""
     zone = value.tzinfo
     if zone is None:
         return None
@@ -192,7 +195,7 @@ def _zone_of(value: datetime.datetime) -> str | None:
 
 
 def _fixed(value: datetime.datetime) -> str:
-    """Return the offset from UTC in Arrow's format, such as ``+02:00``. The zone's name is ignored."""
+    """Return the offset from UTC in Arrow's format, such as ``+02:00``. Arrow does not store names of fixed offsets."""
     seconds = int(microseconds(value.utcoffset())) // 1_000_000
     if seconds % 60 or microseconds(value.utcoffset()) % 1_000_000:
         raise TypeError(f"asnested: the UTC offset of {show(value)} has seconds; accepted: hours and minutes")
@@ -205,14 +208,14 @@ def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy date objects as Arrow's date32. Reject instances of the subclass datetime, whose time would be lost."""
+    """Copy date objects as Arrow's date32. Reject datetime objects, a subclass of date, whose time would be lost."""
     if any(isinstance(value, datetime.datetime) for value in present):
         raise _several_kinds(present)
     return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
 
 
 def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
-    """Return a node of the same numbers whose logical type is the Arrow format `meaning`."""
+    """Return a node of the same numbers with the logical type of the Arrow format `meaning`."""
     return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 
@@ -246,7 +249,7 @@ def _bytes(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def characters(kind: str, parts: list[bytes], mask: Any = None) -> NestedArray:
-    """Return a node of strings or bytes from encoded `parts`. `mask` is False for missing elements."""
+    """Return a node of strings or bytes, given the encoded elements. `mask` is False for missing elements."""
     return _from_joined(kind, b"".join(parts), list(map(len, parts)), mask)
 
 
@@ -284,7 +287,7 @@ def _joined(rows: Any) -> Any:
 
 
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy dicts to a record node with the keys of all dicts, in order of first appearance. Absent keys are missing."""
+    """Copy dicts to a record node with the keys of all dicts, in order of appearance. Absent keys are missing."""
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"asnested: the dict keys are {show(names)}; accepted: keys of type str")

@@ -48,12 +48,12 @@ def _call_for(obj: Any, ragged: int | None) -> str:
 
 
 def _ragged_in(obj: Any) -> int | None:
-    """Return the ragged dimension, whose length is a symbolic integer, or None."""
+    """Return the number of the ragged dimension, or None. torch represents its length by a symbolic integer."""
     return next((axis for axis, length in enumerate(obj.shape) if not isinstance(length, int)), None)
 
 
 def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
-    """Export lists of numbers as a jagged tensor on the same values. See `arrayhub.as_torch` for the parameters."""
+    """Export lists of numbers as a jagged tensor that shares the values. See `arrayhub.as_torch` for the parameters."""
     import torch
 
     from arrayhub.convert.functions import as_torch

@@ -1,4 +1,4 @@
-"""Copy the two most frequent kinds of Python lists in one pass each: strings of ASCII, and rows of numbers of one type."""
+"""Fast import of the two most frequent kinds of Python lists: ASCII strings, and rows of numbers of one type."""
 
 import numpy as np
 
@@ -18,9 +18,9 @@ cdef int64_t _MANY_ELEMENTS = 2**30
 
 
 def ascii_texts(list values not None):
-    """Return offsets, characters and mask of a list of str in ASCII and None, or None for other lists.
+    """Return the offsets, characters and mask of a list of ASCII strings and None. Return None for other lists.
 
-    The mask is False for None, or None if no element is None.
+    The mask is False for None. If no element is None, the mask itself is None.
     """
     cdef Py_ssize_t k, n = len(values), size
     cdef object text
@@ -51,9 +51,9 @@ def ascii_texts(list values not None):
 
 
 def rows_of_numbers(list values not None):
-    """Return offsets, numbers and mask of a list of lists of float, or of int, and None. Return None for other lists.
+    """Return the offsets, numbers and mask of a list of rows and None. A row is a list of float, or of int.
 
-    Integers have to fit in 64 bits. The mask is as in `ascii_texts`.
+    Return None for other lists, and for integers of more than 64 bits. The mask is as in `ascii_texts`.
     """
     cdef Py_ssize_t k, j, n = len(values), at
     cdef int overflow = 0
@@ -72,7 +72,7 @@ def rows_of_numbers(list values not None):
             return None
         row = <list> value
         ends[k + 1] = ends[k] + len(row)
-        if ends[k + 1] > _MANY_ELEMENTS:      # rows that are repeated, which the general code refuses
+        if ends[k + 1] > _MANY_ELEMENTS:      # probably one row repeated; `from_python` raises the error
             return None
         if kind is None and len(row):
             kind = type(row[0])
@@ -103,7 +103,7 @@ def rows_of_numbers(list values not None):
 
 
 cdef cnp.ndarray mask_for(cnp.ndarray mask, Py_ssize_t n, Py_ssize_t k):
-    """Return the mask, which is created for the first missing element, with element `k` marked as missing."""
+    """Mark element `k` as missing in the mask, and return the mask, which the first call creates."""
     if mask is None:
         mask = np.ones(n, bool)
     (<uint8_t*> cnp.PyArray_DATA(mask))[k] = 0

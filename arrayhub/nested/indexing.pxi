@@ -72,7 +72,7 @@ cdef object indexed(Tree t, object key):
 
 
 cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", object error=ValueError) except -1:
-    """Raise an error if two fields of a record have the same name, because a dict has one value for each name.
+    """Raise an error if two fields of a record have the same name, which a dict cannot represent.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ cdef object range_error(Tree t, object key):
 
 
 cdef object masked_field(Tree t, object field):
-    """Return a field of records, in which the elements of missing records are also missing."""
+    """Return a field of records, in which elements of missing records are also missing."""
     return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
 
 
@@ -172,7 +172,7 @@ cdef object element_of(object node, Py_ssize_t i):
 
 
 cdef object text_at(Tree t, Py_ssize_t i):
-    """Return a string or bytes. `t` must be validated, and the element must not be missing."""
+    """Return a string or bytes. `t` must have been validated, and the element must not be missing."""
     cdef const char* first
     cdef Py_ssize_t length
     locate(t, i, &first, &length)

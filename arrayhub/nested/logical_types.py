@@ -1,4 +1,4 @@
-"""Convert Arrow's logical types to Python objects: timestamps with a zone, times of day, days, decimals, intervals."""
+"""Convert Arrow's logical types to Python objects: timestamps with a zone, times of day, dates, decimals."""
 
 import datetime
 import decimal
@@ -11,9 +11,9 @@ _SECONDS_PER_DAY = 86400
 
 
 def listed(numbers, meaning):
-    """Convert an ndarray to Python objects of the type that Arrow's format `meaning` describes.
+    """Convert an ndarray to Python objects of the type that the Arrow format `meaning` describes.
 
-    Nanoseconds, and times outside the years 1 to 9999, become integers, as in NumPy's ``tolist``.
+    Times in nanoseconds and times outside the years 1 to 9999 become integers, as in ``numpy.ndarray.tolist``.
     """
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]
@@ -31,7 +31,7 @@ def listed(numbers, meaning):
 
 
 def decimals(numbers, meaning):
-    """Convert the integers of a decimal, of 4 to 32 bytes each, to ``decimal.Decimal``."""
+    """Convert the integers of Arrow decimals (4 to 32 bytes each) to ``decimal.Decimal``."""
     scale = int(meaning[2:].split(",")[1])
     size = numbers.dtype.itemsize
     data = numbers.tobytes()
@@ -49,7 +49,7 @@ def decimal_type(meaning):
 
 
 def _zone(name):
-    """Return the tzinfo for Arrow's zone, an IANA name or an offset such as ``+02:00``. Unknown names become UTC."""
+    """Return the tzinfo of an IANA name or of an offset such as ``+02:00``. Return UTC for unknown names."""
     try:
         if name[:1] in ("+", "-"):
             hours, minutes = name[1:].split(":")

@@ -1,4 +1,4 @@
-"""Copy the columns of a table to one array of rows by columns."""
+"""Copy the columns of a table to a matrix."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # the start of an error about one column
+_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # start of an error text about one column, which is replaced
 
 
 def from_record(node: NestedArray) -> Any:
@@ -36,7 +36,10 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
 
 
 def is_frame(obj: Any) -> bool:
-    """Return whether an object is a ``pandas.DataFrame``, whose Arrow export adds the index and makes NaN missing."""
+    """Return whether an object is a ``pandas.DataFrame``.
+
+    A frame is not imported through Arrow, because its Arrow export includes the index and converts NaN to null.
+    """
     pandas = sys.modules.get("pandas")
     return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))
 
@@ -47,7 +50,7 @@ def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
 
 
 def from_frame(frame: Any) -> Any:
-    """Return a matrix of the columns of a ``pandas.DataFrame``, without the index, see `from_record`."""
+    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index. Raises as `from_record` does."""
     columns = []
     for name, series in columns_of_frame(frame):
         try:
@@ -62,7 +65,7 @@ def from_frame(frame: Any) -> Any:
 
 
 def dense_column(name: Any, field: Any, call: str) -> Any:
-    """Return a field as a dense array of one number for each row, or raise an error that names the field."""
+    """Return a field as a dense array with one number per row, or raise an error that names the field."""
     try:
         column = nested_of(field).to_dense(copy="if_needed")
     except (BufferError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Missing values: masks of truth values, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
+"""Missing values: boolean masks, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
 
 import datetime
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def _null_mask(node: NestedArray) -> Any:
 
 
 def _null_mask_of_union(node: NestedArray) -> Any:
-    """Return the mask of a union, whose elements are missing where the element of the child is missing."""
+    """Return the mask of a union. An element of a union is missing if the child's element is missing."""
     codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
     for code, child in zip(type_codes(node), node.children, strict=True):
         rows = codes == code
@@ -71,7 +71,7 @@ def _null_mask_of_union(node: NestedArray) -> Any:
 
 
 def _without_validity(node: Any) -> Any:
-    """Return a node that shares all values, in which no element is marked as missing."""
+    """Return a node with the same values, in which no element is marked as missing."""
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
@@ -168,7 +168,7 @@ def has_missing(node: Any) -> bool:
 
 
 def _filled(node: Any, value: Any, name: str) -> Any:
-    """Return a node with missing elements replaced by `value` at each depth. `name` is the node's name in errors."""
+    """Return a node with missing elements at every depth replaced by `value`. `name` is the node's name in errors."""
     if not isinstance(node, NestedArray):
         return _as_floats(node, value)
     kind = kind_of(node)
@@ -231,7 +231,7 @@ def _element_type(node: NestedArray) -> str:
 
 
 def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
-    """Return a value that can be assigned to elements of a node, or raise TypeError, ValueError or OverflowError."""
+    """Convert a value to the element type of a node, or raise TypeError, ValueError or OverflowError."""
     call = f"fill_null: {name} has elements of {_element_type(node)}"
     if np.ndim(value) != 0:
         raise TypeError(f"{call}, and value is {show(value)}; accepted: one number, string or time")
@@ -249,7 +249,7 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 
 def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
-    """Return the number that encodes a date, a time of day or a time with a zone in Arrow's format `meaning`."""
+    """Return the number that represents a date, a time of day or a time with a zone in the Arrow format `meaning`."""
     if meaning[:2] in ("d:", "ti"):
         raise TypeError(f"{call}; accepted: elements of other types. Use arrayhub.as_arrow(x).fill_null(value)")
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
@@ -300,7 +300,7 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
 
 
 def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
-    """Return lists with missing rows replaced by `row`. If `row` is empty, return list views that share the content."""
+    """Return lists with missing rows replaced by `row`. If `row` is empty, the result can share the content."""
     kind = kind_of(node)
     if kind.width:
         starts = np.arange(len(node), dtype=np.int64) * node.width
@@ -327,7 +327,7 @@ def _row_like(row: Any, content: Any) -> NestedArray:
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill each field of a record, or the fields that a dict names. Fields of missing records are also missing."""
+    """Fill all fields of a record, or the fields named in a dict. Elements of missing records are filled too."""
     names = node.field_names
     if isinstance(value, dict):
         unknown = [key for key in value if key not in names]
@@ -349,7 +349,7 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
 
 
 def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, reads_host: bool, masked: bool) -> Any:
-    """Export an object with its missing values handled as `missing` specifies, for the ``as_*`` functions.
+    """Export an object, and handle its missing values as `missing` specifies, for the ``as_*`` functions.
 
     Parameters
     ----------
@@ -362,9 +362,9 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     copy : bool or "if_needed", optional
         As in `arrayhub.as_numpy`.
     reads_host : bool
-        Whether the library has arrays in host memory.
+        Whether the library supports host memory.
     masked : bool
-        Whether "mask" returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
+        Whether ``missing="mask"`` returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
     """
     as_mask = _is(missing, "mask")
     if is_frame(obj):
@@ -395,12 +395,12 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:
-    """Export an object to a library that represents missing values itself, with a value in place of missing ones.
+    """Fill missing values, and export the result to a library that could also represent missing values.
 
     Raises
     ------
     ValueError
-        `missing` is "mask" or "nan", which apply to libraries of dense arrays.
+        `missing` is "mask" or "nan", which are for libraries of dense arrays.
     """
     if _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
@@ -450,7 +450,7 @@ def _is(missing: Any, word: str) -> bool:
 
 
 def _column(column: Any) -> NestedArray:
-    """Return a field or a pandas Series as a NestedArray. NaN in NumPy floats is not a missing value."""
+    """Import a field or a pandas Series as a NestedArray. NaN in NumPy floats is not a missing value."""
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)
     try:

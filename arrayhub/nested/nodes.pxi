@@ -1,4 +1,4 @@
-"""Construction of nodes from arrays and other nodes."""
+"""Construction of nodes from arrays and from other nodes."""
 
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
@@ -59,7 +59,7 @@ cdef object checked_node(object node):
 
 
 def chunked(nodes, /):
-    """Return arrays of one type as one array, whose chunks they become. A single array is returned as a NestedArray."""
+    """Return one array that consists of the chunks of the given arrays. A single chunk is returned itself."""
     cdef list chunks = []
     for node in nodes:
         chunks.extend((<NestedArray> nested_of(node)).chunks)
@@ -67,7 +67,7 @@ def chunked(nodes, /):
 
 
 def one_chunk(Tree t not None):
-    """Return the only chunk with elements as a node, or None if several chunks have elements."""
+    """Return the node itself if it is not chunked, or its only chunk with elements. Return None for several such chunks."""
     if not has(t, CHUNKS):
         return t
     cdef list full = [chunk for chunk in t.parts if (<Tree> chunk).length]
@@ -80,11 +80,11 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
          tuple field=None, tuple child_fields=None, copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
-    Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. They are copied if they are not
-    contiguous, which ``copy=False`` forbids.
+    Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. Parts that are not contiguous are
+    copied, or raise BufferError for ``copy=False``.
 
-    A bitmap that starts within a byte is copied to a byte boundary if the host can read the bitmap, because an Arrow consumer
-    applies an array's offset to all buffers, and the other buffers of the node start at element 0.
+    A bitmap that starts within a byte is copied to a byte boundary if the host can read the bitmap. In Arrow, the offset of
+    an array applies to all of its buffers, but the other buffers of the node start at element 0.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     if has(t, CHUNKS):
@@ -125,7 +125,7 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
 
 
 cdef object one_array(object node):
-    """Return a part of a node, or raise TypeError if the part is chunked, because only the outermost node may be."""
+    """Return `node`, or raise TypeError if it is chunked, because only the outermost node may be chunked."""
     if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
         raise TypeError("NestedArray: a part of an array is chunked; accepted: chunks of the array itself. Pass copy=True to"
                         " asnested, which concatenates them")
@@ -133,7 +133,7 @@ cdef object one_array(object node):
 
 
 def field_facts(Tree t):
-    """Return the arguments of `make` that keep names, nullability and metadata of a node in Arrow's schema."""
+    """Return the names, nullability and metadata of a node in Arrow's schema, as arguments of `make`."""
     return {"field": t.field, "child_fields": t.child_fields}
 
 
@@ -160,7 +160,7 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
 
 
 cdef Descriptor never_written(Descriptor a):
-    """Return a read-only view, because offsets that change after validation could exceed the content."""
+    """Return a read-only view of structure, because offsets that change after validation could exceed the content."""
     if a is None or not a.flags_ & WRITEABLE:
         return a
     cdef Descriptor view = same_layout(a)
@@ -182,12 +182,12 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
 
 
 def check(Tree t):
-    """Validate offsets, sizes, indices and views. Raises as `NestedArray.__getitem__` does."""
+    """Validate offsets, sizes, indices and views. Raises the errors of `NestedArray.__getitem__`."""
     check_again(t)
 
 
 def sized(Descriptor a, Py_ssize_t length):
-    """Return the first `length` elements of `a`, such as characters whose number was stored on the device."""
+    """Return the first `length` elements of `a`, for example if the number of characters had to be read from a device."""
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length
     view.byte_strides_[0] = a.itemsize_

@@ -2,7 +2,7 @@
 
 A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
 node. A part is a USMArray, which has its own reduction, or the state of another node. Buffers contain only the bytes
-that the array reaches, and a buffer that several nodes share is pickled once.
+that the array references, and a buffer that several nodes share is pickled once.
 """
 
 import copy
@@ -24,7 +24,7 @@ from arrayhub.transport.tokens import token as array_token
 from arrayhub.transport.unpickling import restored, state_error
 
 _ARRAYS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends")
-_INLINE_VIEW = 12  # bytes of a string that fit into its view
+_INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its view
 
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -39,12 +39,12 @@ def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _compact(node: Any) -> Any:
-    """Return a node whose buffers contain only the elements that the node reaches. Device memory stays unchanged."""
+    """Return a node whose buffers contain only referenced elements. Nodes on a device are returned unchanged."""
     return moved(node, identity, _compact_views) if is_on_host(node) else node
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
-    """Return string views over the reached part of each buffer."""
+    """Return string views over the referenced part of each buffer."""
     views = np.array(as_numpy(node.content)).view(np.int32).reshape(-1, 4)
     valid = ~as_numpy(node.is_null())
     views[~valid] = 0
@@ -95,15 +95,15 @@ def _state(node: Any, seen: dict[Any, Any]) -> Any:
 
 
 def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
-    """Yield the names and arrays that describe a node's structure, and its bitmap of validity."""
+    """Yield the names and arrays of a node's structure, including the validity bitmap."""
     for name in (*kind_of(node).structure, "validity"):
-        array = getattr(node, name, None)  # a chunked array does not have a bitmap of its own
+        array = getattr(node, name, None)  # a chunked array does not have its own bitmap
         if array is not None:
             yield name, array
 
 
 def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
-    states = []  # a loop, because a cell for `seen` that cannot be allocated keeps a reference to each argument
+    states = []  # not a generator: its closure keeps a reference to each argument if memory for it runs out
     for node in nodes:
         states.append(_state(node, seen))
     return tuple(states)
@@ -187,7 +187,7 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
 
 
 def _check_union(facts: dict[str, Any], length: int) -> None:
-    """Raise UnpicklingError unless the type codes and offsets of a union have the types and lengths of a union's."""
+    """Raise UnpicklingError unless the type codes and offsets have the types and lengths that a union requires."""
     if not isinstance(facts.get("meaning"), str) or facts["meaning"][:4] not in ("+ud:", "+us:"):
         raise state_error("meaning", facts.get("meaning"), "the format of a union, such as '+ud:0,1'")
     for name, dtype in (("type_codes", "int8"), ("offsets", "int32")):
@@ -197,7 +197,7 @@ def _check_union(facts: dict[str, Any], length: int) -> None:
 
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
-    """Return a copy of an array and of the bytes that it reaches, in memory of the same kind."""
+    """Return a copy of an array and of the bytes that it references, in memory of the same kind."""
     return nested_of(_mapped(_compact(x), functools.partial(copy.deepcopy, memo=memo)))
 
 
@@ -234,7 +234,7 @@ def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
 
 
 def nbytes(x: NestedArray) -> int:
-    """Return the bytes of the arrays of a node, each counted once."""
+    """Return the total size of the arrays of a node in bytes. Shared arrays are counted once."""
     return sum(size for _, size in {(array.ptr, array.nbytes) for array in _arrays(x)})
 
 

@@ -1,4 +1,4 @@
-"""Draw a NestedArray for a notebook: a line of cells per node, with arcs from each row to its elements."""
+"""Draw a NestedArray for a notebook: one line of cells per node, with arcs from each row to its elements."""
 
 from html import escape
 from typing import Any
@@ -7,7 +7,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
-MOST_CELLS = 16  # per line; further cells are drawn as dots
+MOST_CELLS = 16  # per line; an ellipsis stands for further cells
 MOST_LEVELS = 6
 MOST_CHUNKS = 4
 _WIDTH = 40  # of a cell, in pixels
@@ -29,7 +29,7 @@ def picture_of(x: NestedArray) -> str:
 
 
 def _draw(canvas: Canvas, node: Any, level: int) -> None:
-    """Draw a line for a node, and its fields or content below."""
+    """Draw one line for a node, and below it the node's fields or content."""
     if isinstance(node, NestedArray):
         check(node)
     canvas.caption(_caption(node))

@@ -12,7 +12,7 @@ from arrayhub.nested.to_device import reached_runs
 
 
 def decoded(node: NestedArray) -> NestedArray:
-    """Return a run-end encoded array as an array with a copy of the value for each element.
+    """Decode a run-end encoded array to an array that contains a copy of the value for each element.
 
     Raises
     ------

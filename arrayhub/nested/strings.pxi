@@ -1,4 +1,4 @@
-"""NumPy's StringDType through the C API, and conversion between strings with offsets and string views."""
+"""Import and export of NumPy's StringDType by its C API, and conversion between string offsets and string views."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ cdef enum:
 
 
 def from_string_dtype(array):
-    """Return a copy of NumPy's strings of variable length as a NestedArray. NumPy's arena cannot be shared.
+    """Copy an ndarray of StringDType to a NestedArray. NumPy's string arena cannot be shared.
 
     Parameters
     ----------
@@ -77,22 +77,22 @@ cdef enum:
     BLOCK = 1024
 
 
-# Part of an array of StringDType, and where its characters and offsets are written.
+# A part of a StringDType array, and the memory to write its characters and offsets to.
 cdef struct Block:
     PyArray_StringDTypeObject* descr
     const char* data
     Py_ssize_t step                  # bytes
     uint8_t* valid                   # set to 0 for missing elements; NULL without an na_object
-    char* ends                       # offsets, starting with that of the first string of the block; NULL: not written
-    bint wide                        # int64 offsets
-    char* characters                 # of all strings
-    Py_ssize_t capacity              # bytes
+    char* ends                       # offsets from the first string of the block on; NULL if offsets are not needed
+    bint wide                        # whether the offsets are int64
+    char* characters                 # of all strings, not only of the block
+    Py_ssize_t capacity              # of `characters`, in bytes
 
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
-    """Copy `count` strings to offset `total` of the characters, and return the offset of their end, or -1 if NumPy failed.
+    """Copy `count` strings to offset `total` of the characters. Return the end offset, or -1 if NumPy failed.
 
-    Strings beyond the capacity are counted, but not copied.
+    Strings that exceed the capacity are not copied, but the end offset includes them.
     """
     cdef npy_string_allocator* allocator = NpyString_acquire_allocator(block.descr)
     cdef Py_ssize_t k
@@ -122,8 +122,8 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
 cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
-    NumPy's lock, which prevents writes by other threads, is held for one block at a time, and not while waiting for the
-    GIL. A block that exceeds the capacity is loaded again.
+    A lock of NumPy prevents writes by other threads. It is held for one block at a time, and never while this function
+    waits for the GIL. A block that exceeds the capacity is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
     cdef Block block
@@ -160,7 +160,7 @@ cdef int check_loaded(Py_ssize_t end) except -1:
 
 
 cdef Py_ssize_t estimated(cnp.ndarray source, Block* block) except -1:
-    """Estimate the total size of the characters in bytes, with a margin, from at most BLOCK of the strings."""
+    """Estimate the total size of the characters in bytes, with a margin, from a sample of at most BLOCK strings."""
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), each = (n + BLOCK - 1) // BLOCK, seen
     if n == 0:
         return 0
@@ -217,8 +217,8 @@ def to_string_dtype(Tree t):
 # Addresses of a validated node's characters, for loops that do not use Python objects.
 cdef struct Characters:
     bint views
-    Py_ssize_t size             # bytes of an offset
-    const char* offsets         # of the views, if `views`
+    Py_ssize_t size             # of an offset, in bytes
+    const char* offsets         # or the views, if `views` is true
     const char* characters
     const char* buffers[<int> MAX_BUFFERS]
     Py_ssize_t count
@@ -285,7 +285,7 @@ cdef int check_utf8(Tree t) except -1:
 
 
 def with_offsets(Tree t):
-    """Convert string views to strings with offsets into a copy of the characters."""
+    """Convert string views to strings with offsets. The characters are copied."""
     check_again(t)
     cdef Characters place = characters_of(t)
     cdef const char* first = NULL
@@ -310,12 +310,12 @@ def with_offsets(Tree t):
 
 
 def with_views(Tree t):
-    """Convert strings with offsets to string views (16 bytes per element) of the same characters.
+    """Convert strings with offsets to string views, of 16 bytes per element, that share the characters.
 
     Raises
     ------
     BufferError
-        The characters have 2 GiB or more, so their positions exceed the int32 offsets of views.
+        The characters occupy 2 GiB or more, which the int32 offsets of views cannot address.
     """
     check_again(t)
     if not has(t, CHARACTERS) or not has(t, ENDS):

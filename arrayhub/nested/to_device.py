@@ -1,7 +1,7 @@
 """Copy NestedArrays to another device.
 
-Only elements that the array reaches are copied, such as the rows of a slice without the surrounding content. Each
-buffer is copied once.
+Only elements that the array references are copied. For a slice, this excludes the content of other rows. Each buffer is
+copied once.
 """
 
 from collections.abc import Callable
@@ -40,9 +40,9 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
 
 
 def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
-    """Apply `move` to the reached part of each array of a node, and return a node of the results.
+    """Apply `move` to the referenced part of each array of a node, and return a node of the results.
 
-    String views become strings with offsets, unless `views` is given, which then converts the node.
+    String views are converted by `views`, or to strings with offsets if `views` is None.
     """
     if not isinstance(node, NestedArray):
         return move(node)
@@ -76,14 +76,14 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
 
 
 def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
-    parts = []  # a loop, because a cell for `move` that cannot be allocated keeps a reference to each argument
+    parts = []  # not a generator: its closure keeps a reference to each argument if memory for it runs out
     for node in nodes:
         parts.append(moved(node, move, views))
     return tuple(parts)
 
 
 def _aligned_bitmap(node: NestedArray) -> tuple[Any, int]:
-    """Return a bitmap that starts at a byte, and its bit offset. The other buffers are also moved without a prefix."""
+    """Return a bitmap that starts at a byte boundary, and its bit offset, which is 0 unless the content is packed."""
     first = node.validity_offset
     if node.validity is None or first == 0 or kind_of(node).packed:
         return node.validity, first
@@ -96,13 +96,13 @@ def _numbers(array: Any) -> Any:
 
 
 def offsets_on_host(node: NestedArray) -> Any:
-    """Return the offsets of a node as an ndarray, or one zero if a node without elements lacks offsets."""
+    """Return the offsets of a node as an ndarray. If a node without elements lacks offsets, the only offset is 0."""
     offsets = _numbers(node.offsets)
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 
 
 def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move offsets, shifted to start at 0, and the content from the first to the last row."""
+    """Move the content from the first to the last row, and the offsets, shifted to start at 0."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
@@ -114,7 +114,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
 
 
 def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move type codes, offsets shifted to start at 0 in each child, and the reached part of each child."""
+    """Move the type codes, the referenced part of each child, and the offsets, shifted to start at 0 in each child."""
     facts: dict[str, Any] = {"names": node.field_names, "type_codes": move(node.type_codes)}
     children = node.children
     if node.offsets is not None:
@@ -132,7 +132,7 @@ def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> d
 
 
 def _reached(child: Any, offsets: Any, rows: Any) -> Any:
-    """Return the part of a union's child that `rows` reach, and shift their offsets in place to start at 0."""
+    """Return the part of a union's child that `rows` reference, and shift their offsets in place to start at 0."""
     if not rows.any():
         return part(child, 0, 0)
     first, last = int(offsets[rows].min()), int(offsets[rows].max())
@@ -141,7 +141,7 @@ def _reached(child: Any, offsets: Any, rows: Any) -> Any:
 
 
 def reached_runs(node: NestedArray) -> tuple[Any, Any]:
-    """Return the ends of the runs that a node reaches, from its first element, as an ndarray, and the values."""
+    """Return the runs that a node references: their ends, counted from the first element, and their values."""
     ends = _numbers(node.run_ends)
     check(make("run_end", len(node), run_ends=asarray(ends), content=node.content, skip=node.run_offset))
     if not len(node):

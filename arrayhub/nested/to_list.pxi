@@ -1,4 +1,4 @@
-"""Elements of a nested array as Python objects."""
+"""Conversion of the elements of a nested array to Python objects."""
 
 from cpython.list cimport PyList_GetSlice
 
@@ -9,7 +9,7 @@ from arrayhub.nested import logical_types
 
 
 cdef object listed(object node):
-    """Return the elements of a node as Python objects."""
+    """Convert the elements of a node to Python objects."""
     cdef Tree t
     if not isinstance(node, Tree):
         return as_numpy(node).tolist()
@@ -69,7 +69,7 @@ cdef list list_categories(Tree t):
 
 
 cdef list list_union(Tree t):
-    """List the part of each child that the union reaches."""
+    """Convert a union. Only the referenced part of each child is converted."""
     cdef short positions[128]
     cdef Py_ssize_t k
     cdef list items = [None] * t.length
@@ -118,7 +118,7 @@ cdef list list_bits(Tree t):
 ctypedef list (*Lister)(Tree t)
 ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 
-# One row for each kind, in the order of `kinds`. Cython rejects other numbers of rows.
+# One function for each kind, in the order of `kinds`. Cython rejects lists of another length.
 cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
               list_records, list_categories, list_union, list_chunks, list_flat, list_flat, list_runs, list_nulls]

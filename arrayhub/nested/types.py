@@ -41,12 +41,12 @@ def _element(node: Any) -> Type:
 
 
 def _number(node: NestedArray) -> Type:
-    """Return the type of a flat node: the logical type of Arrow's format if it has one."""
+    """Return the type of a flat node: its logical type, or the type of its numbers."""
     return _element(node.content) if node.meaning is None else _logical(node.meaning)
 
 
 def _logical(meaning: str) -> Type:
-    """Return the type of Arrow's format `meaning`: a date, a time of day or a time with a time zone."""
+    """Return the type of the Arrow format `meaning`: a date, time of day, time with a zone, decimal or interval."""
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         return Logical(name, f"{precision}, {scale}")
@@ -61,11 +61,11 @@ def _logical(meaning: str) -> Type:
 
 
 _INTERVALS = {"tiM": "M", "tiD": "D", "tin": "MDn"}
-_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's letters
+_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
 
 def _none_missing(node: NestedArray) -> bool:
-    """Return whether all elements are known to be valid. A bitmap on a device is not copied for this test."""
+    """Return whether all elements are known to be valid. A bitmap in device memory is not read."""
     try:
         return node.null_count == 0
     except BufferError:
@@ -73,7 +73,7 @@ def _none_missing(node: NestedArray) -> bool:
 
 
 def _merged(types: list[Type]) -> Type:
-    """Return the type of the elements of all chunks, in which elements that are missing in some chunks are optional."""
+    """Return the common element type of chunks. The type is optional if it is optional in some chunk."""
     first = types[0]
     if len(types) == 1 or (len(set(map(type, types))) > 1 and not any(isinstance(one, Option) for one in types)):
         return first
