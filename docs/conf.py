@@ -1,16 +1,22 @@
 """How the pages of this folder become a site: ``sphinx-build -W docs build/site``."""
 
+import tomllib
+from pathlib import Path
+
 import arrayhub
+
+urls = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["urls"]
 
 project = "arrayhub"
 author = "the arrayhub authors"
 version = release = arrayhub.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_copybutton"]
 root_doc = "index"
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
+nb_execution_mode = "off"  # the notebooks contain their output; tests/docs/test_notebooks.py executes them
 
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
@@ -29,10 +35,12 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"start": []}  # it has no pages below it to list
+html_sidebars = {"install": [], "faq": [], "changelog": []}  # they have no pages below them to list
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 8,
+    "github_url": urls["Repository"],
     # Tables and pictures of these pages need the width of the window.
     "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": []},
     "footer_start": ["copyright"],

@@ -7,6 +7,7 @@ import ast
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -116,13 +117,20 @@ def test_every_page_is_in_the_site():
     docs = ROOT / "docs"
     pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
     listed = [
-        (page.parent / line).relative_to(docs).as_posix()
+        (page.parent / line).resolve().relative_to(docs).as_posix()
         for page in docs.rglob("*.md")
         for contents in TOCTREE.findall(page.read_text())
         for line in contents.splitlines()
         if line and not line.startswith(":") and "genindex" not in line  # which Sphinx writes
     ]
     assert sorted(listed) == sorted(pages - {"index"})
+
+
+def test_the_first_page_has_the_addresses_of_the_package():
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
+    page = (ROOT / "docs" / "index.md").read_text()
+    assert urls["Repository"] in page
+    assert urls["Issues"] in page
 
 
 def test_the_demo_passes(tmp_path):

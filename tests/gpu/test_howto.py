@@ -9,7 +9,8 @@ from children import finished
 from numpy_release import WITH_ROW_STACK
 from pages import BLOCK
 
-HOWTO = Path(__file__).resolve().parents[2] / "docs" / "howto"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+HOWTO = DOCS / "howto"
 PAGES = {
     name: re.split(r"^## ", (HOWTO / name).read_text(), flags=re.MULTILINE) for name in ("cuda_user.md", "sparse.md")
 }
@@ -37,3 +38,12 @@ def test_examples_run(page, title, request, cp, torch, cuda):
         request.getfixturevalue("kernels")
     done = finished(sys.executable, "-X", "faulthandler", "-c", WITH_ROW_STACK + program)
     assert done.returncode == 0, f"section {title!r} of {page}:\n{program}\n{done.stdout}{done.stderr[-5000:]}"
+
+
+def test_the_tutorial_for_cuda_devices_runs(cp, torch):
+    """Its last section, whose blocks Sphinx shows as code and tests/docs does not run."""
+    page = (DOCS / "tutorials" / "list_to_gpu.md").read_text()
+    blocks = re.findall(r"^```{code-block} python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    done = finished(sys.executable, "-X", "faulthandler", "-c", WITH_ROW_STACK + "".join(blocks))
+    assert done.returncode == 0, done.stdout + done.stderr[-5000:]
