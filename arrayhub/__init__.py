@@ -7,7 +7,7 @@ Import
 
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
-                            return an array of the library on the same memory, as does convert(obj, "torch")
+                            return an array of the library that shares the memory, as does convert(obj, "torch")
     like(obj, model)        convert to the library, device and labels of another array
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols by which other libraries import a USMArray x

@@ -86,9 +86,9 @@ cdef extern from *:
 cdef extern from *:
     """
     /* CPython's garbage collector may clear a memoryview while a buffer of the memoryview is held. Releasing the buffer
-       then aborts the process. Therefore the buffer is requested from a new memoryview on the same memory, which the
-       collector does not track. The collector visits the managed buffer instead, to which all memoryviews on the memory
-       refer. */
+       then aborts the process. Therefore the buffer is requested from a new memoryview of the same memory, which the
+       collector does not track. Instead, the collector visits the managed buffer that all memoryviews of the memory
+       share. */
     static inline int arrayhub_is_untracked_view(PyObject *exporter) {
         return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
     }

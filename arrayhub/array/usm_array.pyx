@@ -850,7 +850,7 @@ cdef class USMArray(Descriptor):
         return out
 
     def to_numpy(self, dtype=None, copy=False):
-        """Return a ``numpy.ndarray`` on the same memory. matplotlib calls this method. See ``arrayhub.as_numpy``.
+        """Return a ``numpy.ndarray`` that shares the memory. matplotlib calls this method. See ``arrayhub.as_numpy``.
 
         Parameters
         ----------
@@ -878,7 +878,7 @@ cdef class USMArray(Descriptor):
         return converted
 
     def to_xarray(self):
-        """Return an ``xarray.DataArray`` on the same memory, with the same dimension names.
+        """Return an ``xarray.DataArray`` that shares the memory, with the same dimension names.
 
         Raises
         ------
@@ -937,7 +937,7 @@ cdef class USMArray(Descriptor):
         return handed(self, "__array_struct__", interface_dict.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
-        """Return an ndarray on the same memory. NumPy calls this method for element types that the array interface lacks."""
+        """Return an ndarray that shares the memory. NumPy calls this for element types that the array interface lacks."""
         since = started() if tracing.active else None
         array = numpy_library.emit_array(self, dtype, copy)
         if since is not None and array.base is not self:
@@ -954,7 +954,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def __usm_ndarray__(self):
-        """usm_ndarray : dpnp's array on the same memory. dpnp tries this attribute first."""
+        """usm_ndarray : dpnp array that shares the memory. dpnp tries this attribute first."""
         if not self.usm_type_:
             raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
         from arrayhub.libraries.dpctl import emit_attribute

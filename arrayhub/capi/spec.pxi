@@ -60,7 +60,7 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* raw):
-    """Make an array on the memory that a spec describes, or on new memory of the kind of a model (PyUSMArray_New).
+    """Create an array over the memory that a spec describes, or in new memory of a model's kind (PyUSMArray_New).
 
     The array takes ownership in the last step, so after an error, the memory still belongs to the caller.
     """

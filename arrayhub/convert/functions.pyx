@@ -216,7 +216,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     Returns
     -------
     USMArray
-        Array on the memory of `obj`, unless a copy is requested.
+        Array that shares the memory of `obj`, unless a copy is requested.
 
     Examples
     --------
@@ -506,7 +506,7 @@ cdef object with_missing(object obj, Library to, object export, object missing, 
 
 
 def as_numpy(obj, /, *, copy=None, missing=None):
-    """Return a ``numpy.ndarray`` on the memory of `obj`.
+    """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -547,7 +547,7 @@ def as_numpy(obj, /, *, copy=None, missing=None):
 
 
 def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
-    """Return a ``torch.Tensor`` on the memory of `obj`.
+    """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
     Parameters
     ----------
@@ -564,7 +564,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     Returns
     -------
     torch.Tensor
-        A tensor on the memory of `obj`, or a pair of tensors for ``missing="mask"``.
+        A tensor that shares the memory of `obj`, or a pair of tensors for ``missing="mask"``.
 
     Examples
     --------
@@ -582,7 +582,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_jax(obj, /, *, copy=None, missing=None):
-    """Return a ``jax.Array`` on the memory of `obj`. jax requires contiguous memory that is aligned to 64 bytes.
+    """Return a ``jax.Array`` that shares the memory of `obj`, which must be contiguous and aligned to 64 bytes.
 
     Parameters
     ----------
@@ -599,7 +599,7 @@ def as_jax(obj, /, *, copy=None, missing=None):
 
 
 def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
-    """Return a ``cupy.ndarray`` on the memory of `obj`, which CUDA kernels must be able to access.
+    """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
     Parameters
     ----------
@@ -619,7 +619,7 @@ def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_dpnp(obj, /, *, copy=None, missing=None):
-    """Return a ``dpnp.ndarray`` on the memory of `obj`, which must be SYCL USM.
+    """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
     Parameters
     ----------
@@ -689,7 +689,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     Returns
     -------
     object
-        Array of the library, on the memory of `obj` unless a copy is permitted.
+        Array of the library. It shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------

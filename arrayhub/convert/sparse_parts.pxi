@@ -1,6 +1,6 @@
-"""Struct of a sparse array: a format, a shape, and the flat arrays of its parts.
+"""C struct of a sparse array: a format, a shape and flat arrays.
 
-`SparseParts` is to SparseArray what `Tree` is to NestedArray. SparseArray adds methods and no fields.
+SparseArray is a subclass of `SparseParts` that adds only methods, as NestedArray is a subclass of `Tree`.
 """
 
 

@@ -271,7 +271,7 @@ def emit_attribute(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """Export as a ``dpnp.tensor.usm_ndarray`` on the memory and the queue of `a`.
+    """Export as a ``dpnp.tensor.usm_ndarray`` that shares the memory of `a` and uses its queue.
 
     Raises
     ------
@@ -325,7 +325,7 @@ cdef int see_dpnp() except -1:
 
 
 cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
-    """Export as a ``dpnp.ndarray`` on the memory of `a` (see `emit`). Raise ImportError if dpnp is not installed."""
+    """Export as a ``dpnp.ndarray`` that shares the memory of `a`, see `emit`. Raise ImportError without dpnp."""
     if a.usm_type_ == 0:
         see_dpnp()
     array = emit(a)

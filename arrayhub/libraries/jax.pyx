@@ -188,7 +188,7 @@ cdef bint has_cuda(object jax) except -1:
 
 
 cdef object emit(Descriptor a, bint may_copy):
-    """Export as a ``jax.Array`` on the memory of `a`.
+    """Export as a ``jax.Array`` that shares the memory of `a`.
 
     With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares host
     memory only if it is compact, aligned to 64 bytes and of an element type that jax supports, and silently copies other

@@ -1,4 +1,4 @@
-"""numba: typing of USMArray, so that an ``@njit`` function receives a USMArray as an array on the same memory.
+"""numba: typing of USMArray. An ``@njit`` function receives a USMArray as a Numba array that shares its memory.
 
 numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without it, numba
 types a USMArray as a plain buffer, which does not support methods and array expressions. Most of the names used here

@@ -296,7 +296,7 @@ cpdef int refuse_unit(object obj) except -1:
 
 
 cdef object emit(Descriptor a):
-    """Export as an ndarray on the memory of `a`. The base of the ndarray keeps `a` alive.
+    """Export as an ndarray that shares the memory of `a`. The base of the ndarray keeps `a` alive.
 
     Raises
     ------
@@ -318,7 +318,7 @@ cdef char[16] _NOTHING
 
 
 cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py_ssize_t* strides):
-    """Create an ndarray on the memory of `a` that keeps `a` alive."""
+    """Create an ndarray that shares the memory of `a` and keeps `a` alive."""
     cdef void* data = a.data_ if a.data_ != NULL else <void*> _NOTHING
     Py_INCREF(dtype)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(

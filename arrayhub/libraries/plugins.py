@@ -55,13 +55,12 @@ def register_library(
         to the array, such as ``"data"`` or ``"buffer.view()"``, to a function that returns the array, or to None, which
         rejects the type even if the type supports a protocol. Names without a dict require `parse`.
     parse : callable, optional
-        ``parse(obj)`` returns the array that an object holds: anything that `asarray` accepts, on the memory of `obj`.
-        Without `types`, `parse` is called for all types of the library, and returns None for objects that are not
-        arrays, whose protocols are then tried. `parse` is called twice for each object, and both results must share
-        memory.
+        ``parse(obj)`` returns any object that `asarray` accepts and that shares the memory of `obj`. Without `types`,
+        `parse` is called for all types of the library. If it returns None, the protocols of the object are tried.
+        `parse` is called twice for each object, and both results must share memory.
     emit : callable, optional
-        ``emit(array)`` returns an array of the library on the memory of a `USMArray`. `emit` must raise BufferError if
-        the library does not support the array.
+        ``emit(array)`` returns an array of the library that shares the memory of a `USMArray`. `emit` must raise
+        BufferError if the library does not support the array.
     advice : dict, optional
         For each type name, the call that error messages suggest: an expression in ``x`` such as ``"x.compute()"``, or a
         function that returns such an expression for an object.

@@ -1,9 +1,9 @@
-"""Table of the types of sparse arrays, which are recognized without importing their libraries."""
+"""Table of sparse array types, by which they are recognized without importing their libraries."""
 
 from arrayhub._core.errors import root_of
 
-# By root and class name, base classes included: the module of sparse/ that imports the objects. The value "arrayhub"
-# marks a SparseArray, which is used as it is.
+# The module of sparse/ that imports an object, by top-level module and name of the class or of a base class. "arrayhub"
+# marks a SparseArray, which is not converted.
 SPARSE_TYPES = {
     ("arrayhub", "SparseArray"): "arrayhub",
     ("cupyx", "spmatrix"): "cupy",
@@ -15,9 +15,9 @@ SPARSE_TYPES = {
 
 
 def sparse_module(cls: type) -> str | None:
-    """Return the name of the module of sparse/ for a type, or None if no object of the type is sparse.
+    """Return the name of the module of sparse/ for a type, or None if its objects are not sparse.
 
-    Dense and sparse tensors of torch have the same type, for which this function returns None.
+    The result for ``torch.Tensor``, the type of dense and sparse tensors, is None.
     """
     for base in cls.__mro__:
         found = SPARSE_TYPES.get((root_of(base), base.__name__))

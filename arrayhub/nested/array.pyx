@@ -293,7 +293,7 @@ cdef class NestedArray(Tree):
         return object.__sizeof__(self) + hooks.nested_nbytes(self)
 
     def __dask_tokenize__(self):
-        """Return a token for dask: equal for equal arrays, in every process."""
+        """Return a token for dask. Equal arrays have equal tokens, in every process."""
         return hooks.nested_token(self)
 
     def __eq__(self, other):

@@ -1,4 +1,4 @@
-"""The class `SparseArray`: coo, csr, csc and bsr over flat arrays."""
+"""The class `SparseArray`: sparse arrays in the formats coo, csr, csc and bsr, stored as flat arrays."""
 
 import math
 from typing import Any, NoReturn
@@ -18,16 +18,16 @@ from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure
 
 
 class SparseArray(SparseParts):
-    """Sparse array in one of four formats, over flat arrays.
+    """Sparse array in one of four formats, stored as flat arrays.
 
-    `arrayhub.assparse` creates sparse arrays. The arrays of values and indices are USMArrays on the producer's memory.
-    The shape consists of batch dimensions, sparse dimensions and dense dimensions, in this order. Most arrays have two
-    sparse dimensions only.
+    `arrayhub.assparse` creates sparse arrays. The arrays of values and indices are USMArrays that share the producer's
+    memory. The shape consists of batch dimensions, sparse dimensions and dense dimensions, in this order. Most arrays
+    have only two sparse dimensions.
 
     Attributes
     ----------
     format : {"coo", "csr", "csc", "bsr"}
-        Coordinates, compressed rows, compressed columns, or compressed rows of dense blocks.
+        coo: coordinates. csr: compressed rows. csc: compressed columns. bsr: compressed rows of dense blocks.
     shape : tuple of int
         Lengths of all dimensions.
     data : USMArray
@@ -86,20 +86,20 @@ class SparseArray(SparseParts):
 
     @property
     def nnz(self) -> int:
-        """int : number of stored values, explicit zeros and the values of blocks included, and duplicates counted."""
+        """int : number of stored values, including explicit zeros, duplicates and all values of blocks."""
         end = self.batch_ndim + 1 + (2 if self.blocksize else 0)
         return math.prod(self.data.shape[:end])
 
     @property
     def nbytes(self) -> int:
-        """int : bytes of the arrays."""
+        """int : total size of the arrays in bytes."""
         return int(self.data.nbytes) + sum(int(array.nbytes) for array in structure_of(self))
 
     @property
     def canonical(self) -> bool:
-        """bool : whether the indices are sorted and distinct, which is computed on first access.
+        """bool : whether the indices are sorted and distinct, computed on first access.
 
-        The indices are copied to the host if they are on a device.
+        Indices on a device are copied to the host for this test.
         """
         return is_canonical(self if is_on_host(self) else self.to_host())
 
@@ -115,7 +115,7 @@ class SparseArray(SparseParts):
 
     @property
     def T(self) -> "SparseArray":
-        """SparseArray : transposed array on the same memory: csr becomes csc, and csc becomes csr."""
+        """SparseArray : transposed array that shares the memory. csr becomes csc, and csc becomes csr."""
         row = FORMATS[self.format]
         if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
             what = f"{self.format} of shape {self.shape}"
@@ -130,12 +130,12 @@ class SparseArray(SparseParts):
         return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
 
     def to_host(self) -> "SparseArray":
-        """Return the array in memory that the host can read: the array itself, or a copy of each part."""
+        """Return the array itself if the host can read its memory, else a host copy of each part."""
         found: SparseArray = to_host(self)
         return found
 
     def to_device(self, device: Any, /) -> "SparseArray":
-        """Return the array on a device: the array itself if it is there already, else a copy of each part.
+        """Return the array itself if it is on `device`, else a copy of each part on `device`.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class SparseArray(SparseParts):
         Raises
         ------
         ValueError
-            `format` is another value, or the array does not have two sparse dimensions, which csr, csc and bsr require.
+            `format` is not supported, or is csr, csc or bsr for an array without exactly two sparse dimensions.
         BufferError
             The array has batch dimensions.
         """
@@ -187,18 +187,18 @@ class SparseArray(SparseParts):
         return descriptor_of(self)
 
     def __binsparse__(self) -> dict[str, USMArray]:
-        """Return the arrays of the binsparse protocol by name, on the same memory.
+        """Return the arrays of the binsparse protocol by name. The arrays share the memory.
 
-        bsr and batches raise a BufferError.
+        Arrays in the format bsr or with batch dimensions raise a BufferError.
         """
         return arrays_of(self)
 
     def __reduce__(self) -> Any:
-        """Reduce for pickle. Pickles contain the bytes of each part, out of band from protocol 5 on."""
+        """Reduce for pickle. A pickle contains the bytes of each part, out of band from protocol 5 on."""
         return hooks.sparse_reduce(self)
 
     def __copy__(self) -> "SparseArray":
-        """Return the array itself, whose structure is immutable, for ``copy.copy``."""
+        """Return the array itself for ``copy.copy``, because its structure is immutable."""
         return self
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":
@@ -214,7 +214,7 @@ class SparseArray(SparseParts):
         return object.__sizeof__(self) + self.nbytes
 
     def __dask_tokenize__(self) -> Any:
-        """Return a token for dask: equal for equal parts, in every process."""
+        """Return a token for dask. Arrays with equal parts have equal tokens, in every process."""
         return hooks.sparse_token(self)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""assparse: select the importer of a sparse object by its type, and import the object."""
+"""assparse: select an importer for a sparse object by its type, and import the object."""
 
 import sys
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from arrayhub.sparse.validation import is_on_host
 
 
 def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
-    """Import a sparse array of any library, without a copy, as a SparseArray.
+    """Import a sparse array of any library as a SparseArray without copying.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
         matrix of jax, a COO or GCXS array of pydata/sparse, an object with ``__binsparse_descriptor__`` and
         ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
     copy : {None, True, False, "if_needed"}, optional
-        True: copy each part. Other values: a view. The csr tables of oneDAL require True or "if_needed".
+        True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
 
     Returns
     -------
@@ -39,7 +39,7 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
     BufferError
         The format is not supported. The message names the call to make instead.
     InterfaceError
-        The shapes of the arrays contradict each other. Indices are validated on first use, or on export.
+        The shapes of the arrays are inconsistent. Indices are validated later, on first use or on export.
 
     Examples
     --------
@@ -87,7 +87,7 @@ _known: dict[type, _Parse] = {}
 
 
 def _find(cls: type) -> _Parse | None:
-    """Return the importer of a type, and remember it; None for types without one."""
+    """Return the importer for a type, or None if the type is not sparse. Importers are cached by type."""
     if issubclass(cls, SparseParts):
         parse = _itself
     else:
@@ -128,7 +128,7 @@ def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
 
 
 def _allowed(x: SparseArray, found: SparseArray, call: str, copy: Copy) -> SparseArray:
-    """Apply ``copy=`` to a result, which is `x` itself if no copy was needed."""
+    """Return `found`, or a copy of it if ``copy=True`` and `found` is `x` itself."""
     if found is x:
         return copied(x) if wanted(copy, call) else x
     return found

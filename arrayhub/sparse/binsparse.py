@@ -1,7 +1,8 @@
 """The binsparse protocol: ``__binsparse_descriptor__`` and ``__binsparse__``, drafted in data-apis/array-api#840.
 
-The descriptor is that of a binsparse file (https://graphblas.org/binsparse-specification/), as a dict. The arrays are a
-dict by the names of the specification: ``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
+The descriptor is a dict with the content of a binsparse file's descriptor
+(https://graphblas.org/binsparse-specification/). The arrays are a dict whose keys are the names in the specification:
+``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
 """
 
 from typing import Any
@@ -51,7 +52,10 @@ def _shape_of(facts: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _format_of(facts: dict[str, Any], ndim: int) -> str:
-    """Return the format that a descriptor names, or describes by levels: ``"joined"`` for coordinates in one array."""
+    """Return the format that a descriptor specifies by name or by levels.
+
+    ``"joined"`` is coo with all coordinates in one array.
+    """
     name = facts.get("format")
     if isinstance(name, str) and name in _FORMATS:
         return _FORMATS[name]
@@ -70,7 +74,7 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
 
 
 class _Parts:
-    """Arrays of an object by their names. Each element type is compared with the descriptor."""
+    """Arrays of an object by name. The descriptor's element type of an array is validated when the array is read."""
 
     def __init__(self, arrays: dict[str, Any], types: Any) -> None:
         self.arrays, self.types = arrays, types if isinstance(types, dict) else {}

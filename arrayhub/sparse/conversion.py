@@ -1,4 +1,4 @@
-"""Conversion between sparse formats, and to dense arrays. The arithmetic is NumPy's, in host memory."""
+"""Conversion between sparse formats, and to dense arrays. NumPy does the arithmetic in host memory."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def to_dense(x: Any) -> Any:
 
 
 def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
-    """Add values at coordinates, which may repeat."""
+    """Add values to `target` at coordinates, which may repeat."""
     if not coords:
         target[...] = stored.sum(axis=0, dtype=target.dtype)
     elif target.dtype.kind == "b":
@@ -42,7 +42,7 @@ def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
 
 
 def _each(x: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield for each batch the coordinates of its stored values, or of its blocks."""
+    """Yield the coordinates of the stored values (for bsr, of the blocks) of each batch."""
     batches = math.prod(x.shape[: x.batch_ndim])
     if x.format == "coo":
         flat = [as_numpy(array).reshape(batches, array.shape[-1]) for array in x.coords]
@@ -58,7 +58,7 @@ def _each(x: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def coordinates(x: Any) -> Iterator[tuple[Any, ...]]:
-    """Validate an array, and yield for each batch the coordinates of its stored values."""
+    """Validate an array, and yield the coordinates of the stored values of each batch."""
     validate(x)
     values = as_numpy(x.data)
     numbers = np.zeros(values.shape[: x.batch_ndim + 1 + 2 * bool(x.blocksize)], np.int8)
@@ -79,7 +79,7 @@ def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...]
 
 
 def has_padding(x: Any) -> bool:
-    """Return whether a valid array has elements that are padding."""
+    """Return whether some elements of an array are padding. The array must have been validated."""
     if x.format != "coo":
         return bool((as_numpy(x.indptr)[..., -1] != x.indices.shape[-1]).any())
     return any(
@@ -88,7 +88,7 @@ def has_padding(x: Any) -> bool:
 
 
 def _elements(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return the coordinates and values of single elements, for blocks too."""
+    """Return the coordinates and values of single elements. The blocks of bsr are expanded to elements."""
     if not x.blocksize:
         return coords, stored
     height, width = x.blocksize
@@ -124,7 +124,7 @@ def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> 
 
 
 def canonical_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Sort elements by their coordinates, the first one first, and add the values of equal coordinates."""
+    """Sort elements by their coordinates in lexicographic order, and add the values of equal coordinates."""
     if not coords:
         return coords, stored.sum(axis=0, keepdims=True, dtype=stored.dtype)
     order = np.lexsort(coords[::-1])
@@ -144,7 +144,7 @@ def canonical_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any,
 
 
 def pointers(major: Any, length: int) -> Any:
-    """Return the pointers of a compressed dimension from the sorted indices along it: int32 if the type suffices."""
+    """Return the pointers of a compressed dimension, given the sorted indices along it, as int32 if possible."""
     wide = len(major) > _INT32_MAX or major.dtype.itemsize > 4
     counts = np.bincount(major, minlength=length)
     result = np.zeros(length + 1, np.int64 if wide else np.int32)
@@ -169,7 +169,7 @@ def _to_blocks(x: Any, coords: tuple[Any, ...], stored: Any, blocksize: Any) -> 
 
 
 def canonical_blocks(rows: Any, columns: Any) -> tuple[tuple[Any, Any], Any]:
-    """Return the distinct blocks in order, and the number of the block of each element."""
+    """Return the coordinates of the distinct blocks in order, and the position of each element's block among them."""
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     new = np.ones(len(order), bool)

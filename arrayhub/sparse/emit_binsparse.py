@@ -1,4 +1,4 @@
-"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. `binsparse` has the import."""
+"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. `binsparse` imports."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def descriptor_of(x: Any) -> dict[str, Any]:
 
 
 def arrays_of(x: Any) -> dict[str, Any]:
-    """Return the arrays by their names in the specification, see `SparseArray.__binsparse__`."""
+    """Return the arrays by name, see `SparseArray.__binsparse__`. The names are those of the specification."""
     if x.format not in FORMAT_NAMES or x.batch_ndim or x.dense_ndim or len(x.shape) != 2:
         raise BufferError(
             f"__binsparse__: {x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
@@ -43,7 +43,7 @@ def arrays_of(x: Any) -> dict[str, Any]:
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
-    """Return the name of an element type in the specification."""
+    """Return the specification's name of an element type."""
     if dtype.kind == "c":
         return f"complex[float{4 * dtype.itemsize}]"
     return "bint8" if dtype.kind == "b" else str(dtype)

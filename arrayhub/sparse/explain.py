@@ -107,9 +107,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_sparse(obj: Any) -> list[str] | None:
-    """Return a description of the first invalid index of a sparse array. Return None if `obj` is not sparse.
+    """Return a list with a description of the first invalid index, if any. Return None if `obj` is not sparse.
 
-    Indices on a device are copied to the host.
+    Indices on a device are copied to the host for the check.
     """
     try:
         x = sparse_or_none(obj)

@@ -1,4 +1,4 @@
-"""Export of sparse arrays: `as_scipy`, and what `convert` and the other ``as_*`` functions call."""
+"""Export of sparse arrays: `as_scipy`, `as_pydata_sparse`, and the function that `convert` calls for sparse arrays."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -14,20 +14,20 @@ from arrayhub.sparse.to_device import copied_besides
 
 
 def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a sparse array of SciPy on the memory of `obj`.
+    """Return a SciPy sparse array that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `assparse` accepts.
     copy : {None, True, False, "if_needed"}, optional
-        None or False: a view, or BufferError if a part needs a copy. "if_needed": copy the parts that need it, from a
-        device too. True: copy each part.
+        None or False: share the memory, or raise BufferError if a part requires a copy. "if_needed": copy only parts
+        that require a copy, including parts on a device. True: copy each part.
 
     Returns
     -------
     scipy.sparse.coo_array, csr_array, csc_array or bsr_array
-        In the format of `obj`. Read-only where the memory is read-only.
+        The format is that of `obj`. Parts in read-only memory are read-only.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
 
 
 def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return an array of pydata/sparse on the memory of `obj`.
+    """Return a pydata/sparse array that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `assparse` accepts.
     copy : {None, True, False, "if_needed"}, optional
-        As in `as_scipy`. The coordinates of pydata/sparse are one array, and its indices are sorted and distinct.
+        As in `as_scipy`. Separate coordinate arrays, and indices that are unsorted or repeated, require a copy.
 
     Returns
     -------
@@ -63,9 +63,9 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
 
 
 def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, matrix: bool = False) -> Any:
-    """Return a sparse object of any library as a sparse array of `library`. `trace` reports one export.
+    """Convert a sparse object of any library to a sparse array of `library`. `trace` reports one export.
 
-    `matrix` requests a matrix of SciPy instead of an array.
+    `matrix` requests a SciPy matrix instead of a SciPy sparse array.
 
     Raises
     ------
@@ -92,10 +92,7 @@ def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, matrix: bool
 
 
 def _emitter(library: str, obj: Any) -> Callable[..., Any]:
-    """Return the function that makes the arrays of a library, whose parameters are the same for all libraries.
-
-    They are the array, ``copy=`` for its parts, `allow_readonly` and `matrix`.
-    """
+    """Return the export function of a library. Its parameters are the array, `copy`, `allow_readonly` and `matrix`."""
     if library not in RULES:
         raise BufferError(
             f"{library}: {name_of_type(type(obj))} is sparse, and {library} does not have sparse arrays; accepted by:"
@@ -108,5 +105,5 @@ def _emitter(library: str, obj: Any) -> Callable[..., Any]:
 
 _emitters: dict[str, Callable[..., Any]] = {}
 
-# Functions by `convert`'s name, for libraries that have only sparse arrays.
+# Export functions by the library's name in `convert`, for libraries without dense arrays.
 SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": as_pydata_sparse}

@@ -1,4 +1,4 @@
-"""Table of sparse formats: which parts each has, what their shapes are, and the format of the transposed array."""
+"""Table of sparse formats, and validation of the shapes and types of their arrays."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,9 @@ class Format:
     compressed : int or None
         Sparse dimension that `indptr` compresses: 0 for rows, 1 for columns. None if the format has coordinates.
     blocks : bool
-        Whether each index stands for a dense block.
+        Whether each index refers to a dense block.
     transposed : str or None
-        Format of the transposed array on the same memory. None if the format lacks such a counterpart.
+        Format in which the same arrays represent the transposed array. None if there is none.
     """
 
     name: str
@@ -56,12 +56,12 @@ def check_parts(
     batch: int,
     blocksize: tuple[int, ...] | None,
 ) -> None:
-    """Validate the shapes and the types of the arrays of a compressed format. The arrays are not read.
+    """Validate the shapes and types of the arrays of a compressed format. The elements are not read.
 
     Raises
     ------
     InterfaceError
-        The shapes contradict each other, or indices are not integers. The message begins with `source`.
+        The shapes are inconsistent, or indices are not integers. The message begins with `source`.
     """
     stored = indices.shape
     of_data = data.shape
@@ -88,13 +88,13 @@ def check_parts(
 
 
 def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
-    """Raise InterfaceError unless blocks of `blocksize` tile the matrix."""
+    """Raise InterfaceError unless both matrix dimensions are multiples of the block's."""
     if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
         raise interface_error(source, "shape", shape, f"multiples of the blocks of {blocksize}")
 
 
 def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, joined: Any, batch: int) -> None:
-    """Validate the shapes and the types of the arrays of coordinates. The arrays are not read. See `check_parts`."""
+    """Validate the shapes and types of the data and coordinates of a coo array, see `check_parts`."""
     each = [joined.shape[1:]] * joined.shape[0] if coords is None else [array.shape for array in coords]
     of_data = data.shape
     lead = batch + 1
@@ -111,7 +111,7 @@ def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, jo
         check_integers(source, **{f"coords[{k}]": array for k, array in enumerate(coords)})
 
 
-# NumPy's numbers of the types of indices: 8 to 64 bits.
+# NumPy type numbers of integers of 8 to 64 bits, which indices can have.
 
 INTEGERS = frozenset(range(1, 11))
 

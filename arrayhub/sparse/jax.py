@@ -1,4 +1,4 @@
-"""jax.experimental.sparse: BCOO and BCSR, with batch dimensions and dense dimensions."""
+"""jax.experimental.sparse: BCOO and BCSR, including batch dimensions and dense dimensions."""
 
 from typing import Any
 

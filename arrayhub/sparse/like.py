@@ -9,12 +9,12 @@ from arrayhub.convert.names import OWN, SPARSE
 from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
 
-# Libraries of dense arrays, and the library for sparse arrays in the same memory.
+# Libraries of dense arrays, and the library that `like` uses for sparse arrays in the same kind of memory.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
 
 
 def device_of(model: Any) -> Device | None:
-    """Return the device of a sparse array, which may be a leaf of autograd; None for other objects."""
+    """Return the device of a sparse array, which may require a gradient. Return None for other objects."""
     x = sparse_or_none(model.detach() if getattr(model, "requires_grad", False) else model)
     return None if x is None else x.device
 
@@ -56,7 +56,7 @@ def sparse_like(
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    """Return `x` with values of another type."""
+    """Return `x` with its values cast to another type."""
     data = asarray(x.data.to_host(), dtype=dtype)
     data = data if str(x.device) == "cpu" else data.to_device(x.device)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)

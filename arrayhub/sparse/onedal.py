@@ -1,4 +1,4 @@
-"""oneDAL: csr tables of scikit-learn-intelex, which oneDAL exports as copies. `asarray` imports dense tables."""
+"""oneDAL: csr tables of scikit-learn-intelex, which can only be copied. `asarray` imports dense tables."""
 
 import sys
 from typing import Any
@@ -9,7 +9,7 @@ from arrayhub.sparse.formats import FORMATS, check_parts
 
 
 def parse(obj: Any) -> SparseArray | None:
-    """Refuse a csr table, whose memory oneDAL does not share. Return None for other tables."""
+    """Raise BufferError for a csr table, because oneDAL does not share its memory. Return None for other tables."""
     if obj.kind != "csr":
         return None
     raise BufferError("onedal: csr tables are exported as copies only; call arrayhub.assparse(x, copy='if_needed')")

@@ -1,8 +1,8 @@
 """Pickles, copies, tokens and sizes of SparseArrays.
 
-A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts. A
-part is a USMArray, which has its own reduction: protocol 5 passes its bytes out of band, and `pickling` applies to
-devices.
+A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
+Each part is a USMArray, whose own reduction passes the bytes out of band in protocol 5, and follows the policy of
+`arrayhub.pickling` for device memory.
 """
 
 import copy

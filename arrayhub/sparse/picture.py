@@ -1,4 +1,4 @@
-"""Draw the pattern of a SparseArray for a notebook: a coarse grid whose cells are darker where more is stored."""
+"""Draw the pattern of a SparseArray for a notebook: a coarse grid with darker cells for more stored values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SIDE = 240  # of the drawing, in pixels
 
 
 def picture_of(x: SparseParts) -> str:
-    """Return the drawing of the pattern as HTML, or only the description if the host cannot read the indices."""
+    """Return a drawing of the pattern as HTML. If the host cannot read the indices, return only the description."""
     canvas = Canvas()
     canvas.write(repr(x)[1:-1], 13)
     if not is_on_host(x):
@@ -31,9 +31,9 @@ def picture_of(x: SparseParts) -> str:
 
 
 def pattern(x: Any) -> Any:
-    """Return how many values are stored in each cell of a grid of at most 32 by 32 cells.
+    """Return the number of stored values in each cell of a grid of at most 32 by 32 cells.
 
-    Return None for arrays that do not have two sparse dimensions, and for empty ones. Batches are added.
+    The counts of all batches are added. Return None for empty arrays and arrays without exactly two sparse dimensions.
     """
     lengths = x.shape[x.batch_ndim : len(x.shape) - x.dense_ndim]
     if len(lengths) != 2 or 0 in lengths:

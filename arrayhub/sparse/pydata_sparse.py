@@ -1,4 +1,4 @@
-"""pydata/sparse: COO, and GCXS, CSR and CSC of two dimensions."""
+"""pydata/sparse: COO arrays, and two-dimensional GCXS, CSR and CSC arrays."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def parse(obj: Any) -> SparseArray:
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
-    """Return a COO, or a GCXS array for csr and csc, on the memory of `x`."""
+    """Return a COO array, or a GCXS array for csr and csc, that shares the memory of `x`."""
     sparse = needed("sparse", "for its arrays")
     data = as_numpy(x.data, copy=copy)
     if x.format == "coo":

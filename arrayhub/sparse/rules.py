@@ -1,4 +1,4 @@
-"""Table of what each library accepts in a sparse array, and the change that makes an array acceptable.
+"""Table of the sparse arrays that each library accepts, and conversion of an array to an accepted one.
 
 docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library.
 """
@@ -20,26 +20,26 @@ from arrayhub.sparse.validation import PADDED, SEEN, is_canonical, is_on_host, s
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Facts about the sparse arrays that a library accepts.
+    """Sparse arrays that a library accepts.
 
     Attributes
     ----------
     bit : int
-        Bit of `SparseParts._state` that notes that an array is acceptable; 0 if that depends on a setting.
+        Bit of `SparseParts._state` that is set for accepted arrays. 0 if acceptance depends on a setting.
     formats : dict
-        Accepted index types by format, the preferred one first.
+        Accepted index types by format, the preferred type first.
     canonical : tuple of str
         Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
     joined : bool
         Whether the coordinates are one array instead of one array for each dimension.
     batches, dense : bool
-        Whether the library has batch dimensions and dense dimensions.
+        Whether the library supports batch dimensions and dense dimensions.
     values : str
-        Accepted element types, as NumPy's characters; "" for all types that the library has.
+        Accepted element types, as NumPy type characters. Empty if all element types of the library are accepted.
     host : bool
-        Whether the library reads host memory only.
+        Whether the library reads only host memory.
     max_ndim : int or None
-        Largest number of dimensions; None for any number.
+        Largest number of dimensions. None if the number is not limited.
     """
 
     bit: int
@@ -74,17 +74,18 @@ RULES = {
     "pydata_sparse": Rules(256, dict(coo=_ANY, csr=_ANY, csc=_ANY), canonical=("coo", "csr", "csc"), joined=True),
 }
 
-# NumPy's numbers of each index type. On Linux, long and long long are both int64.
+# NumPy type numbers of each index type. On Linux, long and long long are both int64.
 _NUMBERS = {name: {np.dtype(char).num for char in "bBhHiIlLqQ" if np.dtype(char) == np.dtype(name)} for name in _ANY}
 
 
 def conform(x: Any, library: str, copy: bool | None) -> Any:
-    """Return `x` in a form that a library accepts: itself, or with the parts that need it converted if `copy` is true.
+    """Return `x` itself if a library accepts it, else an array in which the parts that require it are converted.
 
     Raises
     ------
     BufferError
-        The library does not have the format, or a part needs a copy and `copy` is not true. The message names the call.
+        The library does not support the format, or a conversion is required and `copy` is not true. The message names
+        the call to make instead.
     InterfaceError
         An index is outside of the shape.
     """
@@ -112,7 +113,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
 
 
 def _check_kind(x: Any, rules: Rules, library: str) -> None:
-    """Raise BufferError if the library does not have the format, the dimensions or the element type."""
+    """Raise BufferError if the library does not support the format, the dimensions or the element type."""
     if x.format not in rules.formats:
         raise BufferError(
             f"{library}: {x.format} is not supported; accepted: {', '.join(rules.formats)}. Use x.to_format('csr')"
@@ -138,7 +139,7 @@ def _need(copy: bool | None, library: str, why: str) -> None:
 
 
 def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
-    """Return an array without jax's padding: a copy, or a view if no element is padding."""
+    """Return an array without jax's padding, as a copy if some elements are padding."""
     if not has_padding(x):
         return moved(x, lambda array: array, x._state & ~PADDED)
     _need(copy, library, "some elements are padding, which only jax ignores")
@@ -157,7 +158,7 @@ def _canonical(x: Any, library: str) -> Any:
 def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
     """Convert the indices to a type that the library accepts, and join the coordinates if the library requires it."""
     accepted = rules.formats[x.format]
-    if library == "jax" and not sys.modules["jax"].config.jax_enable_x64:  # jax would narrow int64 without a warning
+    if library == "jax" and not sys.modules["jax"].config.jax_enable_x64:  # jax would silently narrow int64
         accepted = tuple(name for name in accepted if not name.endswith("int64"))
     arrays = structure_of(x)
     separate = x.format == "coo" and x.coords_array is None
@@ -195,7 +196,7 @@ def _first_that_holds(x: Any, accepted: tuple[str, ...], library: str) -> np.dty
 
 
 def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the coordinates as one array of (dimension, element) on the device of `x`."""
+    """Return the coordinates as one array of shape (dimensions, elements) on the device of `x`."""
     joined = np.empty((len(x.coords), *x.data.shape[: x.batch_ndim + 1]), dtype)
     for k, array in enumerate(x.coords):
         joined[k] = as_numpy(array.to_host())
@@ -203,10 +204,10 @@ def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Return an array with another element type on the same device."""
+    """Cast an array to another element type on the same device."""
     return array if array.dtype == dtype else _beside(asarray(array.to_host(), dtype=dtype), array)
 
 
 def _beside(array: Any, model: Any) -> Any:
-    """Return an array in host memory, or a copy on the device of `model`."""
+    """Copy a host array to the device of `model`, unless the host can read `model`."""
     return array if is_host_readable(model) else array.to_device(model.device)

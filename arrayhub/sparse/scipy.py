@@ -29,9 +29,9 @@ def parse(obj: Any) -> SparseArray:
     stored = indices.shape
     if len(stored) == 1 and stored == data.shape[:1] and indptr.ndim == 1 and indptr.shape[0]:
         used = int(pointers[-1])
-        if 0 <= used < stored[0]:  # the arrays are longer than what is stored
+        if 0 <= used < stored[0]:  # the arrays have unused elements at the end
             data, indices = data[:used], indices[:used]
-        elif (  # what `check_parts` checks
+        elif (  # the checks of `check_parts`
             (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
             and indices.typenum in INTEGERS
             and indptr.typenum in INTEGERS
@@ -50,7 +50,7 @@ def _parse_coo(obj: Any) -> SparseArray:
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
-    """Return a sparse array of SciPy, or a matrix, on the memory of `x`."""
+    """Return a SciPy sparse array, or a SciPy matrix, that shares the memory of `x`."""
     sparse = needed("scipy.sparse", "for its sparse arrays").sparse
     make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")
     data = as_numpy(x.data, copy=copy)

@@ -19,7 +19,7 @@ _METHODS = {
 
 
 def format_of(obj: Any) -> str | None:
-    """Return the format of a sparse tensor, ``"bsc"`` included; None for other tensors."""
+    """Return the format of a sparse tensor, including ``"bsc"``, or None for other tensors."""
     try:
         text = str(obj.layout)
     except PASSES_ON:
@@ -56,7 +56,7 @@ def parse(obj: Any) -> SparseArray | None:
 
 
 def _coo_parts(obj: Any) -> tuple[Any, Any]:
-    """Return indices and values. The public methods refuse tensors that are not coalesced."""
+    """Return indices and values. For tensors that are not coalesced, torch has only private methods."""
     if obj.is_coalesced():
         return obj.indices(), obj.values()
     try:
@@ -66,7 +66,7 @@ def _coo_parts(obj: Any) -> tuple[Any, Any]:
 
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
-    """Return a sparse tensor on the memory of `x`. A COO tensor is marked as coalesced if the order is canonical."""
+    """Return a sparse tensor that shares the memory of `x`. A canonical COO tensor is marked as coalesced."""
     data = as_torch(x.data, copy=copy, allow_readonly=allow_readonly)
     make = _functions.get(x.format) or _function(x.format)
     try:
@@ -87,7 +87,7 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """Return torch's function that makes the tensors of a format."""
+    """Return torch's constructor function for a format."""
     found: Callable[..., Any] = getattr(needed("torch", "for its tensors"), f"sparse_{name}_tensor")
     _functions[name] = found
     return found

@@ -1,4 +1,4 @@
-"""Validation of indices and pointers, once for each array, and the check for canonical order."""
+"""Validation of indices and pointers, and the check for canonical order. The results are cached in the array."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
 CHECKED = 1  # the indices are within the shape
 CANONICAL = 2
 NOT_CANONICAL = 4
-PADDED = 8  # elements outside of the shape, and behind the last pointer, are padding, which jax ignores
+PADDED = 8  # from jax: elements outside the shape, or after the last pointer, are padding
 SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED
 
 
 def is_on_host(x: SparseParts) -> bool:
-    """Return whether the host can read every array."""
+    """Return whether the host can read all arrays of a sparse array."""
     return all(map(is_host_readable, (x.data, *structure_of(x))))
 
 
 def structure_of(x: SparseParts) -> tuple[Any, ...]:
-    """Return the arrays of indices."""
+    """Return the arrays of indices, pointers or coordinates."""
     if x.format != "coo":
         return x.indices, x.indptr
     return x._coords if x.coords_array is None else (x.coords_array,)
@@ -35,7 +35,7 @@ def validate(x: SparseParts) -> None:
     Raises
     ------
     InterfaceError
-        An index is outside of the shape, or a pointer decreases. The message names the element.
+        An index is outside the shape, or a pointer is less than the previous one. The message names the element.
     """
     state = x._state
     if state & CHECKED or not is_on_host(x):
@@ -61,7 +61,7 @@ def _check_compressed(x: SparseParts) -> None:
     compressed = row.compressed or 0
     major, minor = DIMENSIONS[compressed], DIMENSIONS[1 - compressed]
     _check_each(indptr[..., 0] == 0, indptr, "indptr", 0, "0")
-    falls = indptr[..., 1:] < indptr[..., :-1]  # not a difference, which may overflow
+    falls = indptr[..., 1:] < indptr[..., :-1]  # np.diff could overflow
     if falls.any():
         place = np.unravel_index(int(falls.argmax()), falls.shape)
         before = indptr[place]
@@ -84,7 +84,7 @@ def _check_compressed(x: SparseParts) -> None:
 
 
 def _check_each(good: Any, values: Any, name: str, last: int, accepted: str) -> None:
-    """Raise for the first batch whose element `last` is not accepted."""
+    """Raise InterfaceError for the first batch for which `good` is False. The error shows element `last`."""
     if good.all():
         return
     place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
@@ -108,15 +108,15 @@ def _check_coords(x: SparseParts) -> None:
 
 
 def _check_below(name: str, values: Any, length: int, what: str) -> None:
-    """Raise for the first index that is not within `length`."""
+    """Raise InterfaceError for the first index that is negative, or `length` or more."""
     if values.size == 0:
         return
-    # As unsigned integers, negative values are large, so one pass finds both faults.
+    # Negative values are large as unsigned integers, so one comparison finds both faults.
     unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
     if int(unsigned.max()) < length:
         return
     bad = (values < 0) | (values >= length)
-    if not bad.any():  # a length beyond the type of the indices
+    if not bad.any():  # `length` exceeds the type of the indices
         return
     place = np.unravel_index(int(bad.argmax()), bad.shape)
     accepted = f"0 to {length - 1}, {what}" if length else f"no index, because {what} include 0"
@@ -128,7 +128,7 @@ def _text(place: tuple[Any, ...]) -> str:
 
 
 def is_canonical(x: SparseParts) -> bool:
-    """Return whether the indices are sorted and distinct, which is computed once. The indices are on the host."""
+    """Return whether the indices, which must be on the host, are sorted and distinct. The result is cached."""
     state = x._state
     if not state & (CANONICAL | NOT_CANONICAL):
         validate(x)
@@ -146,7 +146,7 @@ def _sorted_indices(x: SparseParts) -> bool:
     rises = (indices[..., 1:] > indices[..., :-1]).reshape(-1, stored - 1)
     for flags, starts in zip(rises, indptr.reshape(-1, indptr.shape[-1]), strict=True):
         first = starts[(starts > 0) & (starts < stored)]
-        flags[first - 1] = True  # the first index of a row may be less than the last one of the row before
+        flags[first - 1] = True  # the first index of a row may be less than the last index of the previous row
     return bool(rises.all())
 
 
