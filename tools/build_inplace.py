@@ -1,10 +1,12 @@
 """Compile every module listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
 
-For machines without meson: afterwards ``PYTHONPATH=. python -m pytest`` runs on the checkout. Flags are those of
-arrayhub/meson.build, which stays the only place that says how the package is built. A module is compiled again if its
-commands, its source or a file that the source includes has another content than in the last build: `.c.dep` beside the
-module has Cython's list of files and a digest. Switching branches does not compile what is the same on both. Paths are
-relative, so that ccache (``CC='ccache gcc'``) serves one checkout with another's objects.
+This build does not require meson. Afterwards, ``PYTHONPATH=. python -m pytest`` tests the checkout. The compiler flags
+are read from arrayhub/meson.build.
+
+A module is compiled again if the commands, the source, or a file that the source includes has changed since the last
+build. For this test, the file ``.c.dep`` beside the module contains Cython's list of files and a digest. Switching
+branches recompiles only modules that differ. Paths are relative, so checkouts can share objects through ccache
+(``CC='ccache gcc'``).
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
@@ -23,17 +25,17 @@ import sysconfig
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arrayhub"
 DECLARATIONS = pathlib.Path("build/declarations")
-SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before there are threads: sysconfig fills its table on first use
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before threads start, because sysconfig fills its table on first use
 
 
 def read_list(text, start, end=r"\]"):
-    """Return the quoted strings between two patterns of the meson file, comments left out."""
+    """Return the quoted strings between two patterns of the meson file, except those in comments."""
     body = re.search(start + r"(.*?)" + end, text, re.DOTALL)[1]
     return re.findall(r"'([^'\n]*)'", re.sub(r"#.*", "", body))
 
 
 def commands(name, meson):
-    """Return the two commands that make an extension module, all paths relative to the checkout; and its path."""
+    """Return the two commands that build an extension module, and its path. Paths are relative to the checkout."""
     source = (PACKAGE / f"{name}.pyx").relative_to(ROOT)
     generated = source.with_suffix(".c")
     module = source.with_suffix(SUFFIX)
@@ -52,9 +54,9 @@ def commands(name, meson):
 
 
 def link_declarations():
-    """Make a folder with NumPy's declarations alone, those of the NumPy whose headers are used.
+    """Create a folder that contains only NumPy's Cython declarations, for the same NumPy as the headers.
 
-    Beside NumPy there may be an installed arrayhub, whose declarations Cython would use for modules without any.
+    In NumPy's own folder, Cython could find declarations of an installed arrayhub.
     """
     import numpy
 
@@ -65,7 +67,7 @@ def link_declarations():
 
 
 def digest(listed, build_commands):
-    """Return a digest of a module's commands and of the files in Cython's list, and of all headers, which it omits."""
+    """Return a digest of a module's commands, of the files in Cython's list, and of all headers, which it omits."""
     names = listed.partition(":")[2].replace("\\\n", " ").split()
     paths = [*(ROOT / name for name in names), *sorted(PACKAGE.rglob("*.h"))]
     found = hashlib.sha256(repr(build_commands).encode())
@@ -83,13 +85,13 @@ def is_up_to_date(module, build_commands):
 
 
 def build(name, meson, force):
-    """Build one module unless it is up to date; return its name, the exit status and the output of the compilers."""
+    """Build one module unless it is up to date. Return its name, the exit status and the output of the compilers."""
     generate, compile_, module = commands(name, meson)
     if not force and is_up_to_date(module, (generate, compile_)):
         return name, 0, ""
     generated = ROOT / generate[-1]
     record = module.with_suffix(".c.dep")
-    record.unlink(missing_ok=True)  # a build that fails leaves none
+    record.unlink(missing_ok=True)  # a failed build leaves no digest
     try:
         for command in (generate, compile_):
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -102,14 +104,14 @@ def build(name, meson, force):
         for made in (
             generated,
             generated.with_name(generated.name + ".dep"),
-            generated.with_suffix(".h"),  # headers of what a module declares public or api: no file includes them
+            generated.with_suffix(".h"),  # headers for public or api declarations, unused
             generated.with_name(f"{generated.stem}_api.h"),
         ):
             made.unlink(missing_ok=True)
 
 
 def main():
-    """Build all modules in parallel; the exit status is the number of those that failed."""
+    """Build all modules in parallel. The exit status is the number of failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
@@ -122,7 +124,7 @@ def main():
         for name, status, said in pool.map(lambda name: build(name, meson, options.force), names):
             failed += status != 0
             print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
-    for left in PACKAGE.rglob(f"*{SUFFIX}"):  # of a module that has another name by now, and would still be imported
+    for left in PACKAGE.rglob(f"*{SUFFIX}"):  # of a renamed module, which could still be imported
         if left.relative_to(PACKAGE).as_posix().removesuffix(SUFFIX) not in names:
             left.unlink()
     return failed

@@ -2,8 +2,8 @@
 
     python tools/build_wheels.py [PYTHON ...] [--machine x86_64] [--machine aarch64] [--output dist] [--no-tests]
 
-A PYTHON is an interpreter, 3.11 or newer. Without one, the newest release of each version on the path and of pyenv is
-used. For each interpreter and each machine:
+A PYTHON is an interpreter, 3.11 or newer. By default, the newest release of each version on PATH and in pyenv is used.
+For each interpreter and each machine:
 
 1. The unpacked sdist is compiled by ``zig cc`` (the package ziglang) with glibc 2.17 as its target, so that the wheel
    needs no newer symbols than manylinux2014 has. The other machine than this one is cross-compiled: the interpreter

@@ -1,4 +1,4 @@
-"""Compile arrayhub's own C and C++ text with -Wall -Wextra and print every warning in it.
+"""Compile arrayhub's hand-written C and C++ code with -Wall -Wextra, and print all warnings about this code.
 
     python tools/c_warnings.py [--jobs N] [--in-place] [UNIT ...]
 
@@ -66,7 +66,7 @@ HEADERS = {
 
 
 def mark(generated):
-    """Enclose each of our C blocks in a generated file in #line directives, so that a diagnostic names our file.
+    """Enclose each hand-written C block of a generated file in #line directives, so that diagnostics name its source.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def mark(generated):
 
 
 def compile_module(name, folder, meson, in_place):
-    """Compile one module, beside its source if `in_place`; return the compiler's output and exit status."""
+    """Compile one module, beside its source if `in_place`. Return the compiler's output and exit status."""
     generate, compiler, module = commands(name, meson)
     generated = folder / f"{name.replace('/', '.')}.c"
     generate[-1] = str(generated)
@@ -103,7 +103,7 @@ def compile_module(name, folder, meson, in_place):
 
 
 def compile_file(file, language, libraries, options):
-    """Compile one header or source; return the compiler's output and exit status."""
+    """Compile one header or source. Return the compiler's output and exit status."""
     kind, standard = language
     variable = {"c": "CC", "c++": "CXX"}[kind]
     compiler = shlex.split(os.environ.get(variable, {"c": "gcc", "c++": "g++"}[kind]))
@@ -119,13 +119,13 @@ def compile_file(file, language, libraries, options):
 
 
 def run(command):
-    """Run a compiler in the root of the checkout; return its output and exit status."""
+    """Run a compiler in the root of the checkout. Return its output and exit status."""
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     return done.stdout + done.stderr, done.returncode
 
 
 def own_diagnostics(output):
-    """Return the warnings and errors of a compiler's output that lie in our own text, each with its notes."""
+    """Return the warnings and errors about hand-written code in a compiler's output, each with its notes."""
     starts = [*DIAGNOSTIC.finditer(output)]
     ends = [*(match.start() for match in starts[1:]), len(output)]
     parts = [(match["file"], output[match.start() : end].rstrip()) for match, end in zip(starts, ends, strict=False)]

@@ -1,14 +1,16 @@
-"""Build a wheel and see that it stands alone: it needs no library but libc, installs without a compiler, and works.
+"""Build a wheel, and test that it links only to libc, installs without a compiler, and works.
 
     python tools/check_wheel.py [PYTHON ...] [-- PYTEST ARGUMENTS]
 
-A PYTHON is an interpreter (this one without any). For each, `pip wheel .` builds in an environment of its own,
-auditwheel names the libraries that the wheel links to, the wheel is installed into a fresh environment where no
-compiler works, and tests run there on the installed package: without arguments the files that need NumPy alone. At
-the end stands a line for each wheel, with its size, its tag and pytest's closing line; the exit status is the number
-of interpreters on which something failed.
+A PYTHON is an interpreter. The default is the interpreter that runs this script. For each interpreter:
 
-The environment that runs this needs auditwheel, which `pip install '.[dev]'` brings.
+1. `pip wheel .` builds a wheel.
+2. auditwheel lists the libraries that the wheel links to.
+3. The wheel is installed into a new environment without a working compiler.
+4. pytest tests the installed package. By default, only the files that require nothing but NumPy are tested.
+
+The last lines state the size and tag of each wheel and pytest's last line. The exit status is the number of
+interpreters with a failure. This script requires auditwheel, which is in the extra ``dev``.
 """
 
 import os
@@ -30,7 +32,7 @@ TESTS = (
 
 
 def step(*command, **options):
-    """Run a command and return what it printed; its output is shown, and the program ended, where it fails."""
+    """Run a command, and return its output. If the command fails, print the output and exit."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
@@ -38,7 +40,7 @@ def step(*command, **options):
 
 
 def foreign_libraries(wheel):
-    """Return the shared libraries besides libc that a wheel links to, and the platform tag it may bear."""
+    """Return the shared libraries that a wheel links to, except libc, and the platform tag that it complies with."""
     said = " ".join(step(sys.executable, "-m", "auditwheel", "show", wheel).split())
     linked = set(re.findall(r"\b[\w.+-]+\.so(?:\.\d+)*\b", said.partition("system-provided shared libraries:")[2]))
     tag = re.search(r'platform tag: "([^"]+)"', said)
@@ -66,7 +68,7 @@ def run_tests(python, wheel, arguments, folder):
 
 
 def pytest_in(python, arguments, environ):
-    """Run tests with a command that is a Python, and return pytest's last line and whether it passed."""
+    """Run tests with a command that starts Python. Return pytest's last line, and whether the tests passed."""
     command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
     tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if tested.returncode:
@@ -78,7 +80,7 @@ def pytest_in(python, arguments, environ):
 
 
 def check(python, arguments, folder):
-    """Build, look at and test the wheel of one interpreter; return what is to be printed, and whether it is right."""
+    """Build, audit and test the wheel of one interpreter. Return the lines to print, and whether all steps passed."""
     step(python, "-m", "venv", folder / "build")
     step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
     (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")

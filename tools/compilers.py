@@ -12,7 +12,7 @@ For each compiler, with Debian's Python, NumPy and Cython:
    there is a warning in our own C and C++ text.
 2. pytest runs the files of `TESTS` on the modules that were compiled.
 
-At the end stands one line for each compiler. The exit status is the number of compilers with which a step failed.
+The last lines state the result for each compiler. The exit status is the number of compilers with a failure.
 """
 
 import argparse
@@ -41,10 +41,10 @@ CLOSING = re.compile(r"^.*\b(?:passed|failed|error).* in [\d.]+s.*$", re.MULTILI
 
 
 class Debian:
-    """A Debian sid in a folder, and the commands that run in it."""
+    """A Debian sid system in a folder, in which commands can be run."""
 
     def __init__(self, root, mirror):
-        """Make the system with debootstrap if the folder is without one, and read its archive's list of packages."""
+        """Create the system with debootstrap if necessary, and update its list of packages."""
         self.root = root
         if not (root / "var/lib/dpkg/status").exists() or (root / "debootstrap").exists():
             subprocess.run(["debootstrap", "--variant=minbase", "sid", str(root), mirror], check=True)
@@ -53,7 +53,7 @@ class Debian:
         self.run("apt-get", "--quiet=2", "--option=Acquire::Check-Valid-Until=false", "update", check=True)
 
     def run(self, *command, folder="/", check=False, **variables):
-        """Run a command in the system, with /proc as long as it runs; show and return its output with its status."""
+        """Run a command in the system, with /proc mounted. Print its output, and return its output and status."""
         inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -c \'cd "$0" && exec "$@"\' "$@"'
         environ = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", **variables}
         environ["DEBIAN_FRONTEND"] = "noninteractive"
@@ -76,7 +76,7 @@ class Debian:
 
 
 def test(debian, compiler, jobs):
-    """Build and test with one compiler; return whether all steps passed and a line that says what they gave."""
+    """Build and test with one compiler. Return whether all steps passed, and a line that states the results."""
     tree = debian.root / "src" / compiler
     shutil.rmtree(tree, ignore_errors=True)
     copy_tree(tree)

@@ -1,7 +1,7 @@
-"""Draw the pictures that the README and the site show: ``python tools/draw_pictures.py``.
+"""Draw the pictures of the README and the site: ``python tools/draw_pictures.py``.
 
-The picture of a layout is written as SVG. The page that looks like a notebook is a screenshot on a light and
-on a dark screen, which needs Chromium (Debian: ``apt-get install chromium``) and Pillow.
+The picture of a layout is written as SVG. The pictures of a notebook, light and dark, are screenshots of a page, which
+require Chromium (Debian: ``apt-get install chromium``) and Pillow.
 """
 
 import ast
@@ -35,13 +35,13 @@ PHONE = 358  # pixels beside the margins of the site on a screen of 390
 
 
 def front_picture() -> str:
-    """Every second row of a matrix, each backwards: what the README shows, on a phone too."""
+    """Draw the array of the README, every second row of a matrix in reverse, at a width that fits on a phone."""
     x = arrayhub.asarray(np.arange(24, dtype="f4").reshape(4, 6))[::2, ::-1]
     return x.picture.svg(width=PHONE) + "\n"
 
 
 def notebook(theme: str) -> str:
-    """A page of cells and what they show; the cells are run."""
+    """Run notebook cells, and return an HTML page of the cells and their output."""
     page, words, code, frame, beside = THEMES[theme]
     names = {"np": np, "arrayhub": arrayhub}
     body = "".join(_cell(number, source, names) for number, source in enumerate(CELLS, 1))
@@ -67,7 +67,7 @@ def _cell(number: int, source: str, names: dict[str, object]) -> str:
 
 
 def photograph(page: str, target: Path) -> None:
-    """Write what a browser shows of a page, without the empty part below it."""
+    """Write a screenshot of a page, without the empty part at the bottom."""
     with tempfile.TemporaryDirectory() as folder:
         source, screenshot = Path(folder, "page.html"), Path(folder, "page.png")
         source.write_text(page)

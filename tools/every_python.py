@@ -1,14 +1,13 @@
-"""Run the README's test command on every CPython from 3.11 on that this machine has, each in a fresh environment.
+"""Run the README's test command with every installed CPython from 3.11 on, each in a new environment.
 
     python tools/every_python.py [PYTHON ...] [--list] [-- PYTEST ARGUMENTS]
 
-A PYTHON is a name on the path (``python3.13``) or a path to an interpreter; without any, those on the path and those
-of pyenv are taken, the newest release of each version. Every interpreter gets a copy of the working tree in a temporary
-folder, where the line of the README that tests runs as it stands, with that interpreter in the place of ``python3``. At
-the end stands one line for each, with the NumPy it found and pytest's closing line; the exit status is the number of
-interpreters on which something failed.
+A PYTHON is a command (``python3.13``) or a path to an interpreter. By default, the newest release of each version on
+PATH and in pyenv is used. For each interpreter, the working tree is copied to a temporary folder, where the README's
+test command runs with the interpreter in place of ``python3``. The last lines state NumPy's version and pytest's last
+line for each interpreter. The exit status is the number of interpreters with a failure.
 
-pip's own settings reach it: ``PIP_CONSTRAINT=constraints.txt`` with a line ``numpy==2.0.2`` tests an old NumPy.
+pip's environment variables apply: ``PIP_CONSTRAINT=constraints.txt`` with a line ``numpy==2.0.2`` tests an old NumPy.
 """
 
 import argparse
@@ -30,9 +29,9 @@ CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+|no tests ran).* in [\d.]+s.*?)(?:
 
 
 def describe(python):
-    """Return the version of a CPython, three integers and whether it is without the GIL.
+    """Return the version of a CPython interpreter: three integers, and whether the build is free-threaded.
 
-    None for what does not run, is another implementation, or belongs to an environment.
+    Return None for other implementations, for interpreters of an environment, and for files that do not run.
     """
     try:
         done = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=False)
@@ -56,7 +55,7 @@ def found():
 
 
 def resolve(name):
-    """Return the interpreter at a path, or the interpreter with that name; None if it is not found."""
+    """Return the path of an interpreter, given its path or its name on PATH, or None."""
     if os.sep in name:
         return name if describe(name) else None
     return next((python for python in found() if python.name == name), None)
@@ -70,7 +69,7 @@ def test_command():
 
 
 def copy_tree(folder):
-    """Copy what git would commit of the working tree."""
+    """Copy the files of the working tree that git does not ignore."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -79,7 +78,7 @@ def copy_tree(folder):
 
 
 def run(python, arguments):
-    """Run the command with one interpreter; return its exit status and a summary line."""
+    """Run the command with one interpreter. Return its exit status and a summary line."""
     version = describe(python)
     name = ".".join(map(str, version[:3])) + (" without the GIL" if version[3] else "")
     with tempfile.TemporaryDirectory(prefix="arrayhub-") as folder:

@@ -1,4 +1,4 @@
-"""Run cython-lint on all compiled code, the parts that a module includes among it.
+"""Run cython-lint on all compiled code, including .pxi files.
 
     python tools/lint_cython.py [FILE ...]
 
@@ -20,7 +20,7 @@ PART = "__part.pyx"
 
 
 def lint(names):
-    """Run cython-lint on copies of files; return its output, with the files' own names, and its status."""
+    """Run cython-lint on copies of files. Return its output, with the original file names, and its status."""
     copies = {name: name[: -len(".pxi")] + PART if name.endswith(".pxi") else name for name in names}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "pyproject.toml", folder)

@@ -29,16 +29,16 @@ SEEN = """(wide) => {
 
 
 def look(page: Page, address: str, picture: Path, width: int) -> list[str]:
-    """Photograph a page, and say what is wrong with it."""
+    """Take screenshots of a page, and return its faults."""
     page.goto(address)
-    page.wait_for_timeout(100)  # for what the theme's scripts move
+    page.wait_for_timeout(100)  # the theme's scripts change the layout
     page.screenshot(path=picture, full_page=True)
     found: list[str] = page.evaluate(SEEN, width == WIDE)
     return found
 
 
 def main(site: Path, pictures: Path) -> int:
-    """Look at all pages; return 1 where one is to be cured."""
+    """Check all pages. Return 1 if a page has a fault."""
     chromium = shutil.which("chromium") or sys.exit("chromium is needed: apt-get install chromium")
     pictures.mkdir(parents=True, exist_ok=True)
     wrong = 0

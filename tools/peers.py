@@ -2,17 +2,17 @@
 
     python tools/peers.py [SUITE ...] [--list] [--show]
 
-The tests are those that pip installs with NumPy, pyarrow, pandas, dpctl, dpnp and others. Each suite runs twice in
-processes of its own. In the second run `peers_plugin.py` puts arrayhub between the producers and the consumers of the
-test modules. Every difference needs a row with a reason in ``peers.toml``. The exit status is 1 if
+pip installs these tests with NumPy, pyarrow, pandas, dpctl, dpnp and others. Each suite runs twice in separate
+processes. In the second run, `peers_plugin.py` inserts arrayhub between the producers and the consumers of the test
+modules. Every difference requires a row with a reason in ``peers.toml``. The exit status is 1 if
 
 * a case differs and no row explains the difference,
 * a row explains cases that no longer differ,
 * no array of a suite went through arrayhub, or
 * a run ends without a report.
 
-A suite whose library is not installed is left out with a message. A row whose cases the installed release does not have
-is left out too.
+A suite is skipped with a message if its library is not installed. A row is skipped if the installed release does not
+have its cases.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TIMEOUT = 1800  # seconds for one run of a suite
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """Test files of an installed library, and where arrayhub is put between its producers and consumers.
+    """Test files of an installed library, and the calls into which arrayhub is inserted.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def site_packages():
 
 
 def missing(suite):
-    """Return the suite's files that no installed package has."""
+    """Return the files of a suite that are not installed."""
     return [file for file in suite.files if not (site_packages() / file).exists()]
 
 
@@ -176,7 +176,7 @@ def load_rows(path=TOOLS / "peers.toml"):
 
 
 def child_environment(settings):
-    """Return the environment of a run: without settings of a pytest or an arrayhub around it."""
+    """Return the environment variables of a run, without settings of pytest and arrayhub."""
     in_place = [str(ROOT)] if list((ROOT / "arrayhub").glob("dispatch.*.so")) else []
     paths = [str(TOOLS), *in_place, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
@@ -189,7 +189,7 @@ def child_environment(settings):
 
 
 def pytest_run(suite, routed):
-    """Run a suite's tests in a process of their own; return the plugin's report, or None."""
+    """Run a suite's tests in a separate process. Return the plugin's report, or None."""
     packages = site_packages()
     files = [str(packages / file) for file in suite.files]
     with tempfile.TemporaryDirectory(prefix="arrayhub-peers-") as folder:
@@ -228,7 +228,7 @@ def explains(row, case, message):
 
 
 def compare(name, plain, routed, rows):
-    """Compare two reports of a suite; return the faults, a line each, and the number of explained differences."""
+    """Compare two reports of a suite. Return one line for each fault, and the number of explained differences."""
     faults = [] if routed["arrays"] else [f"{name}: no array went through arrayhub"]
     cases = sorted(plain["outcomes"].keys() | routed["outcomes"].keys())
     used = collections.Counter()
@@ -248,7 +248,7 @@ def compare(name, plain, routed, rows):
 
 
 def run(name, rows, show):
-    """Run one suite twice; return the faults found."""
+    """Run one suite twice. Return the faults."""
     suite = SUITES[name]
     if absent := missing(suite):
         print(f"{name}: not installed: {', '.join(absent)}")

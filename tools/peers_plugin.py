@@ -35,7 +35,7 @@ def count(array):
 
 
 def forward(obj):
-    """Return what arrayhub makes of `obj`, for a consumer to import."""
+    """Import `obj` with arrayhub, and return the array for a consumer to import."""
     if isinstance(obj, NOT_ARRAYS):
         return obj
     try:
@@ -73,7 +73,7 @@ def round_trip(producer):
 
 
 def exported(nested, made):
-    """Return what pyarrow imports from arrayhub's array, or from its list of chunks, as an object like `made`."""
+    """Export arrayhub's array, or a list of its chunks, to pyarrow, as an object of the type of `made`."""
     import pyarrow
 
     chunks = nested if isinstance(nested, list) else [nested]
@@ -85,7 +85,7 @@ def exported(nested, made):
 
 
 def lossless(made):
-    """Return whether arrayhub imports all of this object's types and exports them unchanged (docs/nested.md)."""
+    """Return whether arrayhub imports all types of an object, and exports them unchanged (docs/nested.md)."""
     import pyarrow
 
     if isinstance(made, (pyarrow.RecordBatch, pyarrow.Table)):
@@ -94,7 +94,7 @@ def lossless(made):
 
 
 def kept(arrow_type):
-    """Return whether a type and its children are neither refused nor exported as another type.
+    """Return whether a type and its children are neither rejected nor exported as another type.
 
     Maps are exported as lists, and extension types as their storage.
     """
@@ -109,12 +109,12 @@ def kept(arrow_type):
 
 
 class Router(ast.NodeTransformer):
-    """Put arrayhub between producers and consumers in the bodies of functions."""
+    """Insert arrayhub between producers and consumers in the bodies of functions."""
 
     depth = 0
 
     def visit_FunctionDef(self, node):
-        """Change the body and the decorators, which hold parametrized values."""
+        """Change the body and the decorators, because decorators contain parametrized values."""
         self.depth += 1
         node.body = [self.visit(statement) for statement in node.body]
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
@@ -122,7 +122,7 @@ class Router(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        """Leave the classes that `isinstance` is given, and `super()`."""
+        """Do not change the class arguments of `isinstance`, and `super()`."""
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "super"):
             return node
         return self.generic_visit(node)
@@ -142,7 +142,7 @@ class Router(ast.NodeTransformer):
         return self.generic_visit(node) if changed is node else changed
 
     def replaced(self, node):
-        """Wrap a function of the suite's lists."""
+        """Wrap a reference to a function in the suite's lists."""
         if self.depth and isinstance(node.ctx, ast.Load):
             name = ast.unparse(node)
             if name in SETTINGS["consumers"]:
@@ -157,7 +157,7 @@ class Router(ast.NodeTransformer):
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Compile a test module after its code was changed; read and write no bytecode."""
+    """Loader that changes the code of a test module. It does not read or write bytecode files."""
 
     def get_code(self, fullname):
         """Return the code of the changed module."""
@@ -171,7 +171,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder:
-    """Find the suite's test modules before pytest's own finder does."""
+    """Finder of the suite's test modules, which precedes pytest's own finder."""
 
     def find_spec(self, name, path=None, target=None):
         """Return a spec with the loader above for the files of the suite."""
@@ -194,7 +194,7 @@ def message_of(report):
 
 
 def pytest_runtest_logreport(report):
-    """Note the outcome of each case: the worst of its three phases."""
+    """Record the outcome of each case, the worst of its three phases."""
     outcome = "failed" if report.failed else "skipped" if report.skipped else "passed"
     if hasattr(report, "wasxfail"):
         outcome = "xfailed"
@@ -204,6 +204,6 @@ def pytest_runtest_logreport(report):
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish():
-    """Write what `tools/peers.py` compares."""
+    """Write the report that `tools/peers.py` compares."""
     report = {"outcomes": outcomes, **counts}
     pathlib.Path(SETTINGS["report"]).write_text(json.dumps(report))

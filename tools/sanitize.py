@@ -2,10 +2,12 @@
 
     python tools/sanitize.py [address|undefined|both] [pytest arguments]
 
-A copy of the checkout under build/sanitize/ is built, so that the modules beside the sources are kept; it is
-kept, and the next run compiles only what changed. Without pytest arguments the files of `FILES` run. Reports, those of
-subprocesses too, are gathered in files: the exit status is that of pytest, or 1 if there is a report, which is then
-printed. Needs gcc and what the tests need. CONTRIBUTING.md says which libraries can be in the same process.
+The build uses a copy of the checkout under build/sanitize/, and does not change the modules beside the sources. The
+copy is kept, so the next run compiles only changed files. Without pytest arguments, the files in `FILES` are tested.
+Reports of all processes are collected in files and printed. The exit status is that of pytest, or 1 if there is a
+report.
+
+Requires gcc and the dependencies of the tests. CONTRIBUTING.md lists the libraries that can be in the same process.
 """
 
 import argparse
@@ -35,16 +37,16 @@ MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c.dep", ".hypothesis")
 
 
 class Sanitizer(NamedTuple):
-    """The flags and variables of a sanitizer.
+    """Flags and environment variables of a sanitizer.
 
     Attributes
     ----------
     flags : str
-        For the compiler.
+        Compiler flags.
     preload : tuple of str
-        Libraries that have to be in the process before Python is, by the names the compiler finds them under.
+        Libraries to load before Python starts, by the names under which the compiler finds them.
     variable, options : str
-        The environment variable that its run-time library reads, and what is asked of it.
+        Environment variable that the sanitizer's runtime reads, and its value.
     """
 
     flags: str
@@ -53,10 +55,10 @@ class Sanitizer(NamedTuple):
     options: str
 
 
-# ASan has to come before malloc is called, and wants to see the C++ library whose `throw` it wraps. It does not search
-# for leaks: Python keeps many objects until the process ends, which is thousands of reports.
-# tests/robustness/test_growth.py finds our leaks. Libraries free with one allocator memory of another, and tests
-# request more memory than there is, which are not defects here. UBSan continues after a report, so one run finds all.
+# ASan must be loaded before the first malloc, and needs the C++ library, because it wraps `throw`. Leak detection
+# is off, because Python frees many objects only at exit, which would give thousands of reports;
+# tests/robustness/test_growth.py finds leaks instead. Mismatched allocators in libraries, and requests for too much
+# memory in tests, are not reported. UBSan continues after a report, so one run finds all defects.
 SANITIZERS = {
     "address": Sanitizer(
         "-fsanitize=address",
@@ -69,7 +71,7 @@ SANITIZERS = {
 BOTH = "both"
 FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
 
-# What reads and writes memory of the host, of SYCL's CPU device and of the libraries' arrays.
+# Tests that read and write host memory, memory of SYCL's CPU device, and arrays of libraries.
 FILES = (
     "adapters/test_array_interface.py",
     "adapters/test_arrow.py",
@@ -97,7 +99,7 @@ FILES = (
     "array/test_usm_array.py",
     "libraries/test_wrappers.py",
 )
-# ASan keeps what was freed for a while, which is to see in the process's size; and it needs terabytes of addresses.
+# ASan delays freeing memory, which changes the size of the process, and reserves terabytes of address space.
 LEFT_OUT = (
     "libraries/test_torch_storage.py::test_released_arrays_free_their_storage",
     "robustness/test_lifetimes.py::test_host_memory_is_freed_if_its_block_cannot_be_allocated",
@@ -105,7 +107,7 @@ LEFT_OUT = (
 
 
 def copy_of_the_tree(target):
-    """Bring a copy up to date; files that are the same keep their times, so that only what changed is compiled."""
+    """Update a copy. Unchanged files keep their modification times, so only changed files are compiled."""
     wanted = set()
     for name in COPIED:
         files = [ROOT / name] if (ROOT / name).is_file() else walk(ROOT / name)
@@ -121,7 +123,7 @@ def copy_of_the_tree(target):
 
 
 def walk(folder):
-    """Yield the files under a folder that nothing makes."""
+    """Yield the source files under a folder, without generated files."""
     for parent, folders, names in os.walk(folder):
         made = MADE(parent, [*folders, *names])
         folders[:] = [name for name in folders if name not in made]
@@ -129,7 +131,7 @@ def walk(folder):
 
 
 def build(target, chosen):
-    """Compile the copy with the sanitizers' flags; return the exit status."""
+    """Compile the copy with the sanitizers' flags, and return the exit status."""
     flags = " ".join(["-O1 -g -fno-omit-frame-pointer", *(one.flags for one in chosen), os.environ.get("CFLAGS", "")])
     return subprocess.run(
         [sys.executable, "tools/build_inplace.py"], cwd=target, env={**os.environ, "CFLAGS": flags}
@@ -143,12 +145,12 @@ def found_by_the_compiler(library):
 
 
 def environment(target, chosen, reports):
-    """Return the variables for a sanitized process and for those that it starts."""
+    """Return the environment variables for a sanitized process and its subprocesses."""
     variables = {
         **os.environ,
         "PYTHONPATH": str(target),
-        "CFLAGS": " ".join(one.flags for one in chosen),  # for the extensions that tests compile
-        "PYTHONMALLOC": "malloc",  # Python's own allocator would hide an object that is used after it was freed
+        "CFLAGS": " ".join(one.flags for one in chosen),  # for extensions that tests compile
+        "PYTHONMALLOC": "malloc",  # Python's own allocator would hide a use after free
         "LD_PRELOAD": " ".join(found_by_the_compiler(library) for one in chosen for library in one.preload),
     }
     # ASan opens libraries in the name of those that ask for them, whose own search path then counts no more: without
@@ -161,7 +163,7 @@ def environment(target, chosen, reports):
 
 
 def imported_elsewhere(target, variables):
-    """Return the files of arrayhub's package and of a compiled module that a process imports from outside the copy."""
+    """Return the paths from which a process imports arrayhub and a compiled module, if they are outside the copy."""
     ask = "import arrayhub, arrayhub._core.descriptor as core; print(arrayhub.__file__, core.__file__, sep='\\n')"
     command = [sys.executable, "-P", "-c", ask]
     done = subprocess.run(command, cwd=target, env=variables, stdout=subprocess.PIPE, text=True, check=True)
@@ -169,7 +171,7 @@ def imported_elsewhere(target, variables):
 
 
 def main():
-    """Build, run and report; return the exit status."""
+    """Build, test and report. Return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sanitizer", choices=[*SANITIZERS, BOTH], nargs="?", default=BOTH)
     options, arguments = parser.parse_known_args()

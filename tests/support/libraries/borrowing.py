@@ -1,8 +1,9 @@
-"""Producers whose memory could go while a view of it lives: made on another's memory, or closed, resized, dropped.
+"""Producers whose memory could be freed or moved while views of it exist.
 
     python -m tests.support.libraries.borrowing [LIBRARY ...]
 
-runs every case with the libraries that are installed, each in a process of its own, and prints what became of the view.
+Each case views an object, and then drops, closes or resizes the object or the owner of its memory. The command runs all
+cases of the installed libraries in separate processes, and prints whether the view kept its values.
 """
 
 import ctypes
@@ -18,26 +19,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SIZES = (256, 1 << 20)  # elements: memory that is soon reused, and memory that the system unmaps
+SIZES = (256, 1 << 20)  # in elements; freed memory is soon reused in the first case, and unmapped in the second
 
-HELD = "held"  # the view shows what it showed, whatever happens to the rest
-KEPT = "kept"  # the same, because the library refuses to end its memory while a view lives
-MOVES = (
-    "moves"  # the library ends or moves its memory under any view, its own and NumPy's too: docs/libraries.md says so
-)
+HELD = "held"  # the view keeps its values
+KEPT = "kept"  # the view keeps its values, because the library raises an error while a view exists
+MOVES = "moves"  # the library frees or moves memory under any view, also NumPy's; listed in docs/libraries.md
 
 
 class Case(NamedTuple):
-    """An object, and what is done to its memory.
+    """An object and an operation that could free or move its memory.
 
     Attributes
     ----------
     library : str
-        The module that it needs.
+        Module of the library.
     what : str
-        The object, and what is done.
+        The object and the operation, in words.
     make : callable
-        From a number of elements to the object alone, or with a function that ends its memory.
+        Returns an object with a given number of elements, or a pair of the object and a function for the operation.
     outcome : str
         HELD, KEPT or MOVES.
     """
@@ -52,7 +51,7 @@ CASES: list[Case] = []
 
 
 def case(library, what, outcome=HELD):
-    """Enter what a function makes as a case."""
+    """Add the decorated function, which creates the object, as a case."""
 
     def entered(make):
         CASES.append(Case(library, what, make, outcome))
@@ -576,14 +575,14 @@ def _wasmtime(n):
 
 
 def ballast(nbytes):
-    """Memory in whose way freed memory would be."""
+    """Allocate memory that would reuse and overwrite freed memory."""
     count = 64 if nbytes < 1 << 17 else 8
     arrays = [np.full(nbytes, 255, "u1") for _ in range(count)]
     return arrays + [bytearray(b"\xdd" * (nbytes + more)) for more in (0, 8, 16, 64) for _ in range(count // 4)]
 
 
 def run(one, n):
-    """Run a case in this process; return what became of the view, and how the end of its memory was refused."""
+    """Run a case in this process. Return whether the view kept its values, and the name of the error, if any."""
     import arrayhub
 
     made = one.make(n)
@@ -604,7 +603,7 @@ def run(one, n):
 
 
 def check(one):
-    """Hold a case that is not known to lose its memory to what its row says."""
+    """Assert the outcome of a case, which must not be MOVES."""
     for n in SIZES:
         same, refusal = run(one, n)
         assert same, f"{one.library}: {one.what}, {n} elements: the view shows other values"

@@ -11,11 +11,11 @@ import traceback
 from .rows import Out, check, check_out
 from .table import BY_NAME
 
-MISSING = 3  # the exit status where a library is not installed
+MISSING = 3  # exit status if the library is not installed
 
 
 def sources():
-    """Memory of the host and, where there is a device, shared USM: eight float32 on a boundary."""
+    """Return arrays of eight float32, aligned to 64 bytes, in host memory and, if available, in shared USM."""
     import numpy as np
 
     import arrayhub as ah
@@ -31,7 +31,7 @@ def sources():
 
 
 def run(library, module):
-    """Return how many rows fail; each is printed."""
+    """Test all rows, print those that fail, and return their number."""
     wrong = 0
     for row in library.rows:
         try:
@@ -57,11 +57,11 @@ def main(name):
         os._exit(MISSING)
     wrong = run(library, module)
     print(importlib.metadata.version(library.distribution) if library.distribution else platform.python_version())
-    for child in multiprocessing.active_children():  # a manager, which would keep our output open
+    for child in multiprocessing.active_children():  # a manager process would keep the output open
         child.kill()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1 if wrong else 0)  # at once: taichi's runtime and others end the process when they are torn down
+    os._exit(1 if wrong else 0)  # without cleanup: taichi's runtime and others crash during cleanup
 
 
 if __name__ == "__main__":

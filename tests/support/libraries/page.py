@@ -1,4 +1,4 @@
-"""docs/libraries.md: the tables in words, and the versions that they were last held to."""
+"""docs/libraries.md: the tables as text, and the versions that they were last tested with."""
 
 import pathlib
 import re
@@ -9,34 +9,43 @@ from .borrowing import CASES, MOVES
 from .rows import Out, View
 from .table import LIBRARIES
 
+NO_VALUES = "no values yet"  # in place of a call, for symbolic objects
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "libraries.md"
 
 _OPENING = """\
 # Libraries
 
-What `arrayhub.asarray(x)` makes of objects of libraries beyond [the matrix](matrix.md), which has polars and Arrow, and
-how these libraries take a `USMArray`. An object comes in as a **view** of its own memory, in its own type, or it is
-refused with the call that gives an array; nothing is copied silently.
+This page lists what `arrayhub.asarray(x)` returns for objects of libraries that [the matrix](matrix.md) does not
+cover, and how these libraries import a `USMArray`. (The matrix covers polars and Arrow.) `asarray` returns a **view**
+of the object's memory, or raises an error that names the call to make instead. It never copies silently.
 
-This page is written by `python -m tests.support.libraries` from the tables in `tests/support/libraries`, which runs
-every row with the installed libraries. A view has the address, shape, strides and type that the library reports, writes
-through it change the object, and it outlives the object. For an error, the test makes the call that the error names.
-`tests/interop/test_libraries.py` runs the same rows. Libraries marked \\* are not part of the extra `test`, and run if
-they are installed. The version is the one that a library last ran with.
+`python -m tests.support.libraries` generates this page from the tables in `tests/support/libraries`, after it has
+tested every row with the installed libraries:
+
+- A view has the address, shape, strides and dtype that the library reports. Writing to the view changes the object.
+  The view stays valid after the last reference to the object is dropped.
+- The call that an error names works.
+
+`tests/interop/test_libraries.py` tests the same rows. Libraries marked \\* are not in the extra `test`, and are tested
+only if they are installed. The version is that of the last test.
 
 """
 
 _OUT = """\
-## Out
+## Export
 
-A `USMArray` `x` of host memory, and one of shared USM. DLPack reports the latter as a oneAPI device, which these
-libraries do not support, although the host can read the memory. `x.to_host()` is a view on the host's device, and
-`as_numpy(x)`, `as_jax(x)` and `as_torch(x)` are views too. Consumers that request `dl_device=(1, 0)`, as
-`numpy.from_dlpack(x, device='cpu')` does, and those from before DLPack 1.0 get the host's device.
+The table shows how libraries import a `USMArray` `x` in host memory, and one in shared USM. DLPack reports shared USM
+as memory of a oneAPI device, which these libraries do not support, although the host can read it. For shared USM, use
+one of these calls:
 
-`convert(x, to)` takes any module that has `from_dlpack`, by its name. A library that copies without being asked, or has
-no word for read-only memory, is then refused; `copy=True` helps with both.
+- `x.to_host()` returns a view on the host's device.
+- `as_numpy(x)`, `as_jax(x)` and `as_torch(x)` return views, too.
+- A consumer that requests `dl_device=(1, 0)`, as `numpy.from_dlpack(x, device='cpu')` does, gets the host's device. So
+  does a consumer of DLPack before 1.0.
+
+`convert(x, to)` accepts the name of any module with a function `from_dlpack`. Libraries that always copy, or that do
+not support read-only memory, require `copy=True`.
 
 | library | call | host memory | shared USM | |
 |---|---|---|---|---|
@@ -45,20 +54,22 @@ no word for read-only memory, is then refused; `copy=True` helps with both.
 
 _MOVES = """\
 
-## Memory that no view can hold
+## Memory that a view cannot keep alive
 
-These end or move their memory under whoever views it, NumPy's arrays and memoryviews too, and nothing that they hand
-out tells. Keep the object as it is for as long as a view of it lives, or pass `copy=True`. Two are cured by what a view
-holds: onnxruntime's `OrtValue`, whose DLPack tensors do not hold the NumPy array that they lie in, and the storage of a
-torch tensor, which the tensor may give up.
+These objects free or move their memory although views of it exist, and do not notify the views. This affects NumPy
+arrays and memoryviews, too. While a view exists, do not perform these operations, or import the object with
+`copy=True`.
 
-| library | object, and what is done to it |
+In two similar cases, the view keeps the memory alive: onnxruntime's `OrtValue`, whose own DLPack tensors do not keep
+the underlying NumPy array alive, and the storage of a torch tensor, which the tensor may replace.
+
+| library | object and operation |
 |---|---|
 """
 
 
 def versions():
-    """Return the versions that the page has, by library."""
+    """Return the versions in the page by library."""
     if not PAGE.exists():
         return {}
     return dict(re.findall(r"^\| \*\*(\S+?)\*\* ([^ |]+) ", PAGE.read_text(), re.MULTILINE))
@@ -72,17 +83,18 @@ def _title(library, known):
 def _in(row):
     if isinstance(row, View):
         return f"a view{'' if row.access == 'readwrite' else ', read-only'} | {row.note}"
-    return f"refused: `{row.call}` | {row.why}"
+    instead = "" if row.call == NO_VALUES else f"; use `{row.call}`"
+    return f"error{instead} | {row.why}"
 
 
 def _out(row):
     shared = "a copy" if row.copies else "a view"
-    return f"`{row.what}` | {shared} | {f'refused: `{row.usm}`' if row.usm else shared} | {row.note}"
+    return f"`{row.what}` | {shared} | {f'error; use `{row.usm}`' if row.usm else shared} | {row.note}"
 
 
 def written(known):
-    """Return the text of docs/libraries.md with these versions."""
-    lines = [_OPENING + "## In\n", "| library | object | comes in as | |", "|---|---|---|---|"]
+    """Return the text of docs/libraries.md with the given versions."""
+    lines = [_OPENING + "## Import\n", "| library | object | result of `asarray` | |", "|---|---|---|---|"]
     out = []
     for library in LIBRARIES:
         title = named = _title(library, known)
@@ -97,7 +109,7 @@ def written(known):
 
 
 def ran(library):
-    """Hold a library to its rows in a process of its own; return its exit status, version and what it said."""
+    """Test the rows of a library in a separate process. Return its exit status, its version and its error output."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.libraries.one", library.name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     return done.returncode, (done.stdout.strip().splitlines() or [""])[-1], done.stderr

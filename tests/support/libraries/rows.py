@@ -13,20 +13,20 @@ import arrayhub as ah
 
 
 class View(NamedTuple):
-    """An object that imports as a view.
+    """An object that `asarray` imports as a view.
 
     Attributes
     ----------
     what : str
-        The object, for docs/libraries.md.
+        Name of the object in docs/libraries.md.
     make : callable
-        Makes one, of more than one element, given the library's module.
+        Creates an object with more than one element, given the library's module.
     shown : callable
-        From the object to an ndarray on its memory, by the library itself.
+        Returns an ndarray that shares the object's memory, by the library's own functions.
     access : str
-        As `USMArray.access` says it.
+        Expected `USMArray.access`.
     note : str
-        What else there is to know.
+        Remark for docs/libraries.md.
     """
 
     what: str
@@ -37,16 +37,16 @@ class View(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An object that is refused, with the call that helps.
+    """An object that `asarray` rejects, and the call that the error names.
 
     Attributes
     ----------
     call : str
-        What the error names.
+        Call in the error text.
     why : str
-        Why it is refused.
+        Reason for docs/libraries.md.
     instead : callable or None
-        Does what the call says; what it returns, each part of a tuple, comes in. None: the call, as it is written.
+        Makes the call. `asarray` must import the result, or each part of a tuple. None: `call` itself is evaluated.
     """
 
     what: str
@@ -64,11 +64,11 @@ class Out(NamedTuple):
     what : str
         The call, for docs/libraries.md.
     take : callable or None
-        From a USMArray of eight float32 on a boundary of 64 bytes to the library's own. None: the call as written.
+        Converts a USMArray of eight float32, aligned to 64 bytes, to the library's array. None: `what` is evaluated.
     copies : bool
-        The library copies where it might share.
+        Whether the library copies the memory.
     usm : str
-        What to call for shared USM, which the library refuses; "": nothing, it takes it.
+        Call to make for shared USM, if the library rejects it, or "".
     """
 
     what: str
@@ -91,7 +91,7 @@ def called(call, x):
 
 
 def check(row, module):
-    """Hold an object of a library, which is this module, to its row."""
+    """Test a row with an object of a library. `module` is the library's module."""
     (_check_view if isinstance(row, View) else _check_refused)(row, module)
 
 
@@ -109,7 +109,7 @@ def _check_view(row, module):
     before = a.tobytes()
     del obj, shown
     gc.collect()
-    ballast = [np.full(a.nbytes, 255, "u1") for _ in range(64)]  # in whose way freed memory would be
+    ballast = [np.full(a.nbytes, 255, "u1") for _ in range(64)]  # reuses and overwrites freed memory
     assert a.tobytes() == before, "the memory does not live as long as the view"
     assert ballast
 
@@ -129,7 +129,7 @@ def _check_refused(row, module):
 
 
 def check_out(row, memory):
-    """Hold the way out to its row; `memory` is a USMArray."""
+    """Test a row with an export of `memory`, a USMArray."""
     take = row.take or functools.partial(called, row.what)
     on_usm = memory.device.type == "oneapi"
     if on_usm and row.usm:

@@ -1,4 +1,4 @@
-"""The libraries of docs/libraries.md: for each what its objects come to, and how it takes ours."""
+"""Table of docs/libraries.md: for each library, the imports of its objects and its import of a USMArray."""
 
 import ctypes
 import importlib
@@ -12,21 +12,21 @@ from .rows import Out, Refused, View
 
 
 class Library(NamedTuple):
-    """A row per library.
+    """Rows of one library.
 
     Attributes
     ----------
     name : str
-        As it is called.
+        Name in docs/libraries.md.
     rows : tuple
     module : str
-        What must be importable.
+        Module to import.
     distribution : str or None
-        What pip installs; None: a part of Python.
+        Name of the package that pip installs. None for modules of the standard library.
     environment : dict
-        Variables that must be set before it is imported.
+        Environment variables to set before the import.
     in_extra : bool
-        It is part of the extra ``test``, so that it runs wherever the tests do.
+        Whether the extra ``test`` contains the library.
     """
 
     name: str
@@ -41,19 +41,19 @@ BY_NAME = {}
 
 
 def library(name, *rows, module="", distribution="", environment=(), in_extra=True):
-    """Enter a library; its module and its distribution have its name where they are not given."""
+    """Add a library. `module` and `distribution` default to its name."""
     BY_NAME[name] = Library(
         name, rows, module or name, name if distribution == "" else distribution, dict(environment), in_extra
     )
 
 
 def importing(module):
-    """A lambda's way to another module of a library."""
+    """Import another module of a library, in a lambda."""
     return importlib.import_module(module)
 
 
 def nothing(x):
-    """For `instead`: no call gives an array."""
+    """Return an empty tuple, for `instead` of objects without values."""
     return ()
 
 
@@ -102,7 +102,7 @@ library(
     ),
     View("RawArray, RawValue", lambda multiprocessing: multiprocessing.RawArray("i", 3), memoryview),
     Refused("ShareableList", _shareable_list, "list(x)", "its values are packed, each with its own type"),
-    Refused("a manager's Array, list", _manager_array, "x[:]", "the memory is another process's"),
+    Refused("a manager's Array, list", _manager_array, "x[:]", "the memory belongs to another process"),
     distribution=None,
 )
 
@@ -145,7 +145,7 @@ library(
         "Categorical, Period, Interval",
         lambda pd: pd.Categorical([1, 2]),
         "x.to_numpy()",
-        "what its numbers stand for would be lost",
+        "the meaning of its codes would be lost",
     ),
     Refused(
         "MultiIndex",
@@ -201,14 +201,14 @@ def member(x):
 
 library(
     "h5py",
-    Refused("Dataset", _h5, "x[...]", "it lies in a file"),
+    Refused("Dataset", _h5, "x[...]", "its data is in a file"),
     Refused(
         "astype(), fields(), asstr()",
         lambda h5py: _h5(h5py).astype("f4"),
         "x[...]",
         "it is read and converted on each access",
     ),
-    Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "it has many", member),
+    Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "it contains several arrays", member),
 )
 
 
@@ -225,9 +225,9 @@ library(
         "Variable",
         lambda netcdf: _netcdf(netcdf)["a"],
         "x[...]",
-        "it lies in a file; what is read is a masked array, which is refused where something is masked",
+        "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
     ),
-    Refused("Dataset", _netcdf, "x['name'][...]", "it has many", member),
+    Refused("Dataset", _netcdf, "x['name'][...]", "it contains several arrays", member),
 )
 
 
@@ -259,9 +259,12 @@ def _raster(rasterio):
 
 library(
     "rasterio",
-    Refused("datasets", lambda rasterio: _raster(rasterio).open(), "x.read()", "it lies in a file"),
+    Refused("datasets", lambda rasterio: _raster(rasterio).open(), "x.read()", "its data is in a file"),
     Refused(
-        "band", lambda rasterio: rasterio.band(_raster(rasterio).open(), 1), "x.ds.read(x.bidx)", "it lies in a file"
+        "band",
+        lambda rasterio: rasterio.band(_raster(rasterio).open(), 1),
+        "x.ds.read(x.bidx)",
+        "its data is in a file",
     ),
     Refused("MemoryFile", _raster, "x.getbuffer()", "it is a file"),
     in_extra=False,
@@ -296,7 +299,7 @@ library(
         "array, of vectors and matrices too",
         _warp(lambda wp: wp.zeros(4, dtype=wp.vec3, device="cpu")),
         numpys,
-        note="its legacy DLPack capsules mean writable memory",
+        note="its legacy DLPack capsules are writable",
     ),
     View("a slice, a transpose", _warp(lambda wp: wp.array(np.arange(6.0), device="cpu")[::2]), numpys),
     View("array of structs", _warp(_warp_structs), numpys, note="on the CPU; on a GPU: `x.numpy()`"),
@@ -305,7 +308,7 @@ library(
         "indexedarray",
         _warp(lambda wp: wp.zeros(4, device="cpu")[wp.array([1, 3], dtype=wp.int32, device="cpu")]),
         "x.contiguous()",
-        "its protocols describe all of the array that it picks from",
+        "its protocols describe the whole array that it indexes",
     ),
     Out("warp.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'warp')"),
@@ -323,16 +326,24 @@ def _taichi(make):
 
 library(  # it owns a private memory layout
     "taichi",
-    Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "it lies in taichi's own layout"),
-    Refused("ndarray", _taichi(lambda ti: ti.ndarray(ti.f32, (2, 3))), "x.to_numpy()", "its memory has no protocol"),
+    Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "taichi uses its own layout"),
     Refused(
-        "Matrix, Vector", _taichi(lambda ti: ti.Matrix([[1, 2], [3, 4]])), "x.to_numpy()", "its elements are Python's"
+        "ndarray",
+        _taichi(lambda ti: ti.ndarray(ti.f32, (2, 3))),
+        "x.to_numpy()",
+        "its memory is not exported by a protocol",
+    ),
+    Refused(
+        "Matrix, Vector",
+        _taichi(lambda ti: ti.Matrix([[1, 2], [3, 4]])),
+        "x.to_numpy()",
+        "its elements are Python objects",
     ),
     Refused(
         "Struct.field",
         _taichi(lambda ti: ti.Struct.field({"a": ti.f32}, shape=3)),
         "x.to_numpy()['name']",
-        "its members lie in taichi's own layout",
+        "taichi uses its own layout for its members",
         lambda x: x.to_numpy()["a"],
     ),
     in_extra=False,
@@ -373,23 +384,23 @@ library(
         "csvm_empty, fsvm_empty",
         _opencl(lambda cl, context, queue: cl.fsvm_empty(context, (4,), np.float32)),
         np.asarray,
-        note="NumPy's arrays; coarse-grained ones are the caller's to map",
+        note="NumPy arrays; the caller must map coarse-grained ones",
     ),
     Refused(
         "array.Array",
         _opencl(_cl_array),
         "x.map_to_host()",
-        "a device's memory is the host's only while it is mapped",
+        "the host can access device memory only while it is mapped",
         lambda x: (x.map_to_host(), x.get()),
     ),
     Refused("array.Array in SVM", _opencl(_cl_svm_array), "x.get()", "the same; it has no buffer to map"),
     Refused("Buffer", _opencl(lambda *cl: _cl_array(*cl).data), "pyopencl.enqueue_map_buffer", "the same", _cl_mapped),
-    Refused("SVMAllocation", _opencl(_cl_svm), "x.map_rw", "coarse-grained memory has to be mapped", lambda x: x.buf),
+    Refused("SVMAllocation", _opencl(_cl_svm), "x.map_rw", "coarse-grained memory must be mapped", lambda x: x.buf),
     Refused(
         "SVM",
         _opencl(lambda cl, context, queue: cl.SVM(np.zeros(4))),
         "x.mem",
-        "the same; what it was made of is `x.mem`",
+        "the same; `x.mem` is the array that it was created from",
     ),
     in_extra=False,
 )
@@ -403,15 +414,15 @@ library(
         "bfloat16, float8",
         lambda ov: ov.op.Constant(ov.Type.bf16, ov.Shape([2]), [1.0, 2.0]),
         "x.data.view(ml_dtypes.bfloat16)",
-        "`x.data` shows them as another type of the same size",
+        "`x.data` has another type of the same size",
     ),
-    Refused("4 bits, strings", lambda ov: ov.Tensor(ov.Type.u4, [4]), "x.data", "`x.data` shows them as bytes"),
+    Refused("4 bits, strings", lambda ov: ov.Tensor(ov.Type.u4, [4]), "x.data", "`x.data` returns bytes"),
     Refused("Shape, Strides", lambda ov: ov.Shape([1, 2]), "list(x)", _SEQUENCE),
 )
 
 
 def _paddle_shown(x):
-    """An ndarray where a tensor lies, by its DLPack or else at its address with the strides that it says."""
+    """Return an ndarray that shares a tensor's memory, by DLPack, or by its address and strides."""
     if hasattr(x.get_tensor(), "__dlpack_device__"):
         return np.from_dlpack(x.get_tensor())
     like = np.asarray(x.numpy())
@@ -428,13 +439,13 @@ library(
         "a tensor or parameter that requires gradients",
         lambda paddle: paddle.create_parameter([2], "float32"),
         "x.detach()",
-        "gradients would be lost; its exchange table exports it silently",
+        "gradients would be lost; its exchange table does not check for them",
     ),
     Refused(
         "sparse tensors",
         lambda paddle: paddle.sparse.sparse_coo_tensor([[0]], [1.0], [3]),
         "x.to_dense()",
-        "what is not stored would be lost",
+        "it is sparse",
     ),
     Out("paddle.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'paddle')"),
@@ -449,7 +460,7 @@ library(
         "array",
         lambda mx: mx.arange(6.0)[::2],
         memoryview,
-        note="`x[i] = value` gives it other memory, the view keeps the old",
+        note="`x[i] = value` replaces its memory, and the view keeps the old memory",
     ),
     View(
         "array of bfloat16",
@@ -458,7 +469,7 @@ library(
         note="by DLPack: its buffer has no PEP 3118 format",
     ),
     Out("mx.array(x), mx.from_dlpack(x)", lambda x: importing("mlx.core").from_dlpack(x), copies=True),
-    Out("convert(x, 'mlx.core', copy=True)", copies=True, note="without `copy=True` refused, since mlx copies"),
+    Out("convert(x, 'mlx.core', copy=True)", copies=True, note="rejected without `copy=True`, because mlx copies"),
     module="mlx.core",
     in_extra=False,
 )
@@ -471,7 +482,7 @@ library(
         "Variable",
         lambda tf: tf.Variable([1.0, 2.0]),
         "x.value()",
-        "`assign` may write to the memory of a view, or take other memory",
+        "`assign` may overwrite or replace the memory of a view",
     ),
     Refused(
         "keras.Variable",
@@ -490,7 +501,7 @@ library(
         "SparseTensor",
         lambda tf: tf.sparse.from_dense([0, 1]),
         "tensorflow.sparse.to_dense(x)",
-        "what is not stored would be lost",
+        "it is sparse",
     ),
     Refused(
         "strings",
@@ -503,7 +514,7 @@ library(
         "float8",
         lambda tf: tf.cast(tf.constant([1.0]), tf.dtypes.experimental.float8_e5m2),
         "x.numpy()",
-        "neither its buffer nor its DLPack says the type",
+        "neither its buffer nor its DLPack export specifies the type",
     ),
     Out("convert(x, 'tensorflow.experimental.dlpack')"),
     distribution="tensorflow-cpu",
@@ -518,7 +529,7 @@ library(
         "Tensor",
         lambda tinygrad: tinygrad.Tensor([1.0, 2.0]),
         "x.numpy()",
-        "it is not computed before it is asked for; `x.data()` is a copy on most devices",
+        "it is computed on request; `x.data()` is a copy on most devices",
     ),
     environment={"DEV": "PYTHON"},
 )
@@ -539,7 +550,7 @@ library(
         "Image",
         _sitk,
         "SimpleITK.GetArrayViewFromImage(x)",
-        "its views do not keep it alive, and a write to it may move its memory, so none is taken unasked",
+        "its views do not keep it alive, and a write to it may move its memory",
         lambda x: (importing("SimpleITK").GetArrayViewFromImage(x), importing("SimpleITK").GetArrayFromImage(x)),
     ),
 )
@@ -583,9 +594,9 @@ library(
         "data arrays",
         _vtk("vtkDoubleArray", 3),
         _vtk_numpy,
-        note="a change of their size moves the memory from under any view",
+        note="resizing moves the memory and invalidates views",
     ),
-    Refused("vtkBitArray", _vtk("vtkBitArray", 10), "vtk_to_numpy(x)", "its buffer is bytes of eight bits", _vtk_numpy),
+    Refused("vtkBitArray", _vtk("vtkBitArray", 10), "vtk_to_numpy(x)", "its buffer contains packed bits", _vtk_numpy),
     Refused(
         "vtkImageData and other data sets",
         _image_data,
@@ -619,14 +630,14 @@ def _plane_or_copy(x):
 
 library(
     "av",
-    View("VideoPlane", _plane, _rows_of_plane, note="by DLPack, which leaves out the padding of rows"),
+    View("VideoPlane", _plane, _rows_of_plane, note="by DLPack, which excludes the padding of rows"),
     View("AudioPlane, Packet", lambda av: av.Packet(10), memoryview, note="bytes"),
     Refused("VideoFrame", _frame, "x.planes[i]", "planes may differ in size", _plane_or_copy),
     Refused(
         "AudioFrame",
         lambda av: av.AudioFrame("flt", "stereo", 16),
         "x.to_ndarray()",
-        "channels may lie in planes",
+        "channels may be in separate planes",
         _plane_or_copy,
     ),
     in_extra=False,
@@ -643,15 +654,15 @@ library(
         "get_view(), PixelArray",
         lambda pygame: _surface(pygame).get_view("2"),
         memoryview,
-        note="locks the Surface while it lives",
+        note="locks the Surface during its lifetime",
     ),
     View("Color", lambda pygame: pygame.Color(1, 2, 3), memoryview, "readonly"),
-    View("Mask", lambda pygame: pygame.Mask((3, 3), fill=True), memoryview, note="its words of 64 bits"),
+    View("Mask", lambda pygame: pygame.Mask((3, 3), fill=True), memoryview, note="of its 64-bit words"),
     Refused(
         "Surface",
         _surface,
         "x.get_view('2')",
-        "a view locks it, which nobody asked for",
+        "a view locks the Surface",
         lambda x: (x.get_view("2"), importing("pygame.surfarray").pixels2d(x)),
     ),
     Refused("Vector2, Vector3", lambda pygame: pygame.Vector3(1, 2, 3), "list(x)", _SEQUENCE),
@@ -673,14 +684,14 @@ library(
         "Pixmap",
         lambda skia: skia.Pixmap(np.zeros((3, 4, 4), "u1")),
         "x.tobytes()",
-        "it does not hold its pixels, which are a bitmap's, a surface's or an array's",
+        "its pixels belong to a bitmap, a surface or an array, which it does not keep alive",
     ),
     View("Image", lambda skia: skia.Image.fromarray(np.full((3, 4, 4), 255, "u1")), memoryview, "readonly"),
     Refused(
         "Surface",
         lambda skia: skia.Surface(np.zeros((3, 4, 4), "u1")),
         "x.toarray()",
-        "it may lie elsewhere than in memory",
+        "its pixels may not be in host memory",
     ),
     module="skia",
     in_extra=False,
@@ -703,7 +714,7 @@ library(
         "QImage",
         _qimage,
         "x.bits()",
-        "its pixels are bytes in one of some 30 formats; the bytes do not keep it alive",
+        "its pixels have one of about 30 formats, and its buffer does not keep it alive",
         lambda x: (x.bits(), x.constBits()),
     ),
     module="PySide6.QtGui",
@@ -719,7 +730,7 @@ library(
         "QImage",
         _qimage,
         "setsize(x.sizeInBytes())",
-        "the same; PyQt does not say how many bytes",
+        "the same; PyQt's pointer has no size",
         lambda x: _sized(x.bits(), x),
     ),
     Refused("bits() without a size", lambda qt: _qimage(qt).bits(), "x.setsize(n)", "it is an address", nothing),
@@ -739,7 +750,7 @@ def _figure(matplotlib):
 library(
     "matplotlib",
     View("canvas.buffer_rgba()", lambda matplotlib: _figure(matplotlib).buffer_rgba(), memoryview),
-    Refused("FigureCanvasAgg", _figure, "x.buffer_rgba()", "it is drawn when it is asked for"),
+    Refused("FigureCanvasAgg", _figure, "x.buffer_rgba()", "it is drawn on request"),
     Refused(
         "Bbox, transforms",
         lambda matplotlib: importing("matplotlib.transforms").Affine2D(),
@@ -766,7 +777,7 @@ library(
         "regions",
         lambda skimage: importing("skimage.measure").regionprops(np.ones((2, 2), int))[0],
         "x.image",
-        "it has many",
+        "it contains several arrays",
     ),
     module="skimage",
     in_extra=False,
@@ -786,7 +797,7 @@ library(
         "bitarray, frozenbitarray",
         _packed,
         "numpy.frombuffer(x.unpack(), bool)",
-        "its buffer is bytes of eight bits",
+        "its buffer contains packed bits",
     ),
     in_extra=False,
 )
@@ -807,14 +818,14 @@ library(
         "FITS_rec",
         _fits,
         "arrayhub.asnested(x)",
-        "what is stored is neither scaled nor the bools that letters stand for",
+        "stored numbers are not scaled, and bools are stored as letters",
         lambda x: (x["name"], importing("arrayhub").asnested(x)["name"]),
     ),
     Refused(
         "a masked Table",
         _masked_table,
         "x.filled(value).as_array()",
-        "a mask says what is valid",
+        "its validity is stored in a mask",
         lambda x: x.filled(0).as_array(),
     ),
 )
@@ -827,7 +838,7 @@ def _table_file(tables):
     return file.root.a
 
 
-library("tables", Refused("Array, CArray, EArray, Table", _table_file, "x[:]", "it lies in a file"), in_extra=False)
+library("tables", Refused("Array, CArray, EArray, Table", _table_file, "x[:]", "its data is in a file"), in_extra=False)
 
 
 def _nifti(nibabel):
@@ -836,7 +847,7 @@ def _nifti(nibabel):
 
 library(
     "nibabel",
-    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "it may lie in a file, to be scaled"),
+    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "it may be in a file and require scaling"),
     in_extra=False,
 )
 
@@ -847,7 +858,7 @@ def _tiff(tifffile):
     return tifffile.TiffFile(f"{path}/a.tif").pages[0]
 
 
-library("tifffile", Refused("pages", _tiff, "x.asarray()", "it lies in a file"), in_extra=False)
+library("tifffile", Refused("pages", _tiff, "x.asarray()", "its data is in a file"), in_extra=False)
 
 
 def _safetensors(safetensors):
@@ -856,7 +867,7 @@ def _safetensors(safetensors):
     return safetensors.safe_open(f"{path}/a.safetensors", "numpy").__enter__().get_slice("a")
 
 
-library("safetensors", Refused("a slice", _safetensors, "x[:]", "it lies in a file"), in_extra=False)
+library("safetensors", Refused("a slice", _safetensors, "x[:]", "its data is in a file"), in_extra=False)
 library(
     "onnx",
     Refused(
@@ -869,7 +880,7 @@ library(
 )
 library(
     "opencv",
-    Refused("UMat", lambda cv2: cv2.UMat(np.eye(3)), "x.get()", "it may lie on a device"),
+    Refused("UMat", lambda cv2: cv2.UMat(np.eye(3)), "x.get()", "it may be on a device"),
     module="cv2",
     distribution="opencv-python-headless",
     in_extra=False,
@@ -880,7 +891,7 @@ library(
         "spmatrix",
         lambda cvxopt: cvxopt.spmatrix([1.0], [0], [0]),
         "cvxopt.matrix(x)",
-        "what is not stored would be lost",
+        "it is sparse",
     ),
     in_extra=False,
 )
@@ -890,7 +901,9 @@ def _bitmap_of_pdf(pypdfium2):
     return pypdfium2.PdfDocument.new().new_page(10, 8).render()
 
 
-library("pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "it speaks no protocol"), in_extra=False)
+library(
+    "pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "it does not support a protocol"), in_extra=False
+)
 
 
 def _box(autograd):
@@ -899,7 +912,7 @@ def _box(autograd):
     return boxes[0]
 
 
-library("autograd", Refused("ArrayBox", _box, "x._value", "what is done to it is traced"), in_extra=False)
+library("autograd", Refused("ArrayBox", _box, "x._value", "operations on it are traced"), in_extra=False)
 library(
     "multiprocess",
     View(
@@ -939,7 +952,7 @@ library(
 )
 library(
     "sparse",
-    Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "what is not stored would be lost"),
+    Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "it is sparse"),
     Refused(
         "COO in a DataArray",
         lambda sparse: importing("xarray").DataArray(sparse.COO(np.eye(3))),
@@ -954,7 +967,7 @@ library(
         "TensorDict",
         lambda tensordict: tensordict.TensorDict({"name": importing("torch").zeros(3)}, [3]),
         "x['name']",
-        "it has many",
+        "it contains several arrays",
     ),
     in_extra=False,
 )
@@ -980,7 +993,7 @@ library(
     ),
     distribution=None,
 )
-library("sqlite3", Refused("Blob", _blob, "x.read()", "it lies in a database"), distribution=None)
+library("sqlite3", Refused("Blob", _blob, "x.read()", "its data is in a database"), distribution=None)
 library(
     "ctypes",
     Refused("py_object arrays", lambda ctypes: (ctypes.py_object * 2)(1, 2), "list(x)", "its elements are objects"),
@@ -1095,7 +1108,7 @@ library(
         "FloatGrid, Int8Grid",
         lambda gemmi: gemmi.FloatGrid(2, 3, 4),
         lambda x: x.array,
-        note="a change of its size moves the memory from under any view",
+        note="resizing moves the memory and invalidates views",
     ),
     in_extra=False,
 )
@@ -1130,12 +1143,12 @@ def _timestep(MDAnalysis):
 
 library(
     "MDAnalysis",
-    Refused("Timestep", _timestep, "x.positions", "it has many"),
+    Refused("Timestep", _timestep, "x.positions", "it contains several arrays"),
     Refused(
         "AtomGroup",
         lambda MDAnalysis: MDAnalysis.Universe.empty(4, trajectory=True).atoms,
         "x.positions",
-        "it has many",
+        "it contains several arrays",
     ),
     in_extra=False,
 )
@@ -1161,7 +1174,7 @@ def _huggingface(datasets):
 library(
     "datasets",
     Refused("Dataset", _huggingface, "x['name'][:]", "it has several columns"),
-    Refused("Column", lambda datasets: _huggingface(datasets)["name"], "x[:]", "it may lie in a file"),
+    Refused("Column", lambda datasets: _huggingface(datasets)["name"], "x[:]", "its data may be in a file"),
     in_extra=False,
 )
 
@@ -1172,7 +1185,7 @@ def _minuit(iminuit):
 
 library(
     "iminuit",
-    Refused("Minuit", _minuit, "list(x.values)", "it has many"),
+    Refused("Minuit", _minuit, "list(x.values)", "it contains several arrays"),
     Refused("values, errors", lambda iminuit: _minuit(iminuit).values, "list(x)", _SEQUENCE),
     in_extra=False,
 )
@@ -1208,7 +1221,7 @@ library(
         "Matrix, Vector",
         lambda graphblas: graphblas.Matrix.from_coo([0, 1], [0, 1], [1.0, 2.0]),
         "x.to_dense(fill_value)",
-        "what is not stored would be lost",
+        "it is sparse",
         lambda x: x.to_dense(0.0),
     ),
     module="graphblas",
@@ -1226,7 +1239,7 @@ library(
 )
 library(
     "decord",
-    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "it has no protocol"),
+    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "it does not support a protocol"),
     in_extra=False,
 )
 library(
@@ -1299,13 +1312,13 @@ library(
 )
 library(
     "eclipse-zenoh",
-    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "it may lie in several pieces"),
+    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "it may consist of several pieces"),
     module="zenoh",
     in_extra=False,
 )
 library(
     "candle-nn",
-    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "it has no protocol"),
+    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "it does not support a protocol"),
     module="candle",
     in_extra=False,
 )
@@ -1322,7 +1335,7 @@ library(
 )
 library(
     "ndonnx",
-    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "it is a graph's"),
+    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "it belongs to a graph"),
     Refused(
         "arguments",
         lambda ndonnx: ndonnx.argument(shape=("N",), dtype=ndonnx.float64),
@@ -1406,7 +1419,7 @@ def _archive(numpy):
 
 
 _NUMPY = (
-    Refused("NpzFile", _archive, "x['name']", "it has many"),
+    Refused("NpzFile", _archive, "x['name']", "it contains several arrays"),
     Refused("Polynomial", lambda numpy: numpy.polynomial.Polynomial([1, 2]), "x.coef", "its domain would be lost"),
 )
 
@@ -1428,7 +1441,7 @@ library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)", usm="x.to_host()"), Out("n
 library(
     "jax",
     View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
-    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "what it refers to is replaced by a write"),
+    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write replaces its array"),
     Out("jax.dlpack.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'jax.numpy')"),
 )
@@ -1440,7 +1453,7 @@ library(
 )
 library(
     "torch",
-    Refused("DTensor", _dtensor, "x.to_local()", "its parts may lie with several processes"),
+    Refused("DTensor", _dtensor, "x.to_local()", "its parts may belong to several processes"),
     Refused(
         "UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "it has neither a shape nor a dtype"
     ),
