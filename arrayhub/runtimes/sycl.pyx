@@ -41,7 +41,6 @@ from arrayhub._core.cpython.atomics cimport found, is_done, mark_done
 from arrayhub import sycl_runtime
 from arrayhub._core.descriptor import IN_MESSAGES, READERS, USM_NAMES, Device
 from arrayhub._core.errors import PASSES_ON, interface_error, needed, root_of, show
-from arrayhub.runtimes import limits
 
 include "usm_extent.pxi"
 
@@ -548,6 +547,8 @@ cdef object memory_on_queue(Descriptor a):
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     """Allocate USM of a kind and return the ``dpctl.memory.MemoryUSM*`` object that owns it."""
+    from arrayhub.runtimes import limits    # here, to keep `import arrayhub` fast
+
     memory = import_dpctl().memory
     kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
     kind = kinds.get(usm_type)
@@ -566,6 +567,8 @@ cpdef int check_element(Descriptor a, object queue, str call) except -1:
     """Raise TypeError if the device of a queue, or the default device for None, does not have the element type of `a`."""
     cdef int bits = bits_of(a.dl_dtype_)
     if a.dl_dtype_.code in (kDLFloat, kDLComplex) and bits != 32 and not (bits == 64 and a.dl_dtype_.code == kDLComplex):
+        from arrayhub.runtimes import limits
+
         import_dpctl()
         limits.check_element(name_of_elements(a), queue, call)
     return 0
