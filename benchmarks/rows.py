@@ -113,10 +113,19 @@ NESTED = (
 
 # Sparse arrays: csr matrices of a thousand and of a million values, and torch's own constructor.
 _UNCHECKED = "torch.sparse_csr_tensor(*parts, shape, check_invariants=False)"
+_FROM_NUMPY = "torch.sparse_csr_tensor(*map(torch.from_numpy, {}), {}, check_invariants=False)"
 SPARSE = (
     Row("assparse(SciPy csr)", "assparse(csr)", "scipy.sparse.csr_array(arrays, shape=shape)", 0.15, ("sparse",)),
     Row("as_torch(SparseArray)", "as_torch(s)", _UNCHECKED, 2.5, ("sparse",)),
     Row("as_torch(SparseArray), 1,000,000 values", "as_torch(s_large)", "as_torch(s)", 1.25, ("sparse",)),
+    Row(
+        *("SciPy csr to torch, trusted", "as_torch(assparse(csr, validate=False))"),
+        *(_FROM_NUMPY.format("torch_order", "shape"), 3.0, ("sparse",)),
+    ),
+    Row(
+        *("SciPy csr to torch, trusted, 1,000,000 values", "as_torch(assparse(large, validate=False))"),
+        *(_FROM_NUMPY.format("large_torch_order", "large_shape"), 3.0, ("sparse",)),
+    ),
     Row("as_scipy(SparseArray)", "as_scipy(s)", "scipy.sparse.csr_array(arrays, shape=shape)", 2.0, ("sparse",)),
     Row(
         *("as_torch(SciPy csr), 1,000,000 values", "as_torch(large)"),
@@ -291,7 +300,8 @@ def sparse():
         if not prefix:
             csr = csr[:100].copy()
         names[f"{prefix}shape"] = csr.shape
-        names[f"{prefix}parts"] = [torch.from_numpy(part) for part in (csr.indptr, csr.indices, csr.data)]
+        names[f"{prefix}torch_order"] = (csr.indptr, csr.indices, csr.data)
+        names[f"{prefix}parts"] = [torch.from_numpy(part) for part in names[f"{prefix}torch_order"]]
         if prefix:
             names |= {"large": csr, "s_large": arrayhub.assparse(csr)}
         else:

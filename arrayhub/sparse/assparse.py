@@ -11,11 +11,11 @@ from arrayhub._core.errors import name_of_type, root_of, show
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
-from arrayhub.sparse.to_device import copied, to_device, to_host
-from arrayhub.sparse.validation import is_on_host
+from arrayhub.sparse.to_device import copied, moved, to_device, to_host
+from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
-def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
+def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> SparseArray:
     """Import a sparse array of any library as a SparseArray without copying.
 
     Parameters
@@ -26,6 +26,10 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
         ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
     copy : {None, True, False, "if_needed"}, optional
         True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
+    validate : bool, optional
+        False: exports do not read the indices, and take the same time for every number of stored values. The caller
+        guarantees that the indices are within the shape, and sorted and distinct if the library requires it. Other
+        indices may crash the library. `arrayhub.check` and the methods of the array validate the indices.
 
     Returns
     -------
@@ -67,7 +71,17 @@ def assparse(obj: Any, /, *, copy: Copy = None) -> SparseArray:
             f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse"
             " arrays of scipy, torch, jax, cupyx and pydata/sparse. Use arrayhub.asarray(x) for dense arrays"
         )
+    if validate is not True:
+        x = _trusted(x, validate)
     return x if copy is None or not wanted(copy, "assparse") else copied(x)
+
+
+def _trusted(x: SparseArray, validate: Any) -> SparseArray:
+    """Return an array on the same memory whose exports do not read the indices."""
+    if validate is not False:
+        raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
+    found: SparseArray = moved(x, lambda array: array, x._state | TRUSTED)
+    return found
 
 
 def sparse_or_none(obj: Any) -> SparseArray | None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub.sparse.conversion import has_padding
-from arrayhub.sparse.validation import PADDED, validate
+from arrayhub.sparse.validation import PADDED, validate_export
 
 # Names of the formats in the specification.
 FORMAT_NAMES = {"coo": "COO", "csr": "CSR", "csc": "CSC"}
@@ -34,7 +34,7 @@ def arrays_of(x: Any) -> dict[str, Any]:
             f"__binsparse__: {x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
             " csc of two dimensions. Use x.to_format('csr')"
         )
-    validate(x)
+    validate_export(x)
     if x._state & PADDED and has_padding(x):
         raise BufferError("__binsparse__: some elements are padding, which only jax ignores. Use x.to_format('csr')")
     if x.format == "coo":

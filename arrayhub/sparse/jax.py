@@ -7,7 +7,7 @@ from arrayhub._core.errors import name_of_type, needed
 from arrayhub.convert.functions import as_jax, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
-from arrayhub.sparse.validation import PADDED
+from arrayhub.sparse.validation import PADDED, is_marked_canonical
 
 _NAME = "jax.experimental.sparse"
 
@@ -49,7 +49,7 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     sparse = needed("jax.experimental.sparse", "for its sparse arrays").experimental.sparse
     data = as_jax(x.data, copy=copy)
     batch = x.batch_ndim
-    canonical = str(x.device) == "cpu" and not x._state & PADDED and x.canonical
+    canonical = is_marked_canonical(x)
     if x.format == "coo":
         axes = (*range(1, batch + 2), 0)
         indices = as_jax(x.coords_array.transpose(*axes), copy=copy)

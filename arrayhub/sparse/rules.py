@@ -15,7 +15,15 @@ from arrayhub.runtimes.host import is_host_readable
 from arrayhub.sparse.conversion import has_padding, to_format
 from arrayhub.sparse.formats import FORMATS
 from arrayhub.sparse.to_device import moved, to_host
-from arrayhub.sparse.validation import PADDED, SEEN, is_canonical, is_on_host, structure_of, validate
+from arrayhub.sparse.validation import (
+    PADDED,
+    SEEN,
+    TRUSTED,
+    is_canonical,
+    is_on_host,
+    structure_of,
+    validate_export,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +108,10 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
         if not copy:
             raise BufferError(unreadable(library, x.device, library, "call x.to_host()"))
         x = to_host(x)
-    validate(x)
+    validate_export(x)
     if x._state & PADDED and library != "jax":
         x = _without_padding(x, library, copy)
-    if x.format in rules.canonical and is_on_host(x) and not is_canonical(x):
+    if x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
         _need(copy, library, "the indices are not sorted or repeat, for which the library computes wrong results")
         x = _canonical(x, library)
     x = _with_indices(x, rules, library, copy)

@@ -8,6 +8,7 @@ from arrayhub._core.errors import PASSES_ON, first_line, needed
 from arrayhub.convert.functions import as_torch, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
+from arrayhub.sparse.validation import is_marked_canonical
 
 _NAME = "torch"
 # Methods that return indices and pointers, by layout.
@@ -72,8 +73,7 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     try:
         if x.format == "coo":
             joined = as_torch(x.coords_array, copy=copy, allow_readonly=allow_readonly)
-            coalesced = x.canonical if str(x.device) == "cpu" else False
-            return make(joined, data, x.shape, check_invariants=False, is_coalesced=coalesced)
+            return make(joined, data, x.shape, check_invariants=False, is_coalesced=is_marked_canonical(x))
         indices = as_torch(x.indices, copy=copy, allow_readonly=allow_readonly)
         indptr = as_torch(x.indptr, copy=copy, allow_readonly=allow_readonly)
         return make(indptr, indices, data, x.shape, check_invariants=False)

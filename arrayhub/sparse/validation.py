@@ -14,7 +14,8 @@ CHECKED = 1  # the indices are within the shape
 CANONICAL = 2
 NOT_CANONICAL = 4
 PADDED = 8  # from jax: elements outside the shape, or after the last pointer, are padding
-SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED
+TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
+SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED | TRUSTED
 
 
 def is_on_host(x: SparseParts) -> bool:
@@ -125,6 +126,21 @@ def _check_below(name: str, values: Any, length: int, what: str) -> None:
 
 def _text(place: tuple[Any, ...]) -> str:
     return ", ".join(str(int(k)) for k in place)
+
+
+def validate_export(x: SparseParts) -> None:
+    """Validate the indices of an array before an export, unless the caller vouches for them. Raises like `validate`."""
+    if not x._state & TRUSTED:
+        validate(x)
+
+
+def is_marked_canonical(x: SparseParts) -> bool:
+    """Return whether an exported array is marked as canonical. Indices on a device, and trusted ones, are not read."""
+    if x._state & PADDED:
+        return False
+    if x._state & TRUSTED or not is_on_host(x):
+        return bool(x._state & CANONICAL)
+    return is_canonical(x)
 
 
 def is_canonical(x: SparseParts) -> bool:

@@ -1,5 +1,7 @@
 """Validation of indices: invalid indices and pointers raise an InterfaceError that names the place, before any use."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -137,3 +139,47 @@ def test_canonical_order_is_found(format):
 def test_rows_of_canonical_order_may_begin_anywhere():
     given = scipy.sparse.csr_array(([1.0, 2.0, 3.0], [7, 0, 3], [0, 1, 1, 3]), shape=(3, 8))
     assert ah.assparse(given).canonical
+
+
+def test_trusted_indices_are_not_read_by_exports():
+    """Exports of `validate=False` pass an invalid index on. Every method that follows indices still names the index."""
+    given = damaged("csr", "indices", 3, 8)
+    x = ah.assparse(given, validate=False)
+    assert ah.as_scipy(x).indices[3] == ah.as_torch(x).col_indices()[3] == 8
+    assert x.__binsparse__()["indices_1"].tolist()[3] == 8
+    for use in ("to_dense", "to_format", "canonical"):
+        with pytest.raises(ah.InterfaceError, match=r"indices\[3\] is 8"):
+            USES[use](x)
+    assert "indices[3] is 8" in ah.check(x)[0]
+    with pytest.raises(ah.InterfaceError, match=r"indices\[3\] is 8"):
+        ah.as_torch(given)
+
+
+@pytest.mark.parametrize("derive", [lambda x: x.T, lambda x: x.copy(), lambda x: ah.assparse(x), lambda x: x.to_host()])
+def test_arrays_derived_from_trusted_ones_are_trusted(derive):
+    x = derive(ah.assparse(damaged("csr", "indices", 3, 8), validate=False))
+    assert ah.as_scipy(x).indices[3] == 8
+
+
+def test_trust_is_a_property_of_one_sparse_array():
+    x = ah.assparse(damaged("csr", "indices", 3, 8))
+    trusted = ah.assparse(x, validate=False)
+    assert trusted is not x and trusted.indices is x.indices
+    assert ah.assparse(x, copy=True, validate=False).indices.ptr != x.indices.ptr
+    for made in (x, pickle.loads(pickle.dumps(trusted))):  # pickles come from anywhere
+        with pytest.raises(ah.InterfaceError, match=r"indices\[3\] is 8"):
+            ah.as_scipy(made)
+
+
+def test_trusted_coordinates_are_not_marked_as_canonical_unless_they_are_known_to_be():
+    tensor = torch.eye(3).to_sparse_coo()
+    x = ah.assparse(tensor, validate=False)
+    assert not ah.as_torch(x).is_coalesced()
+    assert x.canonical
+    assert ah.as_torch(x).is_coalesced()
+
+
+@pytest.mark.parametrize("validate", [None, 0, "no"])
+def test_other_values_of_validate_are_refused(validate):
+    with pytest.raises(TypeError, match="assparse: validate is .*; accepted: True, False"):
+        ah.assparse(matrix(), validate=validate)
