@@ -1,7 +1,10 @@
-"""Compare the costs of our calls with the costs of other libraries' calls: ``python -m benchmarks``.
+"""Compare the time of arrayhub's calls with that of other libraries' calls: ``python -m benchmarks``.
 
-``rows`` and ``storage`` are the tables of what is compared, ``copies`` the same for large arrays, ``sweep`` the
-worst of copies of any kind, ``growth`` and ``startup`` the other questions; ``measure`` times, ``report`` prints.
-``nanobind_peer`` is the one peer that has to be compiled. ``gpu`` and ``breakdown`` are programs of their own, for
-machines with a GPU and with valgrind.
+- rows, storage: tables of calls on small arrays, and of the calls to compare them with
+- copies: table of copies of large arrays
+- sweep: copies of all shapes and layouts, of which the slowest are reported
+- growth, startup: cost by number of dimensions, types and threads, and cost of the import
+- measure, report: timing, and output of the results
+- nanobind_peer: a peer that must be compiled
+- gpu, breakdown: separate programs for machines with a GPU, and with valgrind
 """

@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: ours beside the peers that are installed, in one table."""
+"""``python -m benchmarks``: compare arrayhub with the installed peers in one table."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from arrayhub import sycl_runtime
 from . import authors, clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
-# One row per group: its name, what it asks, and the function that measures it.
+# One row per group: its name, its description, and the function that measures it.
 GROUPS = {
     "reach": ("every way in and out beside its peer", rows.reach),
     "elements": ("item, tolist and iteration beside NumPy's", rows.values),

@@ -1,4 +1,4 @@
-"""Measure placement, like and adapt beside the conversions that they make."""
+"""Compare placement, like and adapt with the conversions that they perform."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from .rows import SAMPLES
 
 REQUEST = arrayhub.Request("n * float64", may="cast")
 
-# The calls and their peers, with the libraries that they need besides NumPy.
+# Calls, their peers, and the required libraries besides NumPy.
 ROWS = (
     ("placement of three NumPy arrays", "placement(a, a, a)", "namespaces(a, a, a)", ("sklearn",)),
     ("placement of NumPy and torch", "placement(a, t)", "namespaces(a, t)", ("sklearn", "torch")),
@@ -22,7 +22,7 @@ ROWS = (
     ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
 )
 
-# Limits in nanoseconds, by row: the subject of the reported sentence, and what the call may add to its peer or take.
+# Limits in nanoseconds by row: the subject of the reported sentence, and the limit of the time or of the added time.
 ADDED = {
     "adapt, one NumPy array": ("`adapt` with one NumPy array", 2000),
     "adapt, a NumPy array and keywords": ("`adapt` with a NumPy array and keywords", 2000),
@@ -40,14 +40,14 @@ def annotated(x: Annotated[np.ndarray, REQUEST], width=3):
 
 
 def sklearn():
-    """The function that scikit-learn has in place of `placement`."""
+    """Return scikit-learn's function that corresponds to `placement`."""
     from sklearn.utils import _array_api
 
     return {"namespaces": _array_api.get_namespace_and_device}
 
 
 def authors(options):
-    """Measure each row, then state whether the limits in nanoseconds hold."""
+    """Measure all rows, and report whether the limits in nanoseconds hold."""
     names = {
         "a": np.arange(12.0),
         "adapted": arrayhub.adapt("numpy", copy="if_needed")(plain),

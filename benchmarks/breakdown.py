@@ -1,8 +1,8 @@
-"""Count the instructions of a call by function: ``python -m benchmarks.breakdown [--markdown]``. Needs valgrind.
+"""Count the instructions of a call by function: ``python -m benchmarks.breakdown [--markdown]``. Requires valgrind.
 
-Each way runs twice under callgrind, with few and with many calls. The difference, divided by the difference in the
-number of calls, is what one call takes, function by function, free of everything that happens once. Instructions are
-counted, not timed, so the result hardly depends on what else the machine does.
+Each call runs twice under callgrind, with few and with many repetitions. The difference of the instructions divided by
+the difference in repetitions is the cost of one call without one-time work. Instructions are counted, not timed, so the
+result hardly depends on the load of the machine.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from . import report
 
 FEW, MANY = 1000, 9000
-SHOWN = 10  # instructions a call; functions below it are added up
+SHOWN = 10  # in instructions per call; functions with fewer are summed in one row
 
 PREAMBLE = "import itertools, sys, numpy as np; from arrayhub import asarray\n"
 LOOP = """
@@ -26,7 +26,7 @@ def loop(n, asarray, x):
         asarray(x)
 loop(int(sys.argv[1]), asarray, x)
 """
-# One row per way: what it is called, and the object.
+# One row per call: its name, and code that creates the object.
 WAYS = {
     "asarray(numpy array)": "x = np.arange(12.0).reshape(3, 4)",
     "asarray(bytearray)": "x = bytearray(32)",
@@ -48,7 +48,7 @@ def counted(program, calls, folder):
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", program, str(calls)],
         check=True,
         capture_output=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # no threads that wait for work, which would be counted too
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # instructions of idle worker threads would be counted
     )
     listing = subprocess.run(
         ["callgrind_annotate", "--threshold=100", str(out)], check=True, capture_output=True, text=True
@@ -77,7 +77,7 @@ def readable(name):
 
 
 def per_call(program):
-    """Instructions of one call by function, most first."""
+    """Return the instructions of one call by function, in descending order."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         few, many = pool.map(lambda calls: counted(program, calls, folder), (FEW, MANY))
     costs = {name: (many.get(name, 0) - few.get(name, 0)) / (MANY - FEW) for name in {*few, *many}}
@@ -86,7 +86,7 @@ def per_call(program):
 
 
 def table(way, costs):
-    """One way as a table: the functions that count, and the sum of the others."""
+    """Return a table of the functions of one call. Functions with few instructions are summed in one row."""
     whole = sum(cost for cost, _ in costs)
     shown = [(cost, name) for cost, name in costs if cost >= SHOWN]
     rest = whole - sum(cost for cost, _ in shown)

@@ -1,4 +1,4 @@
-"""Large arrays through real engines beside NumPy's of the same bytes: time, and the most memory that they take."""
+"""Compare the time and peak memory of large arrays in dask, ray, joblib and MPI with those of NumPy arrays."""
 
 import contextlib
 import functools
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def fresh(megabytes):
-    """Return an array of NumPy's whose memory has been touched, and which no engine has seen."""
+    """Return a new ndarray whose memory has been written."""
     return np.ones(megabytes * 125_000)
 
 
@@ -30,12 +30,12 @@ def fresh_of_ours(megabytes):
 
 
 def makers(options):
-    """Return the functions that make one of our arrays, and one of NumPy's."""
+    """Return the functions that create a USMArray and an ndarray."""
     return [functools.partial(make, options.megabytes) for make in (fresh_of_ours, fresh)]
 
 
 def timed(act, prepare=lambda: None, clean=lambda found: None):
-    """Return what `compare` calls: n times `act` of the result of `prepare`; the first alone is timed."""
+    """Return a function for `compare` that calls `act` n times with new results of `prepare`. Only `act` is timed."""
 
     def seconds(n):
         total = 0.0
@@ -64,14 +64,14 @@ def length(array):
 
 
 def slow_pid():
-    """The process that this runs in, which is busy for a while, so that another one takes the next."""
+    """Return the id of this process after a delay, during which other processes must accept the next tasks."""
     time.sleep(0.2)
     return os.getpid()
 
 
 @contextlib.contextmanager
 def dask_cluster():
-    """Yield a client of two workers in processes of their own, and the workers' addresses."""
+    """Yield a client of two worker processes, and the workers' addresses."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -167,7 +167,7 @@ def joblib_rows(options):
 
 
 def mpi_rows(options):
-    """Two processes, which say in JSON how long each took; benchmarks/mpi_exchange.py is what they run."""
+    """Run benchmarks/mpi_exchange.py in two processes, which print their times as JSON."""
     import sysconfig
 
     import mpi4py.MPI  # noqa: F401
@@ -195,7 +195,7 @@ ENGINES = (dask_rows, ray_rows, joblib_rows, mpi_rows)
 
 
 def clusters(options):
-    """Measure every engine that is installed; yield a `Result`, a fact, or an engine and why it is skipped."""
+    """Measure each installed engine. Yield a `Result`, a fact, or an engine and the reason why it is skipped."""
     for rows in ENGINES:
         try:
             yield from rows(options)

@@ -1,4 +1,4 @@
-"""Explicit copies beside what each library, or the bare runtime, takes for the same bytes."""
+"""Compare explicit copies with copies of the same bytes by other libraries or by the bare runtime."""
 
 import ctypes
 
@@ -29,7 +29,7 @@ ROWS = (
 
 
 def plain():
-    """Host memory, touched beforehand, so that no row pays for another's first touch."""
+    """Return host memory that has been written, so that timings exclude page faults."""
     a, t, s = (np.random.default_rng(0).random((side, side)) for side in (SIDE, 4096, 3000))
     o = np.zeros_like(a)
     return {
@@ -69,7 +69,7 @@ def sycl():
 
 
 def copies(options):
-    """Measure every row; yield a `Result`, or a pair of a row's name and why it is skipped."""
+    """Measure each row. Yield a `Result`, or the name of a row and the reason why it is skipped."""
     names, absent = plain(), None
     try:
         names.update(sycl())

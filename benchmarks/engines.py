@@ -1,6 +1,6 @@
-"""Arrays that leave their process beside NumPy's of the same bytes: pickle, copies of the module copy, tokens, joblib.
+"""Compare pickle, the module copy, dask's tokens and joblib's hashes with those of NumPy arrays of the same bytes.
 
-Engines that start processes are not in here: what they take beside the pickle is theirs.
+Engines that start processes are in ``clusters``.
 """
 
 import copy
@@ -24,7 +24,7 @@ SMALL_ROWS = (
     Row("loads out of band, 200 MB", "pickle.loads(u_apart, buffers=u_bytes)",
         "pickle.loads(a_apart, buffers=a_bytes)", None),
 )  # fmt: skip
-# What takes no longer for large arrays: rows by their names, and the most that they may take, in nanoseconds.
+# Rows whose time does not depend on the size of the array, and their limits in nanoseconds.
 MOST = {"dumps out of band, 200 MB": 20_000, "loads out of band, 200 MB": 20_000}
 LARGE_ROWS = (
     Row("dumps in band, 200 MB", "pickle.dumps(large_u, 5)", "pickle.dumps(large_a, 5)", 1.05),
@@ -37,7 +37,7 @@ LARGE_ROWS = (
 
 
 def apart(array):
-    """Pickle with the elements left where they are."""
+    """Pickle without copying the elements."""
     return pickle.dumps(array, 5, buffer_callback=_dropped)
 
 
@@ -47,7 +47,7 @@ def _dropped(buffer):
 
 def names():
     a, large, wide = np.arange(10.0), np.zeros(LARGE), np.zeros((5000, 2 * LARGE // 5000))
-    large[:] = 1  # touched, so that no row pays for another's first touch
+    large[:] = 1  # written, so that timings exclude page faults
     wide[:] = 1
     found = {"pickle": pickle, "copy": copy, "apart": apart, "a": a, "u": arrayhub.asarray(a)}
     for letter, array in (("a", large), ("u", arrayhub.asarray(large))):
@@ -71,7 +71,7 @@ def dask():
 
 
 def engines(options):
-    """Measure every row; yield a `Result`, or a pair of a row's name and why it is skipped."""
+    """Measure each row. Yield a `Result`, or the name of a row and the reason why it is skipped."""
     present, absent = names(), {}
     for library in (joblib, dask):
         try:

@@ -1,12 +1,13 @@
-"""Measure imports, exports and copies of CUDA arrays beside the libraries' own functions.
+"""Compare imports, exports and copies of CUDA arrays with the libraries' own functions.
 
     python -m benchmarks.gpu [--only handover copies sizes sweep] [--repeats N] [--json FILE]
 
-Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`; what follows is about hand-overs, of small arrays.
+Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`. This module measures imports and exports of small
+arrays.
 
-Each row times one call of ours and its peers in one process, in turns, so that a slow moment of the machine meets all
-of them. What counts is the ratio of the medians; the spread is that of the middle half of the repeats. No call waits
-for the device: what is measured is the host's work. A peer that is not installed is left out, one that refuses says so.
+Each row times a call of arrayhub and its peers in one process, in alternation, so that disturbances affect all of them.
+The result is the ratio of the medians. The spread is that of the middle half of the repeats. No call waits for the
+device, so only the host's work is measured. Peers that are not installed are skipped, and errors of peers are shown.
 """
 
 import argparse
@@ -26,12 +27,12 @@ from arrayhub import asarray
 from benchmarks import gpu_copies, gpu_sweep
 
 PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
-# asarray(x) against cuda.core's view of x: at most this many times its cost.
+# Limit of the ratio of asarray(x) to cuda.core's view of x.
 TARGETS = {"asarray(cupy)": 0.75, "asarray(torch)": 0.6}
 
 
 def module(name):
-    """Import an optional library; None where it is not there."""
+    """Import an optional library, or return None."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -39,7 +40,7 @@ def module(name):
 
 
 def view_of_cuda_core(x):
-    """The call that makes a cuda.core view of `x` without synchronising; None where cuda.core is not there."""
+    """Return a call that creates a cuda.core view of `x` without synchronizing, or None without cuda.core."""
     utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
     if utils is None:
         return None
@@ -48,13 +49,13 @@ def view_of_cuda_core(x):
 
 
 def constructor_of_cuda_core(x):
-    """As `view_of_cuda_core`, by the constructor, which its newer releases deprecate."""
+    """Return the call of `view_of_cuda_core` for older releases, by a constructor that newer releases deprecate."""
     utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
     return None if utils is None else lambda: utils.StridedMemoryView(x, stream_ptr=-1)
 
 
 def rows():
-    """Yield (name, our call, {peer: its call}), the first peer being the one of the ratio."""
+    """Yield (name, arrayhub's call, {peer: its call}). The ratio refers to the first peer."""
     cupy, torch, jax, numba = module("cupy"), module("torch"), module("jax"), module("numba.cuda")
     if cupy:
         x = cupy.ones((3, 4), "f4")
@@ -126,14 +127,14 @@ def rows():
 
 
 def measure(calls, repeats):
-    """Time calls in turns. Return {name: (median, lower quartile, upper quartile)} in ns, or what a call raised."""
+    """Time calls in alternation. Return {name: (median, lower quartile, upper quartile)} in ns, or a call's error."""
     results, timers = {}, {}
     for name, call in calls.items():
         try:
             call()
             timer = timeit.Timer(call)
             once = timer.timeit(200) / 200
-        except Exception as error:  # whatever a peer raises is its answer
+        except Exception as error:  # errors of peers are shown
             results[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:100]
             continue
         timers[name] = (timer, max(50, int(2e-3 / once)), [])
@@ -147,13 +148,13 @@ def measure(calls, repeats):
 
 
 def device_name():
-    """The card's name as the CUDA runtime gives it."""
+    """Return the name of the GPU in the CUDA runtime."""
     cupy = module("cupy")
     return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode() if cupy else "unknown"
 
 
 def versions():
-    """The versions of what takes part and is installed."""
+    """Return the versions of the installed libraries."""
     found = {"python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
@@ -164,7 +165,7 @@ def versions():
 
 
 def handovers(repeats):
-    """Print the rows of hand-overs; return them for the report, and how many missed what is asked."""
+    """Print the rows of imports and exports. Return them for the report, and the number that miss their targets."""
     print(f"{'way':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
     report, missed = [], 0
     for name, ours, peers in rows():
@@ -193,17 +194,17 @@ def handovers(repeats):
 
 
 def copies(repeats):
-    """The rows of copies that something is asked of."""
+    """Measure the copies that have a target."""
     return gpu_copies.run(module("cupy"), min(repeats, 9), (gpu_copies.rows, gpu_copies.small_rows))
 
 
 def sizes(repeats):
-    """The rows of copies of growing size."""
+    """Measure copies of increasing size."""
     return gpu_copies.run(module("cupy"), min(repeats, 5), (gpu_copies.size_rows,))
 
 
 def sweep(repeats):
-    """The worst rows of copies of all shapes, types and layouts; it ends by its time, whatever the repeats."""
+    """Measure copies of all shapes, types and layouts for a fixed time, and report the worst rows."""
     return gpu_sweep.run(module("cupy"))
 
 
@@ -211,7 +212,7 @@ GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes, "sweep": swee
 
 
 def main():
-    """Print the tables; exit status 1 where a target is missed."""
+    """Print the tables. The exit status is 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of rows")
     parser.add_argument("--repeats", type=int, default=31)

@@ -1,8 +1,8 @@
-"""Large copies to, from and between CUDA devices, beside what cupy does and what the bus can do.
+"""Compare large copies to, from and between CUDA devices with cupy's copies and with the speed of the bus.
 
-Rows of `benchmarks.gpu`. Each is a call of ours and peers; what is asked is how many times as fast as the first
-peer ours is at least. The results are let go outside the time that is taken, for both alike; memory that is copied
-into has been written before, except where the row says "fresh".
+Rows of `benchmarks.gpu`. Each row consists of a call of arrayhub, its peers, and a minimum ratio of speeds to the first
+peer. Results are freed outside the timings. Target memory has been written before, except in rows with "fresh" in
+their name.
 """
 
 import statistics
@@ -24,7 +24,7 @@ def pinned_memory(cupy, nbytes):
 
 
 def rows(cupy, nbytes=GIB):
-    """Yield (name, bytes moved, our call, {peer: its call}, least ratio of speeds to the first peer)."""
+    """Yield (name, bytes moved, arrayhub's call, {peer: its call}, minimum ratio of speeds to the first peer)."""
     x = cupy.random.default_rng(0).random((1 << 13, nbytes >> 16))
     host = x.get()
     touched = np.ones_like(host)
@@ -79,13 +79,13 @@ def peer_copy(cupy, x):
 
 
 def small_rows(cupy):
-    """Yield rows in which the time is latency; the ratio is again one of speeds."""
+    """Yield rows whose time is mostly latency. The ratio is again a ratio of speeds."""
     x = cupy.arange(10.0)
     yield "to_host of 80 bytes", 80, lambda: arrayhub.to_host(x), {"cupy.asnumpy": lambda: cupy.asnumpy(x)}, 1 / 1.2
 
 
 def size_rows(cupy):
-    """Yield rows of growing size, to compare; nothing is asked of them."""
+    """Yield rows of increasing size, without a target."""
     for power in range(12, 31, 2):
         x = cupy.ones(1 << power, "u1")
         host = np.ones(1 << power, "u1")
@@ -111,7 +111,7 @@ def size_rows(cupy):
 
 
 def measure(calls, rounds, seconds=0.02):
-    """Time calls in turns. Return {name: median seconds a call}; short calls are repeated within a round."""
+    """Time calls in alternation. Return {name: median seconds per call}. Short calls are repeated within a round."""
     loops, times = {}, {name: [] for name in calls}
     for name, call in calls.items():
         call()
@@ -133,7 +133,7 @@ def measure(calls, rounds, seconds=0.02):
 
 
 def run(cupy, rounds, groups):
-    """Print the rows of some groups; return them for the report, and how many missed what is asked."""
+    """Print the rows of some groups. Return them for the report, and the number that miss their targets."""
     report, missed = [], 0
     for name, nbytes, ours, peers, least in (row for group in groups for row in group(cupy)):
         found = measure({name: ours, **peers}, rounds)

@@ -1,16 +1,15 @@
-"""Measure each way to a jax array's memory on a GPU, and check that it orders its work.
+"""Compare the protocols by which a jax array on a GPU can be imported: their cost, ordering and ownership.
 
     python -m benchmarks.gpu_jax [--repeats N]
 
-One table: nanoseconds of each candidate (median of the repeats, with the middle half), in one process, in turns, beside
-`asarray` as it stands. Then what decides between them:
+The first table shows the nanoseconds of each candidate (median and middle half of the repeats) beside those of
+`asarray`, measured in one process in alternation. Two tests follow:
 
-- **ordered**: a long computation is dispatched, the way is taken at once, and another stream reads: the new value?
-- **held**: the array is deleted (`x.delete()`) after the way was taken; does what was taken keep the memory?
+- **ordered**: Start a long computation, import its result at once, and read it on another stream. Is the value new?
+- **held**: Import an array, and delete it (`x.delete()`). Does the imported array keep the memory?
 
-`is_ready` alone orders nothing and holds nothing; where it is True nothing is in flight, and jax arrays are never
-written again, so that any way may then be taken without a stream. Only DLPack takes a reference that `delete` and
-donation heed.
+`is_ready` alone does neither. But if it is True, no work is pending, and because jax arrays are never written again,
+any candidate can be used without a stream. Only DLPack holds a reference that `delete` and donation respect.
 """
 
 import argparse
@@ -24,7 +23,7 @@ CALLS = 2000
 
 
 def candidates(jax, x):
-    """Return {name: call} of everything that jax 0.10 to 0.12 may have; those that are missing or fail are left out."""
+    """Return {name: call} for the candidates in jax 0.10 to 0.12, without those that are missing or fail."""
     import arrayhub
 
     direct = find_direct()
@@ -53,7 +52,7 @@ def candidates(jax, x):
 
 
 def find_direct():
-    """The C function under ``__dlpack__``, which a release may have under another name, or not at all."""
+    """Return the C function that ``__dlpack__`` calls. Its name depends on the release, and it may be missing."""
     for module in ("jaxlib._jax", "jaxlib.xla_extension"):
         try:
             found = getattr(__import__(module, fromlist=["_"]), "buffer_to_dlpack_managed_tensor", None)
@@ -82,7 +81,7 @@ def works(name, call):
 
 
 def measure(calls, repeats):
-    """Return {name: (median, lower, upper)} in nanoseconds; the candidates take turns."""
+    """Return {name: (median, lower, upper)} in nanoseconds. The candidates are timed in alternation."""
     times = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
@@ -91,7 +90,7 @@ def measure(calls, repeats):
 
 
 def slow_result(jax):
-    """A fresh array of ones whose computation is still under way when this returns."""
+    """Return a new array of ones whose computation is still pending."""
     jnp = jax.numpy
 
     @jax.jit
@@ -104,7 +103,7 @@ def slow_result(jax):
 
 
 def check_order(jax):
-    """Print, for each way, how often another stream, passed to the way or not, reads an unfinished array."""
+    """Print, for each candidate, how often another stream reads an unfinished array, with and without ``stream=``."""
     import cupy
 
     import arrayhub
@@ -144,7 +143,7 @@ def to_cupy(array, stream):
 
 
 def check_held(jax):
-    """Print, for each way, whether deleting the array gives its memory to the next one while the way is still held."""
+    """Print, for each candidate, whether a deleted array's memory is reused while its import still exists."""
     import arrayhub
 
     direct = find_direct()

@@ -1,4 +1,4 @@
-"""The sweep of ``benchmarks.sweep`` on a GPU, beside cupy: copies to the host, to a device, on it, and assignment."""
+"""The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device."""
 
 import arrayhub
 
@@ -9,7 +9,7 @@ SIDES = ("to_host", "out=", "to_device", "copy", "from host", "from device")
 
 
 def pairs(cupy):
-    """Yield the pairs of shapes, as the engines of ``benchmarks.sweep`` do."""
+    """Yield pairs of shapes, like the engines of ``benchmarks.sweep``."""
 
     def waited(made):
         cupy.cuda.get_current_stream().synchronize()
@@ -49,7 +49,7 @@ def pairs(cupy):
 
 
 def run(cupy):
-    """Print the worst rows; return them for the report, and how many of those shown are above what is asked."""
+    """Print the worst rows. Return them for the report, and the number of printed rows above the limit."""
     rows, number, costs = sweep.measure(pairs(cupy), SECONDS)
     worst = [row for row in rows if not row.small][: 3 * sweep.SHOWN]
     for row in worst:

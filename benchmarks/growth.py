@@ -31,7 +31,7 @@ def dimensions(options):
 
 
 def types(options):
-    """One object each of many classes that speak a protocol, in turn: the memory of the types must not thrash."""
+    """Measure imports of objects of many classes in turn, for which the type cache must not thrash."""
     for count in TYPES:
         objects = [new_producer(k) for k in range(count)]
         timing = compare(in_turn(asarray, objects), in_turn(np.asarray, objects), options.repeat, options.sample)
@@ -51,13 +51,13 @@ def types(options):
 
 
 def new_producer(k):
-    """An object of a class of its own, with an array interface."""
+    """Return an object of a new class with an array interface."""
     a = np.zeros((3, 4))
     return type(f"Producer{k}", (), {"__array_interface__": dict_of(a), "owner": a})()
 
 
 def in_turn(function, objects):
-    """Something to time: n calls over the objects, one after the other."""
+    """Return a function for timing that makes n calls, with the objects in turn."""
 
     def run(n):
         turns = max(round(n / len(objects)), 1)
@@ -83,8 +83,8 @@ def kept(function, count):
 
 
 def kept_blocks(function, count):
-    """Allocated objects that stay for each type that comes and goes."""
-    kept(function, 100)  # what is made once only is made now
+    """Return the number of objects that remain allocated per type after the type was freed."""
+    kept(function, 100)  # one-time allocations
     before = sys.getallocatedblocks()
     kept(function, count)
     gc.collect()
@@ -92,7 +92,7 @@ def kept_blocks(function, count):
 
 
 def threads(options):
-    """Several threads at once: the time is that of one call overall, of all threads together."""
+    """Measure calls on several threads. The time is the elapsed time divided by the calls of all threads."""
     a = np.zeros((3, 4))
 
     def same():
@@ -119,8 +119,11 @@ def threads(options):
 
 
 def at_once(function, makers):
-    """Something to time: n calls shared out to a thread for each of `makers`, which makes its object there; the threads
-    start together. They look at the clock themselves: who waits for them may not get a core before they end."""
+    """Return a function for timing that distributes n calls over threads, one for each of `makers`.
+
+    A maker creates its thread's object in the thread. The threads start together, and read the clock themselves,
+    because the main thread may not be scheduled until they end.
+    """
 
     def run(n):
         share = max(n // len(makers), 1)

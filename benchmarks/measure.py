@@ -1,4 +1,4 @@
-"""Timing of two calls in turns, so that a slow moment of the machine meets both."""
+"""Timing of two calls in alternation, so that disturbances affect both."""
 
 import gc
 import statistics
@@ -7,11 +7,11 @@ import timeit
 from types import ModuleType
 from typing import NamedTuple
 
-UNROLLED = 8  # calls in one turn of the loop, so that the loop itself hardly counts
+UNROLLED = 8  # calls in one iteration of the loop, whose own cost is then negligible
 
 
 class Result(NamedTuple):
-    """One row of the table; times are medians in nanoseconds a call, ratios those of one round each."""
+    """One row of the table. Times are medians in nanoseconds per call, and each ratio is that of one round."""
 
     group: str
     way: str
@@ -28,10 +28,10 @@ class Result(NamedTuple):
 
 
 class Timed:
-    """A statement as something that can be run n times: ``Timed("np.asarray(u)", names)(1000)`` gives seconds.
+    """A statement that runs n times: ``Timed("np.asarray(u)", names)(1000)`` returns the seconds of 1000 calls.
 
-    What a module provides is looked up beforehand, as ``from np import asarray`` would; attributes and methods of
-    arrays are looked up at each call, because users do.
+    Attributes of modules are looked up in advance, as by ``from np import asarray``. Attributes and methods of arrays
+    are looked up in each call, as in user code.
     """
 
     def __init__(self, statement, names, unrolled=UNROLLED):
@@ -49,7 +49,7 @@ class Timed:
 
 
 def calls_in(run, seconds, least=64):
-    """Return how many calls take about `seconds`; `least` calls are tried first."""
+    """Return the number of calls that take about `seconds`, starting from `least`."""
     n = least
     while (elapsed := run(n)) < seconds / 4:
         n = int(n * min(10, 1 + seconds / max(elapsed, 1e-9)))
@@ -57,18 +57,18 @@ def calls_in(run, seconds, least=64):
 
 
 def compare(ours, peer, rounds, sample, least=64):
-    """Time `ours` and `peer` in turns.
+    """Time `ours` and `peer` in alternation.
 
     Parameters
     ----------
     ours, peer : callable
-        Called with a number of calls, each gives the seconds they took.
+        Functions that make a given number of calls, and return the elapsed seconds.
     rounds : int
-        How many ratios to take the median of.
+        Number of ratios to compute the median of.
     sample : float
-        Seconds that one timing lasts.
+        Length of one timing in seconds.
     least : int
-        Calls in the first timing, which finds out how many a sample takes; few where one call takes long.
+        Number of calls in the first timing, which determines the number of calls per sample. Small for slow calls.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def compare(ours, peer, rounds, sample, least=64):
     many, many_peer = calls_in(ours, sample, least), calls_in(peer, sample, least)
     mine, theirs = [], []
     for k in range(rounds):
-        if k % 2:  # who goes first changes, so that neither always follows the other's garbage
+        if k % 2:  # the order alternates, so that neither call always runs after the other
             b, a = peer(many_peer) / many_peer, ours(many) / many
         else:
             a, b = ours(many) / many, peer(many_peer) / many_peer
@@ -88,7 +88,7 @@ def compare(ours, peer, rounds, sample, least=64):
 
 
 def summary(mine, theirs):
-    """ours_ns, peer_ns, ratio and spread of a `Result`, of the nanoseconds of each round."""
+    """Return ours_ns, peer_ns, ratio and spread of a `Result`, given the nanoseconds of each round."""
     ratios = [ours / peer for ours, peer in zip(mine, theirs, strict=True)]
     return {
         "ours_ns": statistics.median(mine),
@@ -99,7 +99,7 @@ def summary(mine, theirs):
 
 
 def middle_half(values):
-    """First and third quartile."""
+    """Return the first and third quartile."""
     if len(values) < 2:
         return (values[0], values[0])
     first, _, third = statistics.quantiles(values, n=4, method="inclusive")
@@ -107,7 +107,7 @@ def middle_half(values):
 
 
 class Stopwatch:
-    """``with Stopwatch() as watch: ...`` then ``watch.seconds``; the garbage collector rests meanwhile."""
+    """Context manager that measures `seconds` with garbage collection disabled: ``with Stopwatch() as watch: ...``."""
 
     def __enter__(self):
         self.collecting = gc.isenabled()

@@ -1,4 +1,4 @@
-"""Exchange large messages of NumPy's arrays and ours, in turns, between two processes of benchmarks/clusters.py."""
+"""Exchange large USMArrays and ndarrays in alternation between two processes, for benchmarks/clusters.py."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ COMM = MPI.COMM_WORLD
 
 
 def exchange(array):
-    """Send an array from the first process to the second; return the seconds until both are done."""
+    """Send an array from the first process to the second. Return the seconds until both have finished."""
     COMM.Barrier()
     start = time.perf_counter()
     COMM.Send(array, dest=1) if COMM.rank == 0 else COMM.Recv(array, source=0)
@@ -56,7 +56,7 @@ def row(way, peer, ours, theirs, x, a, rounds, at_most):
         turns = [(mine, ours, x), (others, theirs, a)]
         for times, run, array in turns if k % 2 else reversed(turns):
             times.append(run(array) * 1e9)
-    # The first touches what MPI keeps.
+    # The first exchange allocates MPI's own buffers.
     return {"way": way, "peer": peer, "at_most": at_most, **summary(mine[1:], others[1:])}
 
 
@@ -66,7 +66,7 @@ def main(rounds, megabytes):
     x, wide_of_ours = (
         arrayhub.asarray(a),
         arrayhub.asarray(wide),
-    )  # the same memory, whose pages decide more than the call
+    )  # the same memory, because the choice of pages affects the time more than the call
     found = [
         row("mpi4py: Send", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
         row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,
@@ -82,7 +82,7 @@ def main(rounds, megabytes):
 
 
 def least_growth(act, array):
-    """Return what both processes take at most, in sum; the least of some rounds."""
+    """Return the minimum over several rounds of the peak memory of both processes in total."""
     return min(COMM.allreduce(growth(act, array)) for _ in range(ROUNDS))
 
 

@@ -1,4 +1,4 @@
-"""Measure imports and exports of arrays in extensions beside their framework's own."""
+"""Compare imports and exports of arrays in extension modules with those of the modules' framework."""
 
 import array
 
@@ -9,7 +9,7 @@ import arrayhub
 from . import native_peers
 from .measure import Result, Timed, compare
 
-# Limits as a share of the peer's time, by the type imported: of nb::ndarray, of py::array_t, of PyArray_FROM_OTF.
+# Limits as a ratio to the peer's time, by type: of nb::ndarray, py::array_t and PyArray_FROM_OTF.
 LIMITS = {
     "numpy array": (0.7, 0.6, 1.05),
     "torch tensor": (0.08, 0.15, None),
@@ -23,7 +23,7 @@ LOOP_AT_MOST = 1.1
 
 
 def inputs():
-    """One array of float64 of each kind that is installed."""
+    """Return one float64 array of each installed library."""
     a = np.arange(12.0)
     yield "numpy array", a
     yield "USMArray", arrayhub.asarray(a)
@@ -44,7 +44,7 @@ def inputs():
         pass
 
 
-# One row per framework: how its extension is made, its own type in words, the names of its own ways in and out.
+# One row per framework: the function that builds its extension, its array type, its import and export functions.
 FRAMEWORKS = (
     ("nanobind", native_peers.nanobind, "nb::ndarray<const double>", "take_own", "out_own"),
     ("pybind11", native_peers.pybind11, "py::array_t<double>", "take_own", "out_own"),
@@ -53,7 +53,7 @@ FRAMEWORKS = (
 
 
 def native(options):
-    """Calls of one function by both ways, in turns."""
+    """Return calls of one function with arrayhub and with the framework."""
     for column, (name, make, own, take, out) in enumerate(FRAMEWORKS):
         try:
             module = make()

@@ -1,12 +1,12 @@
-"""The most memory that processes take while an array goes through an engine, beside an array of NumPy's."""
+"""Compare the peak memory of processes that transport an array with the peak for a NumPy array."""
 
 import gc
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-AT_MOST = 1.05  # times what NumPy's array takes
-NOISE = 3_000_000  # bytes that processes take now and then for themselves
+AT_MOST = 1.05  # ratio to NumPy's array
+NOISE = 3_000_000  # bytes; processes allocate some memory for other purposes
 ROUNDS = 3  # the smallest result counts
 
 
@@ -19,7 +19,7 @@ def fact(what, mine, theirs):
 
 
 def beside(what, act, prepares, processes):
-    """Return the row of `act` on what each of `prepares` gives, ours and NumPy's: the peaks of all processes in sum."""
+    """Return the row of `act` for the two results of `prepares`, a USMArray and an ndarray. Peaks are summed."""
     sizes = [[], []]
     for _ in range(ROUNDS):
         for peaks, prepare in zip(sizes, prepares, strict=True):
@@ -28,10 +28,10 @@ def beside(what, act, prepares, processes):
 
 
 def growth(act, given, processes=("self",)):
-    """Return how much more memory than before the processes had at most while this one acts, in bytes and in sum."""
+    """Return the increase of the processes' peak memory during a call, in bytes, summed over the processes."""
     gc.collect()
     for process in processes:
-        Path(f"/proc/{process}/clear_refs").write_text("5")  # the peak begins anew
+        Path(f"/proc/{process}/clear_refs").write_text("5")  # reset the peak
     before = sum(map(peak, processes))
     found = act(given)
     after = sum(map(peak, processes))
@@ -97,7 +97,7 @@ def of_one(act, make):
 
 
 def alone(makers):
-    """Yield the rows of what one process does, which is a fresh one for each array."""
+    """Yield the rows that involve a single process, which is new for each array."""
     for what, act in ALONE.items():
         sizes = []
         for make in makers:

@@ -1,6 +1,6 @@
-"""``python -m benchmarks.pythons FILE ...``: the ratios of several interpreters side by side, in docs/performance.md.
+"""``python -m benchmarks.pythons FILE ...``: write a table of several interpreters' ratios to docs/performance.md.
 
-Each file is what ``python -m benchmarks --only reach --json FILE`` wrote with one of them.
+Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from .report import PAGE, code, replace
 
 
 def ratios(results):
-    """Each way with a target, and its peer: what it took of the peer's time, and whether that is within the target."""
+    """Return, by call and peer, the ratio of their times and whether it is within the target."""
     return {
         (row["way"], row["peer"], row["at_most"]): f"{row['ratio']:.2f}" + ("" if row["met"] else " (too much)")
         for row in results["rows"]
@@ -20,7 +20,7 @@ def ratios(results):
 
 
 def table(runs):
-    """One row per way, one column per run; a dash where a library was not there."""
+    """Return a table with one row per call and one column per run. A dash marks a missing library."""
     columns = [ratios(run) for run in runs]
     heads = (
         "way",

@@ -1,4 +1,4 @@
-"""The results as text, as JSON and as the tables of docs/performance.md."""
+"""Output of results as text, as JSON and as tables of docs/performance.md."""
 
 import importlib.metadata
 import json
@@ -14,7 +14,7 @@ MARKERS = "<!-- benchmarks:{} -->", "<!-- /benchmarks:{} -->"
 
 
 def versions():
-    """The versions of what was measured; None for what is not installed."""
+    """Return the versions of the measured libraries, or None for libraries that are not installed."""
     found = {"arrayhub": OURS}
     for package in VERSIONS:
         try:
@@ -36,7 +36,7 @@ def machine():
 
 
 def time_of(nanoseconds):
-    """Three digits and the unit that fits."""
+    """Format a time with three digits in a suitable unit."""
     for unit, size in (("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= 10 * size:
             return f"{nanoseconds / size:.1f} {unit}"
@@ -44,7 +44,7 @@ def time_of(nanoseconds):
 
 
 def cells(result):
-    """One row of the table."""
+    """Return one row of the table."""
     target = "" if result.at_most is None else f"{result.at_most:.2f}"
     low, high = result.spread
     return (
@@ -63,7 +63,7 @@ HEADS = ("way", "ours", "peer", "peer's", "ratio", "middle half", "at most", "me
 
 
 def text(results, facts, skipped):
-    """The table for a terminal."""
+    """Return the table for a terminal."""
     lines = [HEADS, *map(cells, results)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(HEADS))]
     out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -89,7 +89,7 @@ def as_json(results, facts, skipped, options):
 
 
 def markdown(results, facts):
-    """The table of one group, with what was found besides."""
+    """Return the table of one group, and its facts."""
     lines = [HEADS, ("---",) * len(HEADS), *(tuple(code(k, cell) for k, cell in enumerate(cells(r))) for r in results)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return "\n\n".join([table, *(f"{fact[0].upper()}{fact[1:]}." for _, fact, _ in facts)])
@@ -110,7 +110,7 @@ def machine_in_words(options):
 
 
 def write_page(results, facts, options):
-    """Put the tables between their markers in docs/performance.md; a group that was not measured is kept."""
+    """Replace the tables between their markers in docs/performance.md. Groups that were not measured are kept."""
     page = PAGE.read_text()
     for group in dict.fromkeys(result.group for result in results):
         of_group = [fact for fact in facts if fact[0] == group]
@@ -119,7 +119,7 @@ def write_page(results, facts, options):
 
 
 def replace(page, name, content):
-    """`page` with `content` between the markers of that name."""
+    """Return `page` with `content` between the markers of a name."""
     start, end = (marker.format(name) for marker in MARKERS)
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     if not pattern.search(page):

@@ -1,4 +1,4 @@
-"""THE table of what is compared: a way of ours, the peer's, and how much of its time we may take."""
+"""Table of comparisons: a call of arrayhub, a call of a peer, and the maximum ratio of their times."""
 
 import array
 import importlib
@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # Without a target: the alternative for such a loop.
+    # The alternative for such a loop, without a target.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
@@ -70,7 +70,7 @@ ROWS = (
     Row("as_numpy(tvm-ffi tensor)", "as_numpy(v)", "np.from_dlpack(v)", None, ("tvm_ffi",)),
 )
 
-# What asks an array for its values, beside NumPy's own of the same memory.
+# Calls that read elements, compared with NumPy's calls on the same memory.
 ELEMENTS = (
     Row("x.item()", "u0.item()", "a0.item()", 1.2),
     Row("x.item(5)", "u1k.item(5)", "a1k.item(5)", 1.2),
@@ -85,7 +85,7 @@ ELEMENTS = (
 )
 
 
-# What is not dense, and dense arrays by Arrow's interfaces.
+# Nested arrays, and dense arrays through Arrow's interfaces.
 _NESTED = ("pyarrow", "nanoarrow", "awkward")
 _LARGE = ("nanoarrow", "large columns")
 NESTED = (
@@ -111,7 +111,7 @@ NESTED = (
 )
 
 
-# Sparse arrays: csr matrices of a thousand and of a million values, and torch's own constructor.
+# Sparse arrays: csr matrices with a thousand and a million values, compared with torch's constructor.
 _UNCHECKED = "torch.sparse_csr_tensor(*parts, shape, check_invariants=False)"
 _FROM_NUMPY = "torch.sparse_csr_tensor(*map(torch.from_numpy, {}), {}, check_invariants=False)"
 SPARSE = (
@@ -135,7 +135,7 @@ SPARSE = (
 
 
 class Producer:
-    """An object with one interface dict and nothing else, as small libraries make them."""
+    """An object that has only one interface dict, like objects of small libraries."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -146,7 +146,7 @@ def dict_of(a):
 
 
 def plain():
-    """The names that need no library; all arrays are small."""
+    """Return the names in the statements that do not require a library. All arrays are small."""
     a = np.arange(12.0).reshape(3, 4)
     aa = array.array("d", [1.0, 2.0, 3.0])
     interface = dict_of(a)
@@ -169,7 +169,7 @@ def plain():
 
 
 def elements():
-    """Arrays of no, one and two dimensions, NumPy's and ours."""
+    """Return ndarrays and USMArrays of zero, one and two dimensions."""
     line = np.arange(1000.0)
     arrays = {"0": np.array(1.5), "1k": line, "1kb": np.arange(1000).astype("u1"), "2": line.reshape(100, 10)}
     return {"a" + name: a for name, a in arrays.items()} | {"u" + name: asarray(a) for name, a in arrays.items()}
@@ -200,7 +200,7 @@ def pyarrow():
 
 
 def nanoarrow():
-    """Arrays that are not dense, and pyarrow's by capsules alone."""
+    """Return nested arrays, and objects with only Arrow's capsule methods."""
     import nanoarrow
     import pyarrow as pa
 
@@ -216,7 +216,7 @@ def nanoarrow():
 
 
 def large_columns():
-    """Lists and strings of a million elements, and columns in 10,000 parts."""
+    """Return lists and strings of a million elements, and columns in 10,000 chunks."""
     import nanoarrow
     import polars
     import pyarrow as pa
@@ -240,7 +240,7 @@ def large_columns():
 
 
 def strings():
-    """Five million strings, of up to 39 characters: half a gigabyte in all."""
+    """Return five million strings of up to 39 characters, half a gigabyte in total."""
     import pyarrow as pa
 
     texts = [f"{k} and some more, not always in line"[: k % 40] for k in range(5_000_000)]
@@ -249,7 +249,7 @@ def strings():
 
 
 class Capsules:
-    """Another object's array by Arrow's interface, and nothing else."""
+    """An object that exports another object's array by Arrow's interface only."""
 
     def __init__(self, array):
         self.array = array
@@ -317,7 +317,7 @@ def dlpack_1():
     return {}
 
 
-# One row per library: its module, and the names it adds.
+# One row per library: its module, and a function that adds names for the statements.
 SAMPLES = {
     "torch": torch,
     "jax": jax,
@@ -337,27 +337,27 @@ SAMPLES = {
 
 
 def reach(options):
-    """Every way in and out beside its peers."""
+    """Measure imports and exports by all protocols, compared with their peers."""
     yield from measured("reach", ROWS, options)
 
 
 def values(options):
-    """Elements as Python's values, beside NumPy's methods of the same names."""
+    """Measure conversions of elements to Python objects, compared with NumPy's methods of the same names."""
     yield from measured("elements", ELEMENTS, options)
 
 
 def nested(options):
-    """Measure nested arrays beside the functions of pyarrow, nanoarrow and awkward."""
+    """Measure nested arrays, compared with functions of pyarrow, nanoarrow and awkward."""
     yield from measured("nested", NESTED, options)
 
 
 def sparse_arrays(options):
-    """Measure sparse arrays beside the constructors of SciPy and torch."""
+    """Measure sparse arrays, compared with the constructors of SciPy and torch."""
     yield from measured("sparse", SPARSE, options)
 
 
 def measured(group, table, options):
-    """Measure the rows whose libraries are here; yield a `Result`, or a pair of a row's name and why it is skipped."""
+    """Measure the rows of installed libraries. Yield a `Result`, or the name of a row and why it is skipped."""
     names, absent = plain(), {}
     for library in dict.fromkeys(library for row in table for library in row.needs):
         try:

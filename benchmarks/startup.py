@@ -1,4 +1,4 @@
-"""Measure ``import arrayhub`` beyond ``import numpy``, in new processes whose files are in the disk cache."""
+"""Measure the time that ``import arrayhub`` adds to ``import numpy``, in new processes with a warm disk cache."""
 
 import statistics
 import subprocess
@@ -8,7 +8,7 @@ import tempfile
 from .measure import Result, middle_half
 
 AT_MOST = 0.15
-# Libraries of arrays; importing ours must not bring one in.
+# Array libraries, which ``import arrayhub`` must not import.
 LIBRARIES = ("torch", "jax", "jaxlib", "cupy", "dpnp", "dpctl", "numba", "pyarrow", "tvm_ffi", "ml_dtypes", "xarray")
 PROGRAM = """
 import sys, time
@@ -24,7 +24,7 @@ print(b - a, c - b, *(name for name in sys.argv[1:] if name in sys.modules))
 def startup(options):
     """Both imports in one process, again and again; each process gives one ratio."""
     pairs, brought = [], set()
-    once()  # the files are in the cache from here on
+    once()  # brings the files into the disk cache
     for _ in range(options.repeat):
         numpy_seconds, ours_seconds, modules = once()
         pairs.append((numpy_seconds, ours_seconds))
@@ -45,8 +45,8 @@ def startup(options):
 
 
 def once():
-    """Seconds of ``import numpy``, of ``import arrayhub`` after it, and which other libraries came along."""
-    with tempfile.TemporaryDirectory() as folder:  # not the clone, where sources would hide what is installed
+    """Return the seconds of ``import numpy`` and of ``import arrayhub`` after it, and the other imported libraries."""
+    with tempfile.TemporaryDirectory() as folder:  # not the checkout, whose sources would shadow the installed package
         command = [sys.executable, "-c", PROGRAM, *LIBRARIES]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
     numpy_seconds, ours_seconds, *modules = done.stdout.split()

@@ -1,4 +1,4 @@
-"""New arrays: ours beside GT4Py's, which pads and aligns too, and NumPy's, which does not."""
+"""Compare new arrays with those of GT4Py, which also pads and aligns, and of NumPy, which does not."""
 
 from .rows import Row, measured
 

@@ -1,13 +1,13 @@
-"""Copies of many shapes, types and layouts beside their peers and their neighbours: the worst rows, not the median.
+"""Copies of many shapes, types and layouts, compared with a peer and with neighboring shapes. The worst rows count.
 
-A call is compared with the best of what a peer takes for it and of what ours takes, an element, for a neighbouring
-shape: a power of two that shares few places in the caches must not cost more than the shape beside it. Some do
-whatever is done, as lines that a cache cannot keep come from memory. Then the peer's call costs more, too, and how many
-rows remain otherwise is printed beside.
+The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time per
+element for a neighboring shape. The second reveals shapes of powers of two that are slow because their lines share few
+sets of the caches. Some of these are slow for any program, and then the peer is slow, too. The summary also states the
+number of rows that remain when the peer's slowdown is excluded.
 
-Calls are small whose best peer takes less than the fixed cost of such a call of ours divided by 0.15: there Python and
-the checks are timed, not the copy. They are counted apart, by the time that they add. What a call costs depends on its
-kind (where to, which layout, how many dimensions), so each kind is asked with next to nothing to copy.
+A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
+that of Python and the checks, not of the copy. Small calls are reported separately, by the added time. The fixed cost
+depends on the kind of call (target, layout, number of dimensions), and is measured with a few elements for each kind.
 """
 
 import itertools
@@ -23,16 +23,16 @@ import arrayhub
 from .measure import Result, middle_half
 
 AT_MOST = 1.15
-SHOWN = 12  # rows of an engine, the worst first
-BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s an engine
-TURN = 200e-6  # seconds of one timing at least; short, so that some fall between the turns of a busy machine
-ROUNDS = 6  # even: half of them in the reverse order
-AGAIN = 4 * SHOWN  # rows that are measured again before they are believed
-TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # shapes with next to nothing to copy, by their dimensions
+SHOWN = 12  # reported rows per engine, the worst first
+BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s per engine
+TURN = 200e-6  # minimum seconds of one timing; short, so that other processes do not disturb all timings
+ROUNDS = 6  # even, because half of the rounds run in reverse order
+AGAIN = 4 * SHOWN  # rows that are measured a second time
+TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # small shapes by number of dimensions, for the fixed cost
 TYPES = ("u1", "f2", "f4", "f8", "c16")
-OPAQUE = ("V3", "V12", "V32")  # which only NumPy has
-# Pairs of a shape of powers of two and one beside it, of 1 Ki to 8 Mi elements. Rows are even in both: every second
-# element of an odd row is not followed by that of the next row, which is another layout.
+OPAQUE = ("V3", "V12", "V32")  # types that only NumPy has
+# Pairs of a shape of powers of two and a neighboring shape, with 1 Ki to 8 Mi elements. All rows have even lengths, so
+# that ``x[..., ::2]`` has the same stride within and across rows for both shapes.
 SHAPES = (
     ((1024,), (1000,)),
     ((1 << 20,), (1_000_003,)),
@@ -76,7 +76,7 @@ def turned(a):
 
 
 def transposed(a):
-    """The dimensions the other way round; the ``T`` of dpnp's tensors is for two of them alone."""
+    """Reverse the dimensions. The ``T`` of dpnp's tensors supports only two dimensions."""
     if hasattr(a, "transpose"):
         return a.T
     import dpnp.tensor as dpt
@@ -85,20 +85,20 @@ def transposed(a):
 
 
 def cases(types, *ways):
-    """Yield type, shapes, layout and way in all combinations, but for single elements."""
+    """Yield all combinations of type, shapes, layout and `ways`, except those that copy a single element."""
     for dtype, shapes, layout, *rest in itertools.product(types, SHAPES, LAYOUTS, *ways):
         if not (layout == "x[..., 1]" and len(shapes[0]) == 1):
             yield dtype, shapes, layout, *rest
 
 
 class Pair(NamedTuple):
-    """A call on two shapes beside each other."""
+    """A call on two neighboring shapes."""
 
-    kind: str  # where to, and which layout
+    kind: str  # target and layout
     dtype: str
     peer: str
     shapes: tuple
-    prepare: object  # gives for a shape: our call, the peer's, and how many elements either copies
+    prepare: object  # function of a shape: returns arrayhub's call, the peer's call, and the number of copied elements
 
     def way(self, shape):
         return f"{self.kind}, {self.dtype} {shape}"
@@ -109,7 +109,7 @@ class Pair(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One shape of a pair: seconds of a call, those of the best of its peers, and the ratios of the rounds."""
+    """Results for one shape of a pair: seconds of a call, seconds of its reference, and the ratios of the rounds."""
 
     way: str
     best: str
@@ -119,19 +119,19 @@ class Row(NamedTuple):
     small: bool
     pair: Pair
     typical: float  # the median of the rounds' ratios
-    shared: float  # beside a neighbour, the peer's time for this shape over its time for that one; 1 at least
+    shared: float  # ratio of the peer's times for this shape and for a faster neighbor; at least 1
 
     @property
     def ratio(self):
-        """The lower of two: the least over the least, and the median of the rounds'.
+        """Return the smaller of the ratio of the minima and the median of the rounds' ratios.
 
-        Either alone is moved by a moment in which the machine is faster than otherwise.
+        Either alone would be affected by a period in which the machine is faster than usual.
         """
         return min(self.ours / self.peer, self.typical)
 
     @property
     def own(self):
-        """The ratio without what the peer's call pays for the same shape."""
+        """Return the ratio without the peer's slowdown for the same shape."""
         return self.ratio / self.shared
 
 
@@ -206,7 +206,7 @@ def sycl():
         yield Pair(into.format(layout), dtype, "dpnp", shapes, prepare)
 
 
-# One row an engine: its pairs, in an order that the same number always gives.
+# Functions that yield the pairs of each engine.
 ENGINES = {"host": host, "SYCL": sycl}
 
 
@@ -214,11 +214,11 @@ ENGINES = {"host": host, "SYCL": sycl}
 
 
 class Measured:
-    """The calls of a pair, and the least that each took in all rounds so far."""
+    """A pair, and the times of its four calls in all rounds so far."""
 
     def __init__(self, pair):
         self.pair = pair
-        self.times = [[], [], [], []]  # ours and the peer's for the one shape, then for the other
+        self.times = [[], [], [], []]  # arrayhub and peer for the first shape, then for the second
 
     def measure(self, rounds):
         made = [self.pair.prepare(shape) for shape in self.pair.shapes]
@@ -229,12 +229,12 @@ class Measured:
         for _ in range(rounds):
             for call, n, times in turn:
                 times.append(seconds(call, n))
-            turn.reverse()  # who comes after the other shape finds its memory farther away
+            turn.reverse()  # a call after the other shape's call finds less of its memory in the caches
         return self
 
     def rows(self, cost):
-        """A row for each of the two shapes; `cost` is the fixed one of a call of this kind."""
-        if 0 in self.sizes:  # a layout that leaves nothing of so small a shape
+        """Yield a row for each of the two shapes. `cost` is the fixed cost of this kind of call."""
+        if 0 in self.sizes:  # the layout selects no elements of a small shape
             return
         least = [min(times) for times in self.times]
         for k in (0, 1):
@@ -254,7 +254,7 @@ class Measured:
 
 
 def seconds(call, n):
-    """Seconds of one call of n, after one that brings its memory into the caches; what it makes is let go within."""
+    """Return the seconds per call of n calls, after a call that fills the caches. The time includes freeing results."""
     call()
     begin = time.perf_counter()
     for _ in itertools.repeat(None, n):
@@ -263,12 +263,12 @@ def seconds(call, n):
 
 
 def turns_of(call):
-    """Return how many calls one timing takes."""
+    """Return the number of calls per timing."""
     return max(1, int(TURN / max(seconds(call, 1), 1e-7)))
 
 
 def fixed_costs(pairs):
-    """By kind of call: seconds that ours takes beyond the peer's where there is next to nothing to copy."""
+    """Return the fixed cost by kind of call: the seconds that a copy of few elements takes longer than the peer's."""
     costs = {}
     for pair in {pair.call(): pair for pair in pairs}.values():
         ours, peer, _ = pair.prepare(TINY[len(pair.shapes[0])])
@@ -279,12 +279,12 @@ def fixed_costs(pairs):
 
 
 def measure(pairs, budget):
-    """Measure pairs in an order of chance, the same in each run, until the budget is spent; then the worst once more.
+    """Measure pairs in a random order, which is the same in each run, until the budget is spent. Repeat the worst rows.
 
     Returns
     -------
     tuple
-        All rows, the worst first; how many pairs there are in all; the fixed cost of each kind of call in seconds.
+        All rows, the worst first, the total number of pairs, and the fixed cost of each kind of call in seconds.
     """
     pairs = list(pairs)
     costs = fixed_costs(pairs)
@@ -299,7 +299,7 @@ def measure(pairs, budget):
         rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.call()])]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
-    for row in ranked()[:AGAIN]:  # a slow moment of the machine makes no cliff
+    for row in ranked()[:AGAIN]:  # excludes disturbances by other processes
         if time.perf_counter() - begin > budget:
             break
         if not row.small and row.ratio > AT_MOST:
@@ -327,7 +327,7 @@ def summary(engine, rows, pairs, costs):
 
 
 def sweep(options):
-    """Measure every engine; yield its worst rows as `Result`, a sentence on all, or why it is skipped."""
+    """Measure each engine. Yield its worst rows as `Result` and a summary, or the reason why it is skipped."""
     for name, engine in ENGINES.items():
         try:
             rows, pairs, costs = measure(engine(), BUDGET * options.repeat * options.sample)

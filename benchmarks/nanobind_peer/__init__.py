@@ -1,4 +1,4 @@
-"""The peer that has to be compiled: an extension written with nanobind, built once and kept in the user's cache."""
+"""A peer that must be compiled: a nanobind extension, which is built once and kept in the user's cache."""
 
 import importlib.util
 import os
@@ -13,14 +13,14 @@ FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidd
 
 
 def load():
-    """Return the extension, built if it is not there yet.
+    """Return the extension, which is built on first use.
 
     Raises
     ------
     ImportError
         nanobind is not installed.
     RuntimeError
-        A compiler is missing or fails; CXX names another than ``c++``.
+        A compiler is missing or fails. The environment variable CXX selects a compiler other than ``c++``.
     """
     import nanobind
 
@@ -44,7 +44,7 @@ def suffixed(name):
 
 
 def build(include, source, built):
-    """Compile the extension together with nanobind's own source, as its documentation describes for other builds."""
+    """Compile the extension and nanobind's own source, as nanobind's documentation describes for custom builds."""
     built.parent.mkdir(parents=True, exist_ok=True)
     folders = (include, include.parent / "ext" / "robin_map" / "include", sysconfig.get_path("include"))
     with tempfile.TemporaryDirectory(dir=built.parent) as folder:

@@ -1,4 +1,4 @@
-// What an extension written with nanobind pays to take an array, and to give one out.
+// A nanobind extension that imports and exports an array, to measure the cost.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

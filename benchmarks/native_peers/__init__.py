@@ -1,4 +1,4 @@
-"""Extensions that take and give arrays by arrayhub and by their own framework, built once and kept in a cache."""
+"""Extensions that import and export arrays by arrayhub and by their framework. They are built once and cached."""
 
 import os
 import subprocess
@@ -17,19 +17,19 @@ FLAGS = ("-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-str
 
 
 def c():
-    """Return the extension in C, beside NumPy's own conversion."""
+    """Return the extension in C, which compares with NumPy's conversion."""
     return built("c_peer", "cc", [HERE / "c_peer.c"], [np.get_include()], "-std=c11")
 
 
 def pybind11():
-    """Return that of pybind11, beside its array_t."""
+    """Return the pybind11 extension, which compares with ``array_t``."""
     import pybind11
 
     return built("pybind11_peer", "c++", [HERE / "pybind11_peer.cpp"], [pybind11.get_include()], "-std=c++17")
 
 
 def nanobind():
-    """Return that of nanobind, beside its ndarray."""
+    """Return the nanobind extension, which compares with ``ndarray``."""
     import nanobind
 
     include = Path(nanobind.include_dir())
@@ -39,7 +39,7 @@ def nanobind():
 
 
 def built(name, compiler, sources, folders, standard):
-    """Compile an extension unless its sources and our headers are those of the one in the cache."""
+    """Compile an extension unless the cache contains one with the same sources and headers."""
     headers = [path for path in Path(arrayhub.get_include()).rglob("*.h*") if path.is_file()]
     newest = max(path.stat().st_mtime_ns for path in (sources[0], *headers))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrayhub-benchmarks"

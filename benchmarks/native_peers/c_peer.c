@@ -1,4 +1,4 @@
-/* An array of float64 by arrayhub's request, and by NumPy's own conversion; an array out by both. */
+/* Import and export of a float64 array by arrayhub's request and by NumPy's conversion. */
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>

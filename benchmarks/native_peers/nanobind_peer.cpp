@@ -1,4 +1,4 @@
-// An array of float64 as arrayhub's view, and as nanobind's own ndarray; vectors out by both; loops over both.
+// Import of a float64 array as arrayhub's view and as nanobind's ndarray, export of vectors, and loops over elements.
 #include <arrayhub/nanobind.hpp>
 #include <nanobind/ndarray.h>
 

@@ -1,4 +1,4 @@
-// An array of float64 as arrayhub's view, and as pybind11's own array_t; vectors out by both.
+// Import of a float64 array as arrayhub's view and as pybind11's array_t, and export of vectors.
 #include <arrayhub/pybind11.hpp>
 #include <pybind11/numpy.h>
 
