@@ -220,7 +220,7 @@ cdef class Request:
         False
         """
         cdef Descriptor a = viewed(obj)
-        return a is not None and match(a, &self.r) and (self.pattern is None or has_lengths(a, self.pattern))
+        return bool(a is not None and match(a, &self.r) and (self.pattern is None or has_lengths(a, self.pattern)))
 
     def explain(self, obj, /):
         """Return the error message of `asarray` for an object, or ``""`` if it succeeds.

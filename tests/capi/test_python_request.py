@@ -39,6 +39,12 @@ def test_lengths_are_checked(text):
     assert request.explain(np.zeros(refused)) == str(error.value).removeprefix("f: x: ")
 
 
+@pytest.mark.parametrize(("x", "expected"), [(np.zeros(2), True), (np.zeros(2, "f4"), False), ("text", False)], ids=str)
+def test_matches_returns_a_bool(x, expected):
+    assert Request("float64", ndim=1).matches(x) is expected
+    assert Request("n * float64").matches(x) is expected
+
+
 def test_number_of_dimensions():
     assert Request(ndim=2).matches(BASE[0]) and not Request(ndim=2).matches(BASE)
     assert Request(ndim=(1, 2)).matches(BASE[0]) and not Request(ndim=(1, 2)).matches(BASE)
