@@ -115,7 +115,11 @@ def test_the_reference_has_every_public_name():
 def test_every_page_is_in_the_site():
     """Each page is in a table of contents."""
     docs = ROOT / "docs"
-    pages = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
+    pages = {
+        page.relative_to(docs).with_suffix("").as_posix()
+        for kind in ("md", "ipynb")
+        for page in docs.rglob(f"*.{kind}")
+    }
     listed = [
         (page.parent / line).resolve().relative_to(docs).as_posix()
         for page in docs.rglob("*.md")

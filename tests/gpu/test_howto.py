@@ -47,3 +47,10 @@ def test_the_tutorial_for_cuda_devices_runs(cp, torch):
     assert len(blocks) == 4
     done = finished(sys.executable, "-X", "faulthandler", "-c", WITH_ROW_STACK + "".join(blocks))
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]
+
+
+def test_the_notebook_for_cuda_devices_runs(cp, torch, cuda, kernels):
+    pytest.importorskip("nbclient")
+    from notebooks import FOLDER, executed
+
+    executed(FOLDER / "gpu.ipynb")

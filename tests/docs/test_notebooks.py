@@ -1,0 +1,28 @@
+"""The notebooks run, and show what is stored in them."""
+
+import nbformat
+import pytest
+
+pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+
+from notebooks import NOTEBOOKS, executed, missing, needs_cuda, shown, versions
+
+
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if not needs_cuda(path)], ids=lambda path: path.stem)
+def test_notebooks_show_what_is_stored(path):
+    absent = missing(path)
+    if absent:
+        pytest.skip(f"could not import {absent!r}")
+    stored, again = nbformat.read(path, 4), executed(path)
+    if stored.metadata.versions != versions(path):
+        pytest.skip(f"it runs; its output is that of other releases than those installed: {stored.metadata.versions}")
+    assert shown(again) == shown(stored), "store the output with: PYTHONPATH=.:tests/support python -m notebooks"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_code_cell_is_stored_with_its_output_or_none_is(path):
+    cells = [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    counts = [cell.execution_count for cell in cells]
+    assert counts == ([None] * len(cells) if needs_cuda(path) else list(range(1, len(cells) + 1)))
+    assert not [output for cell in cells for output in cell.outputs if output.output_type == "error"]

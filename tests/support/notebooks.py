@@ -1,0 +1,100 @@
+"""The notebooks of docs/notebooks, which are stored with their output.
+
+``PYTHONPATH=.:tests/support python -m notebooks`` executes them and stores what they show.
+`tests/docs/test_notebooks.py` executes them and compares. The notebook for CUDA is stored without output, and
+`tests/gpu` executes it.
+"""
+
+import importlib.metadata
+import importlib.util
+import pathlib
+import re
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+TIME = 120  # seconds for a cell
+
+
+def source_of(path):
+    """Return the program of a notebook."""
+    import nbformat
+
+    return "\n".join(cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code")
+
+
+def needs_cuda(path):
+    return "requires a CUDA device" in path.read_text()
+
+
+def executed(path):
+    """Execute a notebook in a kernel of its own, and return it with its output."""
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(path, 4)
+    client = nbclient.NotebookClient(notebook, timeout=TIME, kernel_name="python3", record_timing=False)
+    client.execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = merged(output for output in cell.outputs if output.get("name") != "stderr")
+    notebook.metadata.language_info = {"name": "python"}  # without the version
+    notebook.metadata.versions = versions(path)
+    return notebook
+
+
+def imported(path):
+    """Return the names of the packages that a notebook imports, arrayhub aside."""
+    names = re.findall(r"^ *(?:import|from) (\w+)", source_of(path), re.MULTILINE)
+    return sorted({*names} - {"arrayhub"} - sys.stdlib_module_names)
+
+
+def versions(path):
+    """Return the version of each package that a notebook imports."""
+    return {name: importlib.metadata.version(name) for name in imported(path) if importlib.util.find_spec(name)}
+
+
+def merged(outputs):
+    """Return outputs with adjacent pieces of text as one, however the kernel has sent them."""
+    result = []
+    for output in outputs:
+        if result and output.output_type == "stream" == result[-1].output_type and output.name == result[-1].name:
+            result[-1].text += output.text
+        else:
+            result.append(output)
+    return result
+
+
+def shown(notebook):
+    """Return what each code cell shows, as pairs of a type and a text."""
+    return [
+        [part for output in cell.outputs for part in parts(output)]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+def parts(output):
+    """Return the pairs of one output. An image, whose bytes depend on fonts, has no text."""
+    if output.output_type == "stream":
+        return [("stream", output.text)]
+    return [(mime, "" if mime == "image/png" else comparable(text)) for mime, text in sorted(output.data.items())]
+
+
+def comparable(text):
+    """Return text without addresses, the sizes of figures, and identifiers that change with every run."""
+    text = re.sub(r"0x[0-9a-f]+", "0x", text)
+    return re.sub(r"<Figure size .*>", "<Figure>", text)
+
+
+def missing(path):
+    """Return the first package that a notebook imports and this environment does not have, or None."""
+    return next((name for name in imported(path) if importlib.util.find_spec(name) is None), None)
+
+
+if __name__ == "__main__":
+    import nbformat
+
+    for path in NOTEBOOKS:
+        if not needs_cuda(path):
+            nbformat.write(executed(path), path)
