@@ -163,15 +163,30 @@ _LAZY = {
 
 # Names from other libraries, and the equivalent call, for the error message.
 _ELSEWHERE = {
+    **dict.fromkeys(
+        ("as_array", "as_tensor", "asanyarray", "from_arrow", "from_cupy", "from_dpnp", "from_jax", "from_numpy")
+        + ("from_pandas", "from_polars", "from_torch", "frombuffer", "ndarray", "tensor", "view"),
+        "arrayhub.asarray(x)",
+    ),
+    **{
+        f"to_{name}": f"arrayhub.as_{name}(x)"
+        for name in "arrow awkward cupy dpnp jax numba numpy pandas polars torch".split()
+    },
+    **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
+    **dict.fromkeys(("as_list", "to_list"), "arrayhub.asarray(x).tolist()"),
     "arange": "arrayhub.asarray(numpy.arange(n))",
     "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",
+    "as_nested": "arrayhub.asnested(x)",
     "as_pyarrow": "arrayhub.as_arrow(x)",
+    "as_sparse": "arrayhub.assparse(x)",
     "as_xarray": "arrayhub.asarray(x).to_xarray()",
+    "ascontiguousarray": "arrayhub.asarray(numpy.ascontiguousarray(x))",
     "copy": "arrayhub.asarray(x, copy=True)",
-    "from_numpy": "arrayhub.asarray(x)",
-    "from_torch": "arrayhub.asarray(x)",
-    "to_numpy": "arrayhub.as_numpy(x)",
-    "to_torch": "arrayhub.as_torch(x)",
+    "demo": "python -m arrayhub demo",
+    "device": "arrayhub.asarray(x).device",
+    "doctor": "python -m arrayhub doctor",
+    "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
+    "to_dlpack": "arrayhub.asarray(x).__dlpack__()",
 }
 
 __all__ = [
@@ -243,7 +258,7 @@ if not TYPE_CHECKING:  # with a module __getattr__, type checkers would accept a
     def __getattr__(name):
         if name not in _LAZY:
             instead = _ELSEWHERE.get(name)
-            advice = f"; call {instead}" if instead else ""
+            advice = f"; use {instead}" if instead else ""
             raise AttributeError(f"module 'arrayhub' has no attribute {name!r}{advice}")
         value = globals()[name] = getattr(import_module(_LAZY[name]), name)
         return value

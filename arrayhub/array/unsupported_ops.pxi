@@ -40,14 +40,27 @@ _COMPUTING = (
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # these are attributes, not methods
 # or because another call replaces them. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
+_LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
 _ELSEWHERE = {
-    "cpu": "arrayhub.to_host(x)",
+    **{name: f"arrayhub.as_{name}(x)" for name in _LIBRARIES},
+    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in _LIBRARIES},
+    **dict.fromkeys(("asnumpy", "numpy", "values"), "arrayhub.as_numpy(x)"),
+    **dict.fromkeys(("clone", "contiguous"), "x.copy()"),
+    **dict.fromkeys(("cpu", "get"), "arrayhub.to_host(x)"),
+    **dict.fromkeys(("to_list", "to_pylist"), "x.tolist()"),
     "cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "data_ptr": "x.ptr",
+    "detach": "arrayhub.as_torch(x)",
+    "dim": "x.ndim",
+    "double": "x.astype('float64')",
     "explain": "arrayhub.explain(x)",
-    "get": "arrayhub.to_host(x)",
-    "numpy": "arrayhub.as_numpy(x)",
+    "float": "x.astype('float32')",
+    "is_contiguous": "x.flags",
+    "is_cuda": "x.device",
+    "numel": "x.size",
+    "permute": "x.transpose(axes)",
     "to": "arrayhub.to_device(x, device)",
-    "to_torch": "arrayhub.as_torch(x)",
+    "unsqueeze": "x.reshape(shape)",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape), which copies",
     "itemset": "x[index] = value",

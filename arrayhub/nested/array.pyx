@@ -47,15 +47,12 @@ _ELSEWHERE = {
     "fillna": "x.fill_null(value)",
     "isna": "x.is_null()",
     "isnull": "x.is_null()",
-    "numpy": "arrayhub.as_numpy(x)",
     "to": "x.to_device(device)",
-    "to_arrow": "arrayhub.as_arrow(x)",
-    "to_numpy": "arrayhub.as_numpy(x)",
-    "to_pandas": "arrayhub.as_pandas(x)",
-    "to_polars": "arrayhub.as_polars(x)",
-    "to_torch": "arrayhub.as_torch(x)",
+    "to_pylist": "x.to_list()",
     "tolist": "x.to_list()",
 }
+for _name in ("arrow", "awkward", "jax", "numpy", "pandas", "polars", "torch"):
+    _ELSEWHERE[_name] = _ELSEWHERE[f"to_{_name}"] = f"arrayhub.as_{_name}(x)"
 
 
 @cython.final

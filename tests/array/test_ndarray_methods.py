@@ -222,6 +222,9 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
         assert getattr(x, name) is not None
 
 
+LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
+
+
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
@@ -230,8 +233,25 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
         ("cpu", "arrayhub.to_host(x)"),
         ("get", "arrayhub.to_host(x)"),
         ("numpy", "arrayhub.as_numpy(x)"),
-        ("to_torch", "arrayhub.as_torch(x)"),
         ("explain", "arrayhub.explain(x)"),
+        *((library, f"arrayhub.as_{library}(x)") for library in LIBRARIES),
+        *((f"to_{library}", f"arrayhub.as_{library}(x)") for library in LIBRARIES),
+        ("asnumpy", "arrayhub.as_numpy(x)"),
+        ("values", "arrayhub.as_numpy(x)"),
+        ("detach", "arrayhub.as_torch(x)"),
+        ("to_list", "x.tolist()"),
+        ("to_pylist", "x.tolist()"),
+        ("clone", "x.copy()"),
+        ("contiguous", "x.copy()"),
+        ("permute", "x.transpose(axes)"),
+        ("unsqueeze", "x.reshape(shape)"),
+        ("is_contiguous", "x.flags"),
+        ("is_cuda", "x.device"),
+        ("data_ptr", "x.ptr"),
+        ("numel", "x.size"),
+        ("dim", "x.ndim"),
+        ("float", "x.astype('float32')"),
+        ("double", "x.astype('float64')"),
     ],
 )
 def test_a_name_of_another_library_names_the_call(name, instead):
@@ -248,6 +268,7 @@ def test_named_call_works():
     assert np.ptp(x) == np.ptp(BASE) and x.tobytes() == BASE.tobytes()
     np.testing.assert_array_equal(x.view(x.dtype.newbyteorder()), BASE.view(BASE.dtype.newbyteorder()))
     np.testing.assert_array_equal(np.resize(x, (2, 2)), np.resize(BASE, (2, 2)))
+    assert x.T.copy().flags["C_CONTIGUOUS"]
 
 
 def test_numpys_functions_compute():
