@@ -163,15 +163,12 @@ _LAZY = {
 
 # Names from other libraries, and the equivalent call, for the error message.
 _ELSEWHERE = {
-    **dict.fromkeys(
-        ("as_array", "as_tensor", "asanyarray", "from_arrow", "from_cupy", "from_dpnp", "from_jax", "from_numpy")
-        + ("from_pandas", "from_polars", "from_torch", "frombuffer", "ndarray", "tensor", "view"),
-        "arrayhub.asarray(x)",
-    ),
+    **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
     **{
-        f"to_{name}": f"arrayhub.as_{name}(x)"
-        for name in "arrow awkward cupy dpnp jax numba numpy pandas polars torch".split()
+        f"from_{name}": "arrayhub.asarray(x)" for name in ("arrow", "cupy", "jax", "numpy", "pandas", "polars", "torch")
     },
+    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in ("cupy", "dpnp", "jax", "numba", "numpy", "torch")},
+    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in ("arrow", "awkward", "pandas", "polars")},
     **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
     **dict.fromkeys(("as_list", "to_list"), "arrayhub.asarray(x).tolist()"),
     "arange": "arrayhub.asarray(numpy.arange(n))",

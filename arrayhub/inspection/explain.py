@@ -84,7 +84,7 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     explanation = _examine(obj, to)
-    return replace(explanation, call=_shortest_call(explanation, to))
+    return explanation if explanation.call else replace(explanation, call=_shortest_call(explanation, to))
 
 
 def _examine(obj: Any, to: str | None) -> Explanation:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.adapters import arrow
 
 LOOKED_AT = 1000  # number of elements examined to find the common type of Python objects
@@ -65,10 +65,16 @@ def _values_of_ndonnx(obj: Any) -> str | None:
 
 
 def _dtype_of_frame(obj: Any) -> Any:
-    dtypes = set(obj.dtypes)
-    if len(dtypes) != 1:
+    dtypes = list(obj.dtypes)
+    if len(set(dtypes)) == 1:
+        return "Python objects" if np.dtype(object) in dtypes else dtypes[0]
+    if not dtypes:
         return "several types"
-    return "Python objects" if np.dtype(object) in dtypes else dtypes.pop()
+    # Columns that are not numbers prevent a matrix, too.
+    others = [k for k, dtype in enumerate(dtypes) if dtype != dtypes[0]]
+    other = next((k for k in others if getattr(dtypes[k], "kind", "O") not in "biufc"), others[0])
+    named = [f"column {show(obj.columns[k])}: {dtypes[k]}" for k in (0, other)]
+    return f"several types ({', '.join(named)})"
 
 
 def _dtype_of_extension(obj: Any) -> Any:
@@ -125,7 +131,7 @@ def _nested_of_pandas(obj: Any) -> str | None:
         return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
     nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
-    filled = "arrayhub.as_numpy(x, missing=value)"
+    filled = "arrayhub.as_numpy(x, missing=value), arrayhub.as_torch(x, missing=value)"
     if objects:
         return f"{nested}, or {filled}" if rows.any() else nested
     filled = f"{filled}, x.fillna(value) or " if rows.any() else ""
@@ -322,6 +328,9 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "builtins": dict(
         types={"PySafeSlice": None},
         advice={
+            **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], _LIST),
+            **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], _LIST),
+            "dict": "arrayhub.asnested(pyarrow.table(x)), of columns, or arrayhub.asnested([x]), one row",
             "PySafeSlice": _READ_ALL,  # safetensors
             "Tensor": "x.values(), a list, if it is a tensor of candle",
             "ZBytes": "bytes(x), a copy",  # zenoh
@@ -482,6 +491,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "TimedeltaArray": otherwise(_nested_of_pandas, _PANDAS),
         },
     ),
+    "pathlib": dict(advice={"PurePath": "numpy.load(x) if it is the path of an array's file"}),
     "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
     "polars": dict(
         types={"LazyFrame": None},
@@ -549,9 +559,10 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "rdkit": dict(advice={"ExplicitBitVect": _LIST}),
     "scipy": dict(
-        types=dict.fromkeys(["KDTree", "cKDTree", "sparray", "spmatrix"]),
+        types=dict.fromkeys(["KDTree", "_spbase", "cKDTree", "sparray", "spmatrix"]),
         advice={
             "KDTree": "x.data for its points",
+            "_spbase": _SPARSE,  # dok_array is also a dict, which has a row of its own
             "cKDTree": "x.data for its points",
             "sparray": _SPARSE,
             "spmatrix": _SPARSE,

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from arrayhub._core.errors import InterfaceError
@@ -9,6 +10,7 @@ from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
+from arrayhub.runtimes.cuda import has_device
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
 from arrayhub.sparse.rules import RULES
@@ -34,7 +36,17 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     facts = () if is_on_host(x) else (f"on {x.device}, which the host cannot read; x.to_host() copies",)
     why = "it is a SparseArray" if x is obj else "assparse imports it; asarray returns dense arrays only"
     summary = f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
-    return Explanation(name, summary, facts, offers, None, why, tuple(_verdicts(x, consumers)))
+    verdicts = tuple(_verdicts(x, consumers))
+    return Explanation(name, summary, facts, offers, None, why, verdicts, _shortest_call(verdicts, to))
+
+
+def _shortest_call(verdicts: tuple[Verdict, ...], to: str | None) -> str:
+    """Return the shortest call that works, or "" if none is known."""
+    if to is None:
+        return "arrayhub.assparse(x)"
+    if verdicts[0].verdict != CANNOT:
+        return f"arrayhub.as_{to}(x{', copy=True' if verdicts[0].verdict == COPY else ''})"
+    return "arrayhub.as_numpy(arrayhub.assparse(x).to_dense())" if to == "numpy" else ""
 
 
 def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
@@ -44,6 +56,8 @@ def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
             yield Verdict(consumer, ZERO_COPY, "")
         elif consumer in RULES and not attempt(convert, x, consumer, copy="if_needed")[1]:
             yield Verdict(consumer, COPY, refusal)
+        elif consumer == "cupy" and not has_device() and find_spec("cupy") is None:
+            yield Verdict(consumer, CANNOT, "arrays of cupy need a CUDA device, which this machine lacks")
         else:
             yield Verdict(consumer, CANNOT, refusal)
 

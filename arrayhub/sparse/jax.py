@@ -5,6 +5,7 @@ from typing import Any
 from arrayhub._core.copying import Copy
 from arrayhub._core.errors import name_of_type, needed
 from arrayhub.convert.functions import as_jax, asarray
+from arrayhub.libraries.wrappers import error_at
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
 from arrayhub.sparse.validation import PADDED, is_marked_canonical
@@ -47,7 +48,10 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a BCOO or BCSR matrix that shares the memory of `x`."""
     sparse = needed("jax.experimental.sparse", "for its sparse arrays").experimental.sparse
-    data = as_jax(x.data, copy=copy)
+    try:
+        data = as_jax(x.data, copy=copy)
+    except BufferError as error:
+        raise error_at("x.data", error) from error
     batch = x.batch_ndim
     canonical = is_marked_canonical(x)
     if x.format == "coo":

@@ -861,7 +861,17 @@ def test_a_str_is_refused_as_a_probable_path(text):
 
 
 # Names without an equivalent call on one array.
-_NOT_CALLED = {"array_namespace", "demo", "device", "doctor", "linspace", "as_sparse", "to_cupy", "to_dlpack", "to_dpnp"}
+_NOT_CALLED = {
+    "array_namespace",
+    "demo",
+    "device",
+    "doctor",
+    "linspace",
+    "as_sparse",
+    "to_cupy",
+    "to_dlpack",
+    "to_dpnp",
+}
 
 
 def test_a_function_of_another_library_names_the_call():

@@ -351,6 +351,37 @@ def test_a_call_is_named_for_known_types_only():
     assert_helps(collections.deque([1, 2]), "list(x)")
 
 
+@pytest.mark.parametrize(
+    "make",
+    [set, frozenset, lambda values: map(int, values), lambda values: (n for n in values), lambda values: {1: 2}.keys()],
+    ids=["set", "frozenset", "map", "generator", "keys"],
+)
+def test_containers_and_iterators_of_python_name_list(make):
+    assert_helps(make([1, 2]), "list(x)")
+
+
+def test_a_dict_names_the_calls_for_columns_and_for_a_record():
+    assert_helps({"a": [1, 2]}, "arrayhub.asnested(pyarrow.table(x))", "arrayhub.asnested([x])")
+
+
+def test_a_path_names_the_function_that_reads_it(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(3))
+    assert_helps(tmp_path / "x.npy", "numpy.load(x)")
+
+
+def test_a_frame_of_several_types_names_two_columns():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "n": [1, 2], "s": ["x", "y"]})
+    assert "several types (column 'a': float64, column 's': str)" in refusal(frame)
+    assert "several types (column 'a': float64, column 'n': int64)" in refusal(frame[["a", "n"]])
+    assert "several types (column 's': str, column 'n': int64)" in refusal(frame[["s", "n"]])
+
+
+def test_missing_values_name_the_call_of_torch():
+    column = pd.Series([1, None], dtype="Int64")
+    assert "arrayhub.as_torch(x, missing=value)" in refusal(column)
+    assert ah.as_torch(column, missing=0).tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("name", ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"])
 def test_sparse_tensors_of_pyarrow(name):
     assert_helps(getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")

@@ -71,7 +71,13 @@ def test_numpy_does_not_have_the_types():
 
 def test_names_of_arrays_and_columns_raise_the_call_to_make():
     x = ah.asnested(pa.array([[1], [2, 3]]))
-    calls = {"tolist": "x.to_list()", "shape": "len(x)", "dtype": "x.type", "copy": "copy=True", "to_pylist": "x.to_list()"}
+    calls = {
+        "tolist": "x.to_list()",
+        "shape": "len(x)",
+        "dtype": "x.type",
+        "copy": "copy=True",
+        "to_pylist": "x.to_list()",
+    }
     for library in ("arrow", "awkward", "jax", "numpy", "pandas", "polars", "torch"):
         calls[library] = calls[f"to_{library}"] = f"arrayhub.as_{library}(x)"
     for name, call in calls.items():

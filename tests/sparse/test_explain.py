@@ -1,6 +1,7 @@
 """explain, inspect, debug_repr, check and trace of sparse arrays."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from sparse_arrays import FORMATS, matrix
 
 import arrayhub as ah
+from arrayhub.runtimes.cuda import has_device
 
 
 def verdicts(obj, to=None):
@@ -38,6 +40,36 @@ def test_explanation_names_assparse():
     assert verdicts(torch.eye(3).to_sparse_csr(), "scipy")["scipy"].verdict == "zero-copy"
     assert "to_dense()" in verdicts(matrix(), "numpy")["numpy"].reason
     assert "it is a SparseArray" in str(ah.explain(ah.assparse(matrix())))
+
+
+CALLS = {
+    None: "arrayhub.assparse(x)",
+    "scipy": "arrayhub.as_scipy(x)",
+    "torch": "arrayhub.as_torch(x)",
+    "numpy": "arrayhub.as_numpy(arrayhub.assparse(x).to_dense())",
+    "arrow": "",
+}
+
+
+@pytest.mark.parametrize("to", CALLS)
+def test_the_first_line_is_the_shortest_call_that_works(to):
+    x = matrix()
+    assert ah.explain(x, to).call == CALLS[to]
+    if CALLS[to]:
+        eval(CALLS[to], {"arrayhub": ah, "x": x})
+    assert ah.explain(matrix("coo"), "torch").call == "arrayhub.as_torch(x, copy=True)"
+
+
+def test_a_machine_without_a_gpu_does_not_need_cupy():
+    if find_spec("cupy") or has_device():
+        pytest.skip("for machines without cupy and without a GPU")
+    assert verdicts(matrix())["cupy"].reason == "arrays of cupy need a CUDA device, which this machine lacks"
+
+
+def test_jax_names_the_values_that_it_would_narrow():
+    pytest.importorskip("jax").config.update("jax_enable_x64", False)
+    explained = ah.explain(matrix(), "jax")
+    assert explained.call == "" and "arrayhub.asarray(x.data, dtype='float32')" in explained.verdicts[0].reason
 
 
 def test_explanation_of_a_rejected_format_names_the_call():
