@@ -56,7 +56,7 @@ def _sentence(purpose: str) -> str:
 
 
 def check(parser: argparse.ArgumentParser) -> Run:
-    """Compare the descriptions that an object gives through its protocols."""
+    """Compare the descriptions of an object's memory by its protocols."""
     parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
     parser.epilog = "Exit status: 0 if the descriptions agree, else 1."
 

@@ -20,7 +20,7 @@ def wanted(copy: object, call: str) -> bool | None:
     Raises
     ------
     TypeError
-        `copy` has any other value. Without this check, a misspelled string would mean True.
+        `copy` has any other value. Without this check, a misspelled string would be accepted as True.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -46,6 +46,6 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise BufferError if ``copy=False`` forbids a necessary copy. `why` tells why the copy is necessary."""
+    """Raise BufferError if ``copy=False`` forbids a necessary copy. `why` is the reason for the copy."""
     if copy is False:
         raise BufferError(f"{call}: {why}, and copy=False forbids a copy")

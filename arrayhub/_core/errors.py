@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 # Code that handles exceptions of a producer re-raises these two, because they concern the process. KeyboardInterrupt,
-# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway. Only AttributeError means that
-# an attribute does not exist.
+# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway. Only AttributeError indicates
+# that an attribute does not exist.
 PASSES_ON = (MemoryError, RecursionError)
 
 # Error text for packed elements, which this package does not unpack, in all exporters except DLPack's.
@@ -115,8 +115,8 @@ _WORDS = _Words()
 def show(value: object) -> str:
     """Return a short representation of `value` on one line. Do not call ``__repr__`` of unknown types.
 
-    An exception in ``__repr__`` would hide the error to report. The ``__repr__`` of some extension types ends the
-    process, and that of some arrays copies the elements from their device.
+    An exception in ``__repr__`` would hide the error to report. The ``__repr__`` of some extension types crashes the
+    process, and the ``__repr__`` of some arrays copies device memory.
     """
     try:
         return " ".join(_WORDS.repr(value).splitlines())  # tables and arrays have several lines

@@ -34,7 +34,7 @@ cdef class Labels:
         """Return the labels of ``source[keys]``, or None if no label remains.
 
         An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels except the
-        names, because the remaining elements lie on another grid. A new axis, which does not have a name, removes all names.
+        names, because the remaining elements form another grid. A new axis, which does not have a name, removes all names.
         """
         cdef list kept = []       # for each dimension of the view: its axis in the source, start and end
         cdef bint named = True, on_grid = True, aligned = True

@@ -39,7 +39,7 @@ cdef enum Property:
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
     NO_BITMAP = 1 << 12     # elements do not have a bitmap of their own
-    CHUNKS = 1 << 13        # the elements are those of `parts`, which are Trees, in order; only in the outermost node
+    CHUNKS = 1 << 13        # concatenation of the Trees in `parts`; only in the outermost node
     RUNS = 1 << 14          # content[k] is a run of equal elements, which ends before element offsets[k] - skip
     ALL_MISSING = 1 << 15   # every element is missing, without memory
 

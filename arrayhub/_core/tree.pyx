@@ -132,7 +132,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
 
 
 cdef Tree new_chunked(tuple chunks):
-    """Create a node whose elements are those of one or more Trees, in order. The Trees must have one type in Arrow.
+    """Create a node that is the concatenation of one or more Trees. The Trees must have one type in Arrow.
 
     Raises
     ------

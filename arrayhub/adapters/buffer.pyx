@@ -230,7 +230,7 @@ cdef int access_of(object exporter, Py_buffer* view) noexcept:
 
 
 cdef object first_exporter(object obj):
-    """Return the object behind any number of nested memoryviews."""
+    """Return the object that a memoryview, or a chain of memoryviews, views."""
     while type(obj) is memoryview:
         obj = obj.obj
     return obj

@@ -139,7 +139,7 @@ cdef void _delete_versioned(void* managed) noexcept:
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
-    """Return, for the garbage collector, the array behind a managed tensor that this module exported, else NULL."""
+    """Return the array of a managed tensor that this module exported, for the garbage collector, or NULL for other tensors."""
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
     return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
 
@@ -606,8 +606,8 @@ cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
       ``byte_offset``.
     - On devices, ``data`` is the lowest address that the view reaches, and ``byte_offset`` is the distance to element zero.
       dpnp requires an address within an allocation, and then supports negative strides.
-    - An array without elements has a null pointer, as dlpack.h requires. On oneAPI devices it keeps its pointer, because
-      dpnp 0.20 fails for a null pointer (``__cinit__() takes exactly 1 positional argument``).
+    - An array without elements has a null pointer, as dlpack.h requires. On oneAPI devices, the pointer is kept, because dpnp
+      0.20 fails for a null pointer (``__cinit__() takes exactly 1 positional argument``).
     """
     cdef Py_ssize_t low = 0, high
     if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:

@@ -23,8 +23,8 @@ order            byte order        sizes                           alignment
 ===============  ================  ==============================  ==========
 
 `format_reader` converts a format to a NumPy dtype, and `format_writer` converts a dtype to a format. Where PEP 3118 is
-ambiguous, these modules follow NumPy's reader, because most formats are written for it. They are not optimized: the
-compiled adapter handles one-character formats itself and caches the other results.
+ambiguous, these modules follow NumPy's reader, because most formats are written for it. They are not optimized, because
+the compiled adapter handles one-character formats itself and caches other results.
 """
 
 import sys

@@ -114,9 +114,9 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # The character of a user-defined dtype is arbitrary: ml_dtypes' complex32 has that of Python objects. Its format
-    # would be `Ze`, but NumPy tries the buffer protocol first and reads `Ze` as a half float, so complex32 is not
-    # exported.
+    # The character of a user-defined dtype is arbitrary. For example, ml_dtypes' complex32 has the character of Python
+    # objects. Its format would be `Ze`, but NumPy tries the buffer protocol first and reads `Ze` as a half float, so
+    # complex32 is not exported.
     char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
     if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
         raise _write_error(dtype, _alternatives(dtype))

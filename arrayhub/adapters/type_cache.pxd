@@ -14,7 +14,7 @@ cdef enum:
     # - one bit for each row of `table`, set if the type may support the protocol
     # - the number of the importer of a known library
     # - the single bits below
-    # - two bits that tell which attributes for labels (`dimensions.ATTRIBUTES`) the instances may have
+    # - two bits for the attributes of labels (`dimensions.ATTRIBUTES`) that the instances may have
     PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18

@@ -1,1 +1,1 @@
-"""C interface: the functions behind the table of the capsule, and the paths of the headers."""
+"""C interface: the functions in the capsule's table, and the paths of the headers."""

@@ -1,4 +1,4 @@
-"""Declarations of the public header for the functions behind its table."""
+"""Declarations of the public header, for the functions in its table."""
 
 from arrayhub.capi.structs cimport *
 

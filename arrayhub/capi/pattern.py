@@ -46,7 +46,7 @@ def parse_pattern(text: str) -> Pattern:
     Parameters
     ----------
     text : str
-        For example ``"float64"``, ``"n * 3 * float32"`` or ``"... * {float32, float64}"``. ``strided`` means any
+        For example ``"float64"``, ``"n * 3 * float32"`` or ``"... * {float32, float64}"``. ``strided`` matches any
         length.
 
     Returns

@@ -53,7 +53,7 @@ cdef class Request:
     type : str, optional
         Element type and lengths as a datashape: ``"float64"``, ``"n * 3 * float32"``, ``"... * {float32, float64}"``. A
         number is a length in elements. A letter names a length: dimensions with the same letter must have the same length.
-        ``...`` means any number of leading dimensions. A type without dimensions does not restrict the shape.
+        ``...`` matches any number of leading dimensions. A type without dimensions does not restrict the shape.
     ndim : int or tuple of int, optional
         Number of dimensions, or a tuple of its minimum and maximum.
     order : {None, "C", "F"}, optional
@@ -156,7 +156,7 @@ cdef class Request:
         if self.r.shape != NULL:
             return 0
         self.r.min_nd, self.r.max_nd = least, most if most < MAX_DIMS else 0
-        if most == 0:      # a greatest number of 0 means any number, unless lengths are given
+        if most == 0:      # 0 as the greatest number of dimensions means no limit, unless lengths are given
             self.r.shape = self.lengths_
         return 0
 

@@ -272,7 +272,7 @@ cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexc
 cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return whether an array in host memory with the first accepted type meets a request without lengths.
 
-    This is a fast path for most arguments. If it returns False, `misfit` decides.
+    This function is a fast path for most arguments. If it returns False, `misfit` decides.
     """
     cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
     return (
@@ -360,7 +360,7 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Return the accepted NumPy dtype to which to convert the elements, or None.
 
-    This is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
+    The result is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
     For numbers and lists, it is the first dtype that represents these values.
     """
     cdef bint values = is_built(a, obj, r)

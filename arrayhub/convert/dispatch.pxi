@@ -81,7 +81,7 @@ cdef dict _ROWS = {row.name: k for k, row in enumerate(PROTOCOLS)}
 cdef dict _VIA = {name: _ROWS[name] for name in BY_VIA}
 cdef int _DLPACK = _ROWS["dlpack"]
 
-# The importer of each row of adapters/table.
+# The importers, in the order of the rows of adapters/table.
 cdef Importer _parse[PROTOCOL_BITS]
 _parse[<int> _ROWS["sycl"]] = interface_dict.parse_sycl_usm
 _parse[<int> _ROWS["cuda"]] = interface_dict.parse_cuda_array
@@ -458,7 +458,7 @@ cdef object wrapper_of(object obj):
 
     row = wrappers.known(type(obj))
     if id(row) not in _numbers:
-        _wrappers.append(row)      # a second thread may append the row, too
+        _wrappers.append(row)      # another thread may append the same row
         _numbers[id(row)] = min([k for k, other in enumerate(_wrappers) if other is row])
     if looked_up_in == type_cache.generation:
         write_down(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, _numbers[id(row)])

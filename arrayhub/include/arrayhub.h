@@ -107,7 +107,7 @@ typedef struct PyUSMArrayDataType {
     uint8_t protocol;                                                                                                  \
     void *stream;                /* CUDA: the producer's stream handle; NULL if the producer named none */
 
-/* The same object, with and without its object header. */
+/* The two structs describe the same object, with and without its object header. */
 typedef struct PyUSMArrayObject {
     PyObject_HEAD
     ARRAYHUB_FIELDS
@@ -171,7 +171,7 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_ON_CUDA  4 /* memory that a CUDA kernel can access */
 #define USM_ARRAY_ANYWHERE 15
 
-/* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error then names the unmet condition. */
+/* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error names the unmet condition. */
 #define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that NumPy's "same_kind" rule allows */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */

@@ -545,8 +545,8 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 #endif
 
-    // Convert to std::mdspan, or to that of Kokkos or CUDA. Throws std::invalid_argument if its layout cannot represent the
-    // strides, and std::overflow_error if its index type cannot.
+    // Convert to std::mdspan, Kokkos::mdspan or cuda::std::mdspan. Throws std::invalid_argument if its layout cannot
+    // represent the strides, and std::overflow_error if its index type cannot.
     template <class M> M mdspan() const {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         static_assert(N >= 0, "an mdspan has a known number of dimensions");

@@ -1,4 +1,4 @@
-"""check: compare the descriptions that an object gives of its memory through several protocols."""
+"""check: compare the descriptions of an object's memory by several protocols."""
 
 from collections.abc import Iterator
 from traceback import format_exception_only
@@ -34,8 +34,8 @@ def check(obj: Any, /) -> list[str]:
     Returns
     -------
     list of str
-        The differences, or an empty list. They include violations of a protocol's specification, and unexpected errors
-        of an interface.
+        The differences, or an empty list. Violations of a protocol's specification and unexpected errors
+        of an interface are included.
 
     Raises
     ------

@@ -124,7 +124,7 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
     if reason.endswith("call arrayhub.asnested(x) first, whose result is: zero-copy"):
         return f"arrayhub.as_{to}(arrayhub.asnested(x))"
     narrowed = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", reason)
-    # The new array may lie beside a 64-byte boundary, which jax requires of memory that it shares.
+    # The new array may not be aligned to 64 bytes, as jax requires for memory that it shares.
     return f"arrayhub.as_{to}({narrowed[0]}, copy='if_needed')" if narrowed else ""
 
 

@@ -6,8 +6,8 @@ A row exists only if two conditions hold:
    equal arrays as different.
 2. The consumer does not have a hook that could be registered for USMArray before the export.
 
-Neither the protocols nor pickle identify the consumer, so the module of the calling Python code does. torch's C code is
-identified on the native stack instead. docs/private_names.md lists the modules.
+Neither the protocols nor pickle identify the consumer. It is identified by the module of the calling Python code.
+torch's C code is identified on the native stack instead. docs/private_names.md lists the modules.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
 
 
 cdef bint _on_gpu = False       # whether the last array was on a GPU; if so, the GPU path is tried first
-cdef object _to_capsule = None  # jaxlib's function behind ``__dlpack__``; False if it is missing
+cdef object _to_capsule = None  # jaxlib's function that ``__dlpack__`` calls; False if it is missing
 
 
 cdef Descriptor parse(object obj, object stream):

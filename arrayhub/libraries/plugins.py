@@ -40,7 +40,7 @@ def register_library(
     emit: Callable[[Any], Any] | None = None,
     advice: Mapping[str, Any] | None = None,
 ) -> None:
-    """Register a library that arrayhub does not know.
+    """Register a library that arrayhub does not support itself.
 
     A library whose arrays support a protocol does not need to be registered. Objects of a registered library are
     accepted wherever arrays are accepted, and ``convert(x, root)`` returns arrays of the library. A second call for the

@@ -72,7 +72,7 @@ cdef object legacy_capsule(object obj):
         raise
     except Exception as error:      # ArrowInvalid, ArrowTypeError or others, depending on the version
         kind = type(error)
-    if kind is not TypeError:      # only a TypeError can mean that the keyword is unknown
+    if kind is not TypeError:      # only a TypeError can indicate an unknown keyword
         return None
     try:
         return obj.__dlpack__()

@@ -21,7 +21,7 @@ def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any
     return lambda obj: function(obj) or call
 
 
-# OpenVINO's names of the element types that `Tensor.data` returns correctly. It returns other types as bytes or as
+# OpenVINO's names of the element types that `Tensor.data` returns correctly. ``.data`` of other types returns bytes or
 # another type.
 _OPENVINO = {
     "boolean": "bool",

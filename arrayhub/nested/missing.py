@@ -356,7 +356,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     obj : object
         Any object that `asnested` accepts.
     export : callable
-        Export of a dense array or a NestedArray, with ``copy=``.
+        Function that exports a dense array or a NestedArray, with an argument `copy`.
     missing : object
         "mask", "nan" or a value, see `arrayhub.as_numpy`.
     copy : bool or "if_needed", optional

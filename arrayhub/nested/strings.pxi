@@ -122,7 +122,7 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
 cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
-    A lock of NumPy prevents writes by other threads. It is held for one block at a time, and never while this function
+    A lock of NumPy prevents writes by other threads. The lock is held for one block at a time, and never while this function
     waits for the GIL. A block that exceeds the capacity is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)

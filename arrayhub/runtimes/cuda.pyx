@@ -240,7 +240,7 @@ cdef int locate(Descriptor a) except -1:
     Raises
     ------
     InterfaceError
-        The driver does not know an address, and kernels can access only registered memory.
+        The driver does not recognize an address, and kernels can access only registered memory.
     """
     cdef Py_ssize_t low, high
     cdef DLDevice first, last

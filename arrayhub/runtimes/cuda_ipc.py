@@ -5,7 +5,7 @@ Memory of ``cudaMalloc`` has a handle of 64 bytes for the whole allocation. Memo
 allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) do not have handles.
 
 The driver counts the imports of one allocation in a process, or refuses the second one, depending on the version. This
-module therefore imports each allocation once, and counts.
+module therefore imports each allocation once, and counts its users.
 
 Source: the CUDA driver API reference (unified addressing, event management, stream-ordered memory allocator).
 """

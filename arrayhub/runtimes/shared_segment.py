@@ -3,8 +3,8 @@
 An anonymous file does not have a name in the file system. The kernel frees the file once no process maps it or holds a
 descriptor of it, also after `kill -9`. `arrayhub.ipc_handle` passes the descriptor to other processes.
 
-The file is sealed against changes of its size (`F_SEAL_SHRINK`), because an access to a mapped page behind the end of a
-file ends the process.
+The file is sealed against changes of its size (`F_SEAL_SHRINK`), because an access to a mapped page beyond the end of a
+file crashes the process.
 """
 
 from __future__ import annotations

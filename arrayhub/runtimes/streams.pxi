@@ -57,7 +57,7 @@ cdef int check_stream(object stream) except -1:
 cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Order a stream of a runtime without a module here, such as ROCm, by calling the producer's ``__dlpack__``.
 
-    Integers are passed unchanged, because 0 is ROCm's default stream. -1 means no synchronization.
+    Integers are passed unchanged, because 0 is ROCm's default stream. -1 disables synchronization.
     """
     handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
     if handle == cuda.NO_STREAM:

@@ -704,8 +704,8 @@ cdef class SyclEvent:
         """Wait for the completion of the work, without the GIL.
 
         The wait is called twice, because the first call may return immediately (DPC++ 2026.2; compare intel/llvm#14623).
-        `sycl::event::wait` reads the native event and, if there is none yet, the command. Between these reads, a thread of
-        the runtime may submit the command, if it waited for a host task as dpnp queues them behind its kernels. The second
+        `sycl::event::wait` reads the native event and, if there is none yet, the command. Between these reads, a thread of the
+        runtime may submit the command, if the command waited for a host task, such as dpnp queues after its kernels. The second
         call finds the native event.
         """
         if self.ref == NULL:

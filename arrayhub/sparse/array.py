@@ -140,7 +140,7 @@ class SparseArray(SparseParts):
         Parameters
         ----------
         device : Device, str, tuple or object
-            Target; see `Device`.
+            Target device; see `Device`.
         """
         found: SparseArray = to_device(self, device)
         return found

@@ -28,7 +28,7 @@ def descriptor_of(x: Any) -> dict[str, Any]:
 
 
 def arrays_of(x: Any) -> dict[str, Any]:
-    """Return the arrays by name, see `SparseArray.__binsparse__`. The names are those of the specification."""
+    """Return the arrays by the specification's names, see `SparseArray.__binsparse__`."""
     if x.format not in FORMAT_NAMES or x.batch_ndim or x.dense_ndim or len(x.shape) != 2:
         raise BufferError(
             f"__binsparse__: {x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"

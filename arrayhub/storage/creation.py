@@ -122,7 +122,7 @@ def full(
 
 
 def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
-    """Return the element type, by default that of `like`, or ``float64``."""
+    """Return the element type. The default is the element type of `like`, or ``float64``."""
     if dtype is not None:
         return element_type(dtype)
     model = options.get("like")
@@ -159,7 +159,7 @@ def from_array(
     dtype : optional
         Element type. The default is the element type of the source.
     **options
-        Keyword arguments of `empty`. If `dims`, `origin` or `halo` is omitted, the result has that of the source.
+        Keyword arguments of `empty`. Omitted `dims`, `origin` and `halo` are copied from the source.
 
     Returns
     -------
@@ -199,8 +199,8 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     dtype : optional
         Element type. The default is the element type of `obj`.
     **options
-        Keyword arguments of `empty`. The order of the strides, `dims`, `origin`, `halo`, `memory` and `device` are
-        those of `obj` if the option is omitted or None. Padding is not copied: rows are padded only if `alignment` is
+        Keyword arguments of `empty`. Options that are omitted or None are taken from `obj`: the order of the strides,
+        `dims`, `origin`, `halo`, `memory` and `device`. Padding is not copied: rows are padded only if `alignment` is
         given, or a `backend` whose preset pads rows.
 
     Returns
@@ -282,7 +282,7 @@ def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
 
 
 def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
-    """Set the omitted labels (`dims`, `origin`, `halo`) in `options` to those of `model`."""
+    """Set the omitted labels (`dims`, `origin`, `halo`) in `options` to the labels of `model`."""
     if options.get("dims") is None and options.get("dimensions") is None:
         options["dims"] = model.dims
     if options.get("origin") is None:
@@ -293,7 +293,7 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
 
 
 def _options_of(model: USMArray, given: LikeOptions) -> Options:
-    """Set all omitted options in `given` to those of `model`."""
+    """Set all omitted options in `given` to the values of `model`."""
     options = _labelled_as(model, given)
     if options.get("layout") is None and options.get("backend") is None:
         order = slowest_first(model)

@@ -1,6 +1,6 @@
 """Computation of strides, padding and alignment of an array before its memory is allocated.
 
-The rules are those of GT4Py's storage proposal, and where the proposal is silent, those of GT4Py's allocator.
+The rules are those of GT4Py's storage proposal. Cases that the proposal does not cover follow GT4Py's allocator.
 """
 
 import math

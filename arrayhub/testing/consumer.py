@@ -59,7 +59,7 @@ def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Dlpack:
-    """A producer as in the array API standard. It records the arguments of the consumer."""
+    """A producer as in the array API standard. The producer records the arguments of the consumer."""
 
     def __init__(self, array: Any) -> None:
         self.array = asarray(array)

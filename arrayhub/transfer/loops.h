@@ -80,7 +80,7 @@ typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
 #endif
 
 /* Copy every second word, one vector at a time. The last vector ends with the last word, and may overlap the vector
-   before it. The second of two loads starts one word early, so that no byte behind the last word is read. Its wanted
+   before it. The second of two loads starts one word early, so that no byte after the last word is read. Its wanted
    words are at odd positions, and a shift moves them to even positions. */
 #define ARRAYHUB_SECONDS(SIZE, DOUBLE, SHIFT)                                                                          \
     static inline void arrayhub_second_##SIZE(char *t, const char *s) {                                                \
@@ -363,11 +363,11 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
 /* Round a number of words up to whole vectors. */
 #define ARRAYHUB_WHOLE(SIZE, WORDS) (((WORDS) + 16 / SIZE - 1) / (16 / SIZE) * (16 / SIZE))
 
-/* Copy two dimensions by tiles: `along` is the dimension of the source's lines, `across` that of the target's. If there
-   are many tiles, the second tile starts on a line boundary. The last tile has a length of whole vectors and ends with
-   the dimension, so that its overlap with the previous tile is copied twice, which is faster than a tile of arbitrary
-   length. Only dimensions shorter than a vector use tiles of arbitrary length. If the extent exceeds the L2 cache, the
-   lines of the next tile are prefetched before a tile is copied. */
+/* Copy two dimensions by tiles: `along` is the dimension of the source's lines, and `across` is the dimension of the
+   target's lines. If there are many tiles, the second tile starts on a line boundary. The last tile has a length of
+   whole vectors and ends with the dimension, so that its overlap with the previous tile is copied twice, which is
+   faster than a tile of arbitrary length. Only dimensions shorter than a vector use tiles of arbitrary length. If
+   the extent exceeds the L2 cache, the lines of the next tile are prefetched before a tile is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \
     static void arrayhub_tiles_##SIZE(char *target, const char *source, ptrdiff_t item, ptrdiff_t along,               \
                                       ptrdiff_t across, ptrdiff_t target_along, ptrdiff_t target_across,               \

@@ -73,7 +73,7 @@ cdef void widen(Loops* loops) noexcept nogil:
 
 
 cdef inline int items_last(Loops* loops) noexcept nogil:
-    """Return the last dimension, excluding the dimension of the words of an item."""
+    """Return the last dimension of the array, not counting the dimension of the words within an item."""
     return loops.nd - 1 if loops.item == loops.word else loops.nd - 2
 
 

@@ -112,7 +112,7 @@ class IpcHandle:
 
     @property
     def borrowers(self) -> int:
-        """Number of borrows that are open now. Only the owner may ask. A process that was killed is not counted."""
+        """Number of open borrows, without those of killed processes. Only the owner can read it."""
         return len(self._own("borrowers").processes())
 
     @contextmanager
@@ -255,7 +255,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     Raises
     ------
     pickle.UnpicklingError
-        The values are not those of a handle.
+        The values do not describe a handle.
     """
     forms = (int, str, str, int, str, bytes, str, str, int, str, tuple)
     if (

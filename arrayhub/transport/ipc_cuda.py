@@ -19,7 +19,7 @@ _COPY = (
 
 
 class Export:
-    """Allocation of an array, and an event behind the array's stream."""
+    """Allocation of an array, and an event after the pending work on the array's stream."""
 
     def __init__(self, array: USMArray, address: int) -> None:
         self._device = array.device.id
@@ -92,7 +92,7 @@ class _Mapped:
 
 
 def bytes_of(borrow: Borrow, stream: Any, writable: bool) -> USMArray:
-    """Return the bytes of the owner's allocation, ordered behind the owner's stream on `stream`.
+    """Return the bytes of the owner's allocation. Work on `stream` waits for the owner's stream.
 
     Raises
     ------

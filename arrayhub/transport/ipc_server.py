@@ -87,7 +87,7 @@ class Entry:
         return [process for connection, process in self.borrowers.items() if not has_ended(connection)]
 
     def close(self, timeout: float | None) -> list[int]:
-        """Refuse new borrowers, and wait for the present ones. Return the process ids of those that remain."""
+        """Refuse new borrowers, and wait for the present ones. Return the ids of the processes that remain."""
         self.is_closed = True
         with self.server.changed:
             self.server.changed.wait_for(lambda: not self._present(), timeout)
@@ -119,7 +119,7 @@ class Server:
         threading.Thread(target=self._serve, name="arrayhub IPC", daemon=True).start()
 
     def entry_for(self, memory: Any, grant: Grant, layout: str) -> Entry:
-        """Return a new entry, or that of a dropped handle of the same memory and layout."""
+        """Return a new entry, or the entry of a dropped handle of the same memory and layout."""
         entry = self.dropped.pop(layout, None)
         if entry is None or entry.is_closed or entry.find_memory() is not memory:
             return Entry(self, memory, grant, layout)
@@ -152,7 +152,7 @@ class Server:
         """Answer a request. Return whether the connection continues; after the reply, it only ends."""
         try:
             return self._borrowed[connection] is None and self._admit(connection)
-        except Exception:  # without memory: the borrower sees the end of the connection
+        except Exception:  # if memory runs out, the borrower only sees that the connection ends
             return False
 
     def _accept(self) -> None:
@@ -259,7 +259,7 @@ _borrows: weakref.WeakSet[Borrow] = weakref.WeakSet()
 
 
 class Borrow:
-    """Connection to the owner, whose lifetime is that of a borrow."""
+    """Connection to the owner, which is closed at the end of the borrow."""
 
     def __init__(self, name: str, request: bytes) -> None:
         """Connect to a server and send a request.
@@ -318,7 +318,7 @@ class Borrow:
         self._connection.close()
 
     def forget(self) -> None:
-        """Close the descriptor that a forked child inherits. The borrow of its parent goes on."""
+        """Close the descriptor that a forked child inherits. The parent's borrow remains active."""
         self._connection.close()
 
 

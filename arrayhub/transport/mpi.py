@@ -45,9 +45,9 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     -------
     list
         ``[buffer, None, datatype]``. mpi4py computes the count, in collective calls such as ``Allgather`` for each
-        block. The list keeps the array alive. A copy that `asarray` has made, as of a list, is read-only, so that
-        mpi4py does not receive elements that the caller cannot see. A strided or packed array is one block, which
-        mpi4py does not divide among several ranks.
+        block. The list keeps the array alive. Copies that `asarray` has made, for example of a list, are read-only,
+        because elements received in such a copy would be lost. A strided or packed array is one block, which mpi4py
+        does not divide among several ranks.
 
     Raises
     ------

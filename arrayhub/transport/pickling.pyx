@@ -258,7 +258,7 @@ cdef object element_of(Descriptor a):
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
     """Return the contiguous bytes of an array as an object for the pickle. `lasting` is true for the user's own array."""
-    if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself knows whether it copies the bytes
+    if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself can determine whether the bytes are copied
         tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
     if span.nbytes > SMALL:
         # Views of device memory are not cached, because each use must wait for pending work on the memory.

@@ -30,8 +30,9 @@ def _at_start(name: str) -> str:
 _settings: dict[str, str] = {}  # of the process
 # Values of `pickling` objects that may still be used in a with statement, by id. The last entry has precedence.
 _pending: dict[int, dict[str, str]] = {}
-# Active blocks by sequence number. Threads may end blocks in any order. Instead of a lock, the code uses steps that are
-# atomic in Python, because finalizers may call it at any point, and a forked child would inherit a held lock.
+# Active blocks by sequence number. Threads may end blocks in any order. The code uses operations that are atomic in
+# Python instead of a lock, because finalizers may run this code at any point, and a forked child would inherit a held
+# lock.
 _blocks: dict[int, pickling] = {}
 _numbers = itertools.count()
 

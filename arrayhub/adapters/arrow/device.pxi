@@ -165,7 +165,7 @@ cdef int wait_on_device(Descriptor a, void* argument) except -1:
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
-    """Record an event behind the work on all arrays of a node, if work is pending."""
+    """Record an event after the pending work on all arrays of a node, if any."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
     cdef bint pending = False

@@ -59,7 +59,7 @@ cdef bytes raw_metadata(ArrowSchema* schema):
 
 
 cdef tuple field_of(ArrowSchema* schema, const char* conventional):
-    """Return what a child's schema states besides the type: its name, flags and metadata. None if these are the defaults.
+    """Return the name, flags and metadata of a child's schema. None if these are the defaults.
 
     The name is None if it equals `conventional`, or if `conventional` is NULL because the parent has the names.
     """

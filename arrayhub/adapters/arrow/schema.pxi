@@ -218,7 +218,7 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
 
 
 cdef void _release_schema(ArrowSchema* schema) noexcept nogil:
-    """Release a schema without the GIL. Its strings, children and dictionary are in one allocation."""
+    """Release a schema without the GIL. The strings, children and dictionary of the schema are in one allocation."""
     cdef int64_t k
     if schema == NULL or schema.release == NULL:
         return

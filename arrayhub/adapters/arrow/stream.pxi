@@ -47,7 +47,7 @@ cdef list import_stream(object obj, Check check):
 
 
 cdef list import_device_stream(object obj, Check check):
-    """Read a stream of device arrays. The result is that of `import_stream`."""
+    """Read a stream of device arrays. Returns the result of `import_stream`."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,

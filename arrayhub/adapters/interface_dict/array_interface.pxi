@@ -345,7 +345,7 @@ describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 cdef MemoryBlock capsule_of(object obj):
     """Return a block that keeps `obj` and its capsule alive, or None without ``__array_struct__``.
 
-    Either may own the memory. The block releases the capsule, and preserves a pending exception meanwhile.
+    Either object may own the memory. The block releases the capsule, and preserves a pending exception meanwhile.
     """
     capsule = getattr(obj, "__array_struct__", None)
     if capsule is None:

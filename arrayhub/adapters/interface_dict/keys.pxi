@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-# Each protocol has eight keys, of which all three share five. The order is roughly that in which producers insert the keys.
+# Each protocol has eight keys, of which all three share five. Producers usually insert the keys in this order.
 cdef enum Key:
     DATA
     SHAPE
@@ -165,7 +165,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 cdef object dict_error(int protocol, str key, object value, str accepted):
     """Return the `interface_error` about a key.
 
-    ``descr`` at the start of `key` stands for the descr entry. It is replaced by the protocol's name for that entry.
+    ``descr`` at the start of `key` stands for the descr entry. ``descr`` is replaced by the protocol's name for that entry.
     """
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)

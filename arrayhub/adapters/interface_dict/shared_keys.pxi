@@ -38,7 +38,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The producer's dtype, if known. It replaces the type string, which may specify no more than the size.
+        The producer's dtype, if known. ``descr`` replaces the type string, which may specify only the size.
 
     Raises
     ------

@@ -15,7 +15,7 @@ _COUNTED = 4096  # maximum number of elements for which shared positions are cou
 _LONGEST_INDEX = 8  # maximum number of entries of an index without an ellipsis
 
 Index = tuple[int, ...]
-Shown = list[int | None]  # indices along one dimension; None stands for omitted indices
+Shown = list[int | None]  # indices along one dimension; None marks omitted indices
 
 
 class Element(NamedTuple):

@@ -98,7 +98,7 @@ def _facts(geometry: Geometry) -> str:
 
 
 class _Line(NamedTuple):
-    """Line of cells of a panel. A long row has several lines, and a row of None stands for omitted rows."""
+    """Line of cells of a panel. A long row has several lines. A row that is None marks omitted rows."""
 
     label: str
     row: int | None
@@ -110,7 +110,7 @@ class _Line(NamedTuple):
 
 
 class _Panel:
-    """Panel of a matrix: the last two dimensions at index `prefix`, where None stands for omitted panels."""
+    """Panel of a matrix: the last two dimensions at index `prefix`. None marks omitted panels."""
 
     def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
         self.scene, self.prefix = scene, prefix
