@@ -35,14 +35,14 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"install": [], "faq": [], "changelog": []}  # they have no pages below them to list
+html_sidebars = {"install": [], "faq": []}  # they have no pages below them to list
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
     "github_url": urls["Repository"],
     # Tables and pictures of these pages need the width of the window.
-    "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": [], "private_names": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

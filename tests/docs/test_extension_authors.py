@@ -156,6 +156,25 @@ def cmake(folder):
     return build.once(folder, "cmake_author" + build.SUFFIX, make)
 
 
+def cmake_nanobind(folder):
+    pytest.importorskip("nanobind")
+    program = shutil.which("cmake")
+    if program is None:
+        pytest.skip("cmake is missing")
+
+    def make(path):
+        place = project(folder, "cmake_nanobind", "CMakeLists.nanobind.txt")
+        (place / "CMakeLists.nanobind.txt").rename(place / "CMakeLists.txt")
+        source = programs(HOWTO / "cpp_author.md")["nanobind_author.cpp"]
+        (place / "cmake_nanobind.cpp").write_text(source.replace("nanobind_author", "cmake_nanobind"))
+        settings = (f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1")
+        build.run(program, "-S", place, "-B", place / "build", *settings, env=environment())
+        build.run(program, "--build", place / "build")
+        shutil.copy(place / "build" / f"cmake_nanobind{build.SUFFIX}", path)
+
+    return build.once(folder, "cmake_nanobind" + build.SUFFIX, make)
+
+
 def meson(folder):
     program = shutil.which("meson") or shutil.which("meson", path=os.path.dirname(sys.executable))
     if program is None or shutil.which("pkg-config") is None:
@@ -218,7 +237,7 @@ def entry_points_of_the_tree(known):
     (info / "entry_points.txt").write_text("\n".join(lines))
 
 
-AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, meson, scikit_build)
+AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, cmake_nanobind, meson, scikit_build)
 
 
 @pytest.fixture(scope="session", params=AUTHORS, ids=lambda author: author.__name__)
