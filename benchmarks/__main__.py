@@ -43,7 +43,7 @@ def options():
         "--megabytes", type=int, default=200, metavar="N", help="size of the arrays of the group clusters (200)"
     )
     parser.add_argument("--json", metavar="FILE", help="write the results there, '-' for stdout in place of the table")
-    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance*.md")
     chosen = parser.parse_args()
     if chosen.repeat < 1 or chosen.sample <= 0 or chosen.megabytes < 1:
         parser.error("--repeat, --sample and --megabytes: more than nothing")
@@ -69,7 +69,7 @@ def main():
             with open(chosen.json, "w") as file:
                 file.write(content + "\n")
     if chosen.markdown:
-        report.write_page(results, facts, chosen)
+        report.write_pages(results, facts, chosen)
     return 0
 
 

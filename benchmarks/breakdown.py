@@ -96,13 +96,13 @@ def table(way, costs):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.breakdown", description=__doc__.splitlines()[0])
-    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance_steps.md")
     parser.add_argument("--only", choices=WAYS, action="append", help="this way alone (repeatable)")
     chosen = parser.parse_args()
     tables = [table(way, per_call(PREAMBLE + WAYS[way] + LOOP)) for way in chosen.only or WAYS]
     print("\n\n".join(tables))
     if chosen.markdown:
-        report.PAGE.write_text(report.replace(report.PAGE.read_text(), "breakdown", "\n\n".join(tables)))
+        report.replace("breakdown", "\n\n".join(tables))
 
 
 if __name__ == "__main__":

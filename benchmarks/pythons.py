@@ -1,13 +1,14 @@
-"""``python -m benchmarks.pythons FILE ...``: write a table of several interpreters' ratios to docs/performance.md.
+"""``python -m benchmarks.pythons FILE ...``: write a table of several interpreters' ratios to docs.
 
-Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter.
+Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table
+is on docs/performance_configurations.md.
 """
 
 import argparse
 import json
 from pathlib import Path
 
-from .report import PAGE, code, replace
+from .report import code, replace
 
 
 def ratios(results):
@@ -39,7 +40,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pythons", description=__doc__.splitlines()[0])
     parser.add_argument("files", metavar="FILE", nargs="+", type=Path)
     runs = [json.loads(file.read_text()) for file in parser.parse_args().files]
-    PAGE.write_text(replace(PAGE.read_text(), "pythons", table(runs)))
+    replace("pythons", table(runs))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Output of results as text, as JSON and as tables of docs/performance.md."""
+"""Output of results as text, as JSON and as tables of docs/performance*.md."""
 
 import importlib.metadata
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .rows import OURS, VERSIONS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 MARKERS = "<!-- benchmarks:{} -->", "<!-- /benchmarks:{} -->"
 
 
@@ -109,19 +109,19 @@ def machine_in_words(options):
     )
 
 
-def write_page(results, facts, options):
-    """Replace the tables between their markers in docs/performance.md. Groups that were not measured are kept."""
-    page = PAGE.read_text()
+def write_pages(results, facts, options):
+    """Replace the tables between their markers in docs/performance*.md. Groups that were not measured are kept."""
     for group in dict.fromkeys(result.group for result in results):
         of_group = [fact for fact in facts if fact[0] == group]
-        page = replace(page, group, markdown([result for result in results if result.group == group], of_group))
-    PAGE.write_text(replace(page, "machine", machine_in_words(options)))
+        replace(group, markdown([result for result in results if result.group == group], of_group))
+    replace("machine", machine_in_words(options))
 
 
-def replace(page, name, content):
-    """Return `page` with `content` between the markers of a name."""
+def replace(name, content):
+    """Write `content` between the markers of a name, on the page that has them."""
     start, end = (marker.format(name) for marker in MARKERS)
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
-    if not pattern.search(page):
-        raise SystemExit(f"{PAGE}: no place for {name!r}; accepted: a page with {start} and {end}")
-    return pattern.sub(lambda _: f"{start}\n{content}\n{end}", page)
+    pages = [page for page in sorted(DOCS.glob("performance*.md")) if pattern.search(page.read_text())]
+    if len(pages) != 1:
+        raise SystemExit(f"{name!r}: {len(pages)} pages of {DOCS} have {start} and {end}; accepted: one")
+    pages[0].write_text(pattern.sub(lambda _: f"{start}\n{content}\n{end}", pages[0].read_text()))

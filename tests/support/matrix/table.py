@@ -1,7 +1,6 @@
 """docs/matrix.md, from the three tables alone: test_matrix.py holds every cell to them."""
 
 import pathlib
-import string
 from collections import Counter
 
 from .consumers import CONSUMERS
@@ -21,15 +20,18 @@ PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "matrix.md"
 _OPENING = """\
 # The matrix
 
-Every producer, with every element type and layout it has, goes through `arrayhub.asarray` into every consumer. A cell
-that passes has the same values at the same address, in the element type that the consumer calls by the same name; what
-the consumer writes is in the producer's memory, what was read-only stays so, and the producer is freed when the last
-view dies. The other cells are refused, each with the error and the message that the list below gives a reason for.
+Every producer, with each of its element types and layouts, is passed through `arrayhub.asarray` to every consumer. A
+cell counts the pairs of element type and layout that pass, of all pairs that the producer has. A pair passes if
 
-This page is written by `python -m tests.support.matrix` from the tables in `tests/support/matrix`.
-`tests/interop/test_matrix.py` runs each cell. A number counts the pairs of element type and layout that pass, of all
-that the producer has. The letters say why the others are refused. A letter in parentheses depends on the
-address that an allocator picks.
+- the consumer has the same values, at the same address, in the element type of the same name;
+- writes of the consumer are in the producer's memory, and read-only memory stays read-only;
+- the producer is released when the last view is dropped.
+
+All other pairs raise an error. [Refusals](#refusals) lists the reasons for each consumer, with the call to make
+instead. Pairs that depend on an address that an allocator selects are counted as passed.
+
+`python -m tests.support.matrix` writes this page from the tables in `tests/support/matrix`, and
+`tests/interop/test_matrix.py` runs each pair.
 
 Layouts: {layouts}.
 
@@ -46,22 +48,15 @@ def cells():
                 yield Cell(producer, ELEMENTS[element], LAYOUTS[layout], consumer.name)
 
 
-def letter(refusal):
-    """Return the letter of a row of refusals.py."""
-    return string.ascii_lowercase[REFUSALS.index(refusal)]
+def _count(passed, pairs):
+    """Return the text of a cell: how many pairs pass, of how many."""
+    return f"all {pairs}" if passed == pairs else f"{passed} of {pairs}" if passed else "none"
 
 
 def _entry(producer, consumer):
-    """One entry of the table: how many pass, of how many, and why the others do not."""
-    passed, reasons = 0, {}
     pairs = producer.pairs()
-    for element, layout in pairs:
-        refusal, certain = refusal_of(Cell(producer, ELEMENTS[element], LAYOUTS[layout], consumer.name))
-        passed += refusal is None or not certain
-        if refusal is not None:
-            reasons.setdefault(letter(refusal), certain)
-    marks = " ".join(mark if certain else f"({mark})" for mark, certain in sorted(reasons.items()))
-    return f"{passed} of {len(pairs)}{' ' if marks else ''}{marks}" if passed else f"– {marks}"
+    refusals = (refusal_of(Cell(producer, ELEMENTS[e], LAYOUTS[layout], consumer.name)) for e, layout in pairs)
+    return _count(sum(refusal is None or not certain for refusal, certain in refusals), len(pairs))
 
 
 def _errors(refusal):
@@ -81,19 +76,21 @@ def written():
     for producer in PRODUCERS:
         entries = (_entry(producer, consumer) for consumer in CONSUMERS)
         lines.append(f"| {producer.name} | " + " | ".join(entries) + " |")
-    met = Counter(id(refusal_of(cell)[0]) for cell in cells())
+    met = Counter((cell.consumer, id(refusal_of(cell)[0])) for cell in cells())
+    passed = sum(number for (_, refusal), number in met.items() if refusal == id(None))
     lines += [
         "",
-        f"In all {met.total():,} cells; {met[id(None)]:,} of them pass.",
+        f"In all {met.total():,} pairs; {passed:,} of them pass.",
         "",
         "## Refusals",
         "",
-        "| | consumers | cells | error | reason |",
-        "|---|---|---|---|---|",
+        "| consumer | pairs | error | reason |",
+        "|---|---|---|---|",
     ]
-    lines += [
-        f"| {letter(r)} | {', '.join(r.consumers)} | {met[id(r)]:,} | {_errors(r)} | {r.reason} |" for r in REFUSALS
-    ]
+    for consumer in CONSUMERS:
+        refusals = [row for row in REFUSALS if met[consumer.name, id(row)]]
+        for head, row in zip([consumer.name] + [""] * len(refusals), refusals, strict=False):
+            lines.append(f"| {head} | {met[consumer.name, id(row)]:,} | {_errors(row)} | {row.reason} |")
     opening = _OPENING.format(layouts=", ".join(LAYOUTS), elements=", ".join(f"`{name}`" for name in ELEMENTS))
     return opening + "\n".join([*lines, *_nested(), *_sparse()]) + "\n"
 
@@ -105,7 +102,7 @@ _NESTED_OPENING = """
 every consumer. A cell passes if four conditions hold: the values are unchanged after the producer was released; the
 type is the one that [nested arrays](nested.md) describe; numbers and characters are at the producer's address, if it
 is known; and the last view releases the memory. The number counts the kinds that pass, of all kinds of the producer.
-A letter refers to the reason why the others fail.
+The second table lists why the others fail.
 
 Kinds: {kinds}.
 
@@ -121,28 +118,26 @@ def _nested():
     for producer in NESTED_PRODUCERS:
         yield f"| {producer.name} | " + " | ".join(_nested_entry(producer, c) for c in NESTED_CONSUMERS) + " |"
     yield ""
-    yield "| | consumers | error | reason |"
-    yield "|---|---|---|---|"
-    for k, row in enumerate(NESTED_REFUSALS):
+    yield "| consumers | error | reason |"
+    yield "|---|---|---|"
+    for row in NESTED_REFUSALS:
         error = "an error of its own" if row.error is Exception else row.error.__name__
-        yield f"| {string.ascii_lowercase[k]} | {', '.join(row.consumers)} | {error} | {row.reason} |"
+        yield f"| {', '.join(row.consumers)} | {error} | {row.reason} |"
 
 
 def _nested_entry(producer, consumer):
     kinds = [kind for kind in producer.kinds if kind in consumer.kinds]
     rows = [nested_refusal_of(producer.name, kind, consumer.name) for kind in kinds]
-    letters = sorted({string.ascii_lowercase[NESTED_REFUSALS.index(row)] for row in rows if row is not None})
-    passed = rows.count(None)
-    return " ".join([f"{passed} of {len(kinds)}" if passed else "–", *letters])
+    return _count(rows.count(None), len(kinds)) if kinds else "none"
 
 
 _SPARSE_OPENING = """
 ## Sparse arrays
 
-`tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. In a cell, a format
-alone is shared: all parts have the producer's addresses. A format with a letter is not: a copy of some parts
-(`copy="if_needed"`) is needed, or, with a dash, the format is refused. `tests/sparse/test_rules_matrix.py` runs each
-cell, and `tests/gpu/test_sparse.py` runs those of CuPy.
+`tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names the
+formats that are shared: all parts have the producer's addresses. "Copy" precedes formats of which some parts are copied
+(`copy="if_needed"`), and "refused" those that the library does not have. The second table lists the reasons.
+`tests/sparse/test_rules_matrix.py` runs each cell, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """
 _SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse", "binsparse": "`__binsparse__`"}
 
@@ -156,17 +151,18 @@ def _sparse():
     for producer in SPARSE_PRODUCERS:
         yield f"| {producer.name} | " + " | ".join(_sparse_entry(producer, name) for name in SPARSE_CONSUMERS) + " |"
     yield ""
-    yield "| | consumers | copy | reason |"
-    yield "|---|---|---|---|"
-    for k, row in enumerate(OBSTACLES):
-        consumers = ", ".join(_SPARSE_NAMES.get(name, name) for name in row.consumers)
-        yield f"| {string.ascii_lowercase[k]} | {consumers} | {'yes' if row.copy else 'no'} | {row.reason} |"
+    yield "| consumer | result | reason |"
+    yield "|---|---|---|"
+    for name in SPARSE_CONSUMERS:
+        for row in OBSTACLES:
+            if name in row.consumers:
+                yield f"| {_SPARSE_NAMES.get(name, name)} | {'copy' if row.copy else 'refused'} | {row.reason} |"
 
 
 def _sparse_entry(producer, consumer):
-    entries = []
-    for format in producer.formats:
-        row = obstacle_of(producer, format, consumer)
-        letter = "" if row is None else f" {string.ascii_lowercase[OBSTACLES.index(row)]}"
-        entries.append(f"{'– ' if row is not None and not row.copy else ''}{format}{letter}")
-    return ", ".join(entries)
+    rows = {format: obstacle_of(producer, format, consumer) for format in producer.formats}
+    shared = [format for format, row in rows.items() if row is None]
+    copied = [format for format, row in rows.items() if row is not None and row.copy]
+    refused = [format for format, row in rows.items() if row is not None and not row.copy]
+    parts = (("", shared), ("copy: ", copied), ("refused: ", refused))
+    return "; ".join(head + ", ".join(formats) for head, formats in parts if formats)
