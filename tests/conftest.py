@@ -44,6 +44,7 @@ SLOW = (
     "project/test_benchmarks.py",
     "project/test_builds.py",
     "robustness/",
+    "sparse/test_conversion.py",
     "sparse/test_jax.py",
     "sparse/test_pickling.py::test_another_process_reads_a_pickle",
     "sparse/test_pydata_sparse.py",

@@ -1,4 +1,4 @@
-"""Sparse arrays in the formats coo, csr, csc and bsr, stored as flat arrays. See docs/sparse.md."""
+"""Sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays. See docs/sparse.md."""
 
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse

@@ -1,4 +1,4 @@
-"""The class `SparseArray`: sparse arrays in the formats coo, csr, csc and bsr, stored as flat arrays."""
+"""The class `SparseArray`: sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays."""
 
 import math
 from typing import Any, NoReturn
@@ -26,19 +26,20 @@ class SparseArray(SparseParts):
 
     Attributes
     ----------
-    format : {"coo", "csr", "csc", "bsr"}
-        coo: coordinates. csr: compressed rows. csc: compressed columns. bsr: compressed rows of dense blocks.
+    format : {"coo", "csr", "csc", "bsr", "bsc"}
+        coo: coordinates. csr: compressed rows. csc: compressed columns. bsr: compressed rows of dense blocks. bsc:
+        compressed columns of dense blocks.
     shape : tuple of int
         Lengths of all dimensions.
     data : USMArray
         Stored values, of shape ``(*batch, nnz, *blocksize, *dense)``.
     indices : USMArray or None
-        csr and bsr: column of each stored value or block. csc: row of each stored value. None for coo.
+        csr and bsr: column of each stored value or block. csc and bsc: row of each. None for coo.
     indptr : USMArray or None
         Row i of csr, and column i of csc, consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``.
         None for coo.
     blocksize : tuple of int or None
-        Shape of the blocks of bsr.
+        Shape of the blocks of bsr and bsc.
     batch_ndim : int
         Number of batch dimensions.
 
@@ -160,19 +161,20 @@ class SparseArray(SparseParts):
     def to_format(self, format: str, /, *, blocksize: tuple[int, int] | None = None) -> "SparseArray":
         """Return a copy in another format, in canonical order: sorted, with equal indices added.
 
+        Each batch is converted. In coo, batch dimensions become sparse dimensions. In the other formats, batches with
+        fewer stored values than the largest are padded with zeros after their last pointer, as in jax.
+
         Parameters
         ----------
-        format : {"coo", "csr", "csc", "bsr"}
+        format : {"coo", "csr", "csc", "bsr", "bsc"}
             Format of the result.
         blocksize : tuple of int, optional
-            Shape of the blocks of bsr. The default is the blocksize of this array, or ``(1, 1)``.
+            Shape of the blocks of bsr and bsc. The default is the blocksize of this array, or ``(1, 1)``.
 
         Raises
         ------
         ValueError
-            `format` is not supported, or is csr, csc or bsr for an array without exactly two sparse dimensions.
-        BufferError
-            The array has batch dimensions.
+            `format` is not supported, or is not coo for an array without exactly two sparse dimensions.
         """
         found: SparseArray = to_format(self, row_of(format), blocksize)
         return found
@@ -189,7 +191,7 @@ class SparseArray(SparseParts):
     def __binsparse__(self) -> dict[str, USMArray]:
         """Return the arrays of the binsparse protocol by name. The arrays share the memory.
 
-        Arrays in the format bsr or with batch dimensions raise a BufferError.
+        Arrays in the formats bsr and bsc or with batch dimensions raise a BufferError.
         """
         return arrays_of(self)
 

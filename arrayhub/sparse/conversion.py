@@ -10,7 +10,7 @@ from arrayhub._core.errors import show
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.formats import FORMATS, Format
 from arrayhub.sparse.to_device import to_device, to_host
-from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, validate
+from arrayhub.sparse.validation import CANONICAL, CHECKED, PADDED, is_on_host, structure_of, validate
 
 _INT32_MAX = 2**31 - 1
 
@@ -19,15 +19,10 @@ def to_dense(x: Any) -> Any:
     """Return a dense copy, see `SparseArray.to_dense`."""
     if not is_on_host(x):
         return to_dense(to_host(x)).to_device(x.device)
-    validate(x)
-    batch, values = x.batch_ndim, as_numpy(x.data)
-    sparse = len(x.shape) - batch - x.dense_ndim
-    dense = np.zeros(x.shape, values.dtype)
-    lead = math.prod(x.shape[:batch])
-    target = dense.reshape(lead, *x.shape[batch:])
-    for k, (coords, stored) in enumerate(zip(_each(x), values.reshape(lead, *values.shape[batch:]), strict=True)):
-        coords, stored = _elements(x, *_used(x, coords, stored))
-        _add(target[k], coords[:sparse], stored)
+    dense = np.zeros(x.shape, x.dtype)
+    target = dense.reshape(math.prod(x.shape[: x.batch_ndim]), *x.shape[x.batch_ndim :])
+    for k, (coords, stored) in enumerate(elements(x)):
+        _add(target[k], coords, stored)
     return asarray(dense)
 
 
@@ -41,8 +36,27 @@ def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
         np.add.at(target, coords, stored)
 
 
+# --------------------------------------------------------------------------------------------------------- elements
+
+
+def elements(x: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Validate an array in host memory, and yield the coordinates and the values of the stored elements of each batch.
+
+    Padding is omitted. The blocks of bsr and bsc are expanded to elements. The coordinates are int32 or int64.
+    """
+    validate(x)
+    values = as_numpy(x.data)
+    narrow = max(x.shape, default=0) <= _INT32_MAX and all(array.dtype.itemsize <= 4 for array in structure_of(x))
+    dtype = np.dtype(np.int32 if narrow else np.int64)
+    batches = values.reshape(math.prod(x.shape[: x.batch_ndim]), *values.shape[x.batch_ndim :])
+    for coords, stored in zip(_each(x), batches, strict=True):
+        coords, stored = _used(x, coords, stored)
+        coords = tuple(array.astype(dtype, copy=False) for array in coords)
+        yield _of_blocks(x.blocksize, coords, stored) if x.blocksize else (coords, stored)
+
+
 def _each(x: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the coordinates of the stored values (for bsr, of the blocks) of each batch."""
+    """Yield the coordinates of the stored values, or of the blocks, of each batch."""
     batches = math.prod(x.shape[: x.batch_ndim])
     if x.format == "coo":
         flat = [as_numpy(array).reshape(batches, array.shape[-1]) for array in x.coords]
@@ -52,19 +66,9 @@ def _each(x: Any) -> Iterator[tuple[Any, ...]]:
     compressed = FORMATS[x.format].compressed
     all_indices, all_pointers = (as_numpy(array).reshape(batches, array.shape[-1]) for array in (x.indices, x.indptr))
     for own, starts in zip(all_indices, all_pointers, strict=True):
-        major = np.repeat(np.arange(len(starts) - 1, dtype=own.dtype), np.diff(starts))
+        major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         used = own[: len(major)]  # the rest is padding
         yield (major, used) if compressed == 0 else (used, major)
-
-
-def coordinates(x: Any) -> Iterator[tuple[Any, ...]]:
-    """Validate an array, and yield the coordinates of the stored values of each batch."""
-    validate(x)
-    values = as_numpy(x.data)
-    numbers = np.zeros(values.shape[: x.batch_ndim + 1 + 2 * bool(x.blocksize)], np.int8)
-    lead = math.prod(x.shape[: x.batch_ndim])
-    for coords, stored in zip(_each(x), numbers.reshape(lead, *numbers.shape[x.batch_ndim :]), strict=True):
-        yield _elements(x, *_used(x, coords, stored))[0]
 
 
 def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
@@ -78,6 +82,15 @@ def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...]
     return tuple(array[inside] for array in coords), stored[inside]
 
 
+def _of_blocks(blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return the coordinates and the values of the elements of blocks."""
+    height, width = blocksize
+    rows = coords[0][:, None, None] * height + np.arange(height, dtype=coords[0].dtype)[:, None]
+    columns = coords[1][:, None, None] * width + np.arange(width, dtype=coords[1].dtype)
+    rows, columns = np.broadcast_arrays(rows, columns)
+    return (rows.reshape(-1), columns.reshape(-1)), stored.reshape(-1, *stored.shape[3:])
+
+
 def has_padding(x: Any) -> bool:
     """Return whether some elements of an array are padding. The array must have been validated."""
     if x.format != "coo":
@@ -87,55 +100,94 @@ def has_padding(x: Any) -> bool:
     )
 
 
-def _elements(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return the coordinates and values of single elements. The blocks of bsr are expanded to elements."""
-    if not x.blocksize:
-        return coords, stored
-    height, width = x.blocksize
-    wide = np.int64 if max(x.shape) > _INT32_MAX else coords[0].dtype
-    rows = coords[0].astype(wide)[:, None, None] * height + np.arange(height, dtype=wide)[:, None]
-    columns = coords[1].astype(wide)[:, None, None] * width + np.arange(width, dtype=wide)
-    rows, columns = np.broadcast_arrays(rows, columns)
-    return (rows.reshape(-1), columns.reshape(-1)), stored.reshape(-1, *stored.shape[3:])
+# ---------------------------------------------------------------------------------------------------------- formats
 
 
 def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> Any:
     """Return a canonical copy in another format, see `SparseArray.to_format`."""
-    if x.batch_ndim:
-        raise BufferError(
-            f"to_format: {x.batch_ndim} dimensions of shape {x.shape} are batches; accepted: none. Use x.to_dense()"
-        )
-    sparse = len(x.shape) - x.dense_ndim
+    sparse = len(x.shape) - x.batch_ndim - x.dense_ndim
     if row.compressed is not None and sparse != 2:
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
+    blocks = _blocksize_of(x, blocksize) if row.blocks else None
     if not is_on_host(x):
         return to_device(to_format(to_host(x), row, blocksize), x.device)
-    validate(x)
-    coords, stored = _elements(x, *_used(x, next(iter(_each(x))), as_numpy(x.data)))
-    if row.blocks:
-        return _to_blocks(x, coords, stored, blocksize or x.blocksize or (1, 1))
-    order = coords if row.compressed != 1 else coords[::-1]
-    order, stored = canonical_elements(order, stored)
     if row.compressed is None:
-        return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, order)), state=CHECKED | CANONICAL)
-    indptr = pointers(order[0], x.shape[row.compressed])
-    indices = order[1].astype(indptr.dtype, copy=False)
-    return type(x)(row.name, x.shape, asarray(stored), asarray(indices), asarray(indptr), state=CHECKED | CANONICAL)
+        return _to_coo(x)
+    lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
+    parts = [_compressed(row.compressed, lengths, blocks, *batch) for batch in elements(x)]
+    if x.batch_ndim:
+        models = parts[0] if parts else _compressed(row.compressed, lengths, blocks, *_no_elements(x))
+        data, indices, indptr = _stacked(x.shape[: x.batch_ndim], parts, models)
+    else:
+        data, indices, indptr = parts[0]
+    state = CHECKED | CANONICAL
+    if any(len(part[1]) < indices.shape[-1] for part in parts):
+        state |= PADDED
+    arrays = asarray(data), asarray(indices), asarray(indptr)
+    return type(x)(row.name, x.shape, *arrays, blocksize=blocks, batch_ndim=x.batch_ndim, state=state)
 
 
-def canonical_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
+def _blocksize_of(x: Any, blocksize: Any) -> tuple[int, int]:
+    blocksize = blocksize or x.blocksize or (1, 1)
+    if not isinstance(blocksize, tuple) or len(blocksize) != 2 or any(type(k) is not int or k < 1 for k in blocksize):
+        raise ValueError(f"to_format: blocksize is {show(blocksize)}; accepted: two lengths of 1 or more")
+    if any(length % block for length, block in zip(x.shape[x.batch_ndim :], blocksize, strict=False)):
+        raise ValueError(f"to_format: blocksize is {blocksize}; accepted: divisors of the shape {x.shape}")
+    return blocksize
+
+
+def _to_coo(x: Any) -> Any:
+    """Return a canonical copy in coordinates. Batch dimensions become sparse dimensions."""
+    parts = [_sorted_elements(*batch) for batch in elements(x)]
+    coords, stored = parts[0] if len(parts) == 1 else _joined(x, parts)
+    if x.batch_ndim:
+        numbers = np.repeat(np.arange(len(parts)), [len(part[1]) for part in parts])
+        dtype = coords[0].dtype if coords else np.dtype(np.int64)
+        coords = (*(array.astype(dtype) for array in np.unravel_index(numbers, x.shape[: x.batch_ndim])), *coords)
+    return type(x)("coo", x.shape, asarray(stored), coords=tuple(map(asarray, coords)), state=CHECKED | CANONICAL)
+
+
+def _joined(x: Any, parts: list[Any]) -> tuple[tuple[Any, ...], Any]:
+    """Return the coordinates and the values of all batches."""
+    coords, stored = zip(*(parts or [_no_elements(x)]), strict=True)
+    return tuple(map(np.concatenate, zip(*coords, strict=True))), np.concatenate(stored)
+
+
+def _no_elements(x: Any) -> tuple[tuple[Any, ...], Any]:
+    """Return empty coordinates and values, for an array of 0 batches."""
+    ndim = len(x.shape) - x.batch_ndim - x.dense_ndim
+    return (np.empty(0, np.int32),) * ndim, np.empty((0, *x.shape[x.batch_ndim + ndim :]), x.dtype)
+
+
+def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stored: Any) -> tuple[Any, Any, Any]:
+    """Return the values or blocks, the indices and the pointers of a matrix whose elements are given."""
+    if blocksize:
+        coords, stored = _blocks(compressed, blocksize, coords, stored)
+        lengths = [length // block for length, block in zip(lengths, blocksize, strict=True)]
+    else:
+        coords, stored = _sorted_elements(coords[::-1] if compressed else coords, stored)
+    indptr = _pointers(coords[0], lengths[compressed])
+    return stored, coords[1].astype(indptr.dtype, copy=False), indptr
+
+
+def _stacked(batch: tuple[int, ...], parts: list[Any], models: Any) -> list[Any]:
+    """Return the arrays of all batches, padded to the length of the longest. `models` has the types of the arrays."""
+    found = []
+    for k, model in enumerate(models):
+        length = max((len(part[k]) for part in parts), default=len(model))
+        stack = np.zeros((len(parts), length, *model.shape[1:]), model.dtype)
+        for own, part in zip(stack, parts, strict=True):
+            own[: len(part[k])] = part[k]
+        found.append(stack.reshape(*batch, *stack.shape[1:]))
+    return found
+
+
+def _sorted_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
     """Sort elements by their coordinates in lexicographic order, and add the values of equal coordinates."""
     if not coords:
         return coords, stored.sum(axis=0, keepdims=True, dtype=stored.dtype)
-    order = np.lexsort(coords[::-1])
-    coords = tuple(array[order] for array in coords)
-    stored = stored[order]
-    if len(order) == 0:
-        return coords, stored
-    new = np.ones(len(order), bool)
-    new[1:] = False
-    for array in coords:
-        new[1:] |= array[1:] != array[:-1]
+    order, new = _order(coords)
+    coords, stored = tuple(array[order] for array in coords), stored[order]
     if new.all():
         return coords, stored
     starts = np.flatnonzero(new)
@@ -143,37 +195,34 @@ def canonical_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any,
     return tuple(array[starts] for array in coords), add.reduceat(stored, starts, axis=0, dtype=stored.dtype)
 
 
-def pointers(major: Any, length: int) -> Any:
+def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[Any, Any]:
+    """Return the coordinates of the blocks, the compressed dimension first, and the blocks."""
+    places = [array // block for array, block in zip(coords, blocksize, strict=True)]
+    if compressed:
+        places = places[::-1]
+    order, new = _order(places)
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    blocks = np.zeros((int(new.sum()), *blocksize, *stored.shape[1:]), stored.dtype)
+    inside = (array % block for array, block in zip(coords, blocksize, strict=True))
+    _add(blocks, (numbers, *inside), stored)
+    return [array[order][new] for array in places], blocks
+
+
+def _order(coords: Any) -> tuple[Any, Any]:
+    """Return the lexicographic order of coordinates, and in this order, which ones differ from their predecessor."""
+    order = np.lexsort(coords[::-1])
+    new = np.zeros(len(order), bool)
+    new[:1] = True
+    for array in coords:
+        new[1:] |= array[order[1:]] != array[order[:-1]]
+    return order, new
+
+
+def _pointers(major: Any, length: int) -> Any:
     """Return the pointers of a compressed dimension, given the sorted indices along it, as int32 if possible."""
     wide = len(major) > _INT32_MAX or major.dtype.itemsize > 4
     counts = np.bincount(major, minlength=length)
     result = np.zeros(length + 1, np.int64 if wide else np.int32)
     np.cumsum(counts, out=result[1:])
     return result
-
-
-def _to_blocks(x: Any, coords: tuple[Any, ...], stored: Any, blocksize: Any) -> Any:
-    if not isinstance(blocksize, tuple) or len(blocksize) != 2 or any(type(k) is not int or k < 1 for k in blocksize):
-        raise ValueError(f"to_format: blocksize is {show(blocksize)}; accepted: two lengths of 1 or more")
-    if any(length % block for length, block in zip(x.shape, blocksize, strict=False)):
-        raise ValueError(f"to_format: blocksize is {blocksize}; accepted: divisors of the shape {x.shape}")
-    height, width = blocksize
-    rows, columns = coords
-    (block_rows, block_columns), numbers = canonical_blocks(rows // height, columns // width)
-    blocks = np.zeros((len(block_rows), height, width, *stored.shape[1:]), stored.dtype)
-    _add(blocks, (numbers, rows % height, columns % width), stored)
-    indptr = pointers(block_rows, x.shape[0] // height)
-    indices = block_columns.astype(indptr.dtype, copy=False)
-    facts = dict(blocksize=(height, width), state=CHECKED | CANONICAL)
-    return type(x)("bsr", x.shape, asarray(blocks), asarray(indices), asarray(indptr), **facts)
-
-
-def canonical_blocks(rows: Any, columns: Any) -> tuple[tuple[Any, Any], Any]:
-    """Return the coordinates of the distinct blocks in order, and the position of each element's block among them."""
-    order = np.lexsort((columns, rows))
-    rows, columns = rows[order], columns[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(new) - 1
-    return (rows[new], columns[new]), numbers

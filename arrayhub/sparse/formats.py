@@ -40,6 +40,7 @@ FORMATS = {
         Format("csr", 0, False, "csc"),
         Format("csc", 1, False, "csr"),
         Format("bsr", 0, True, None),
+        Format("bsc", 1, True, None),
     )
 }
 
@@ -77,7 +78,7 @@ def check_parts(
         if of_data[lead : lead + 2] != blocksize or min(of_data[lead : lead + 2]) < 1:
             raise interface_error(source, "shape of data", of_data, f"blocks of {blocksize}, of 1 or more elements")
         check_blocks(source, shape, batch, blocksize)
-        compressed //= blocksize[0]  # type: ignore[index]
+        compressed //= blocksize[row.compressed]  # type: ignore[index]
     if indptr.shape != (*stored[:-1], compressed + 1):
         accepted = f"{(*stored[:-1], compressed + 1)}, one more than the {DIMENSIONS[row.compressed or 0]}"
         raise interface_error(source, "shape of indptr", indptr.shape, accepted)

@@ -59,7 +59,7 @@ def _restored(found: Any) -> SparseArray:
     name, shape, batch = state.pop("format"), state.pop("shape"), state.get("batch_ndim", 0)
     row = FORMATS[name]
     if ("blocksize" in state) is not row.blocks:
-        raise state_error("blocksize", state.get("blocksize"), "two lengths for bsr only")
+        raise state_error("blocksize", state.get("blocksize"), "two lengths for bsr and bsc only")
     lengths = shape if type(shape) is tuple else (None,)
     if any(type(length) is not int or length < 0 for length in (*lengths, batch)):
         raise state_error("shape", shape, "a tuple of lengths")

@@ -6,7 +6,7 @@ import numpy as np
 
 from arrayhub.convert.functions import SparseParts
 from arrayhub.inspection.pictures.canvas import MARGIN, Canvas, for_page
-from arrayhub.sparse.conversion import coordinates
+from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.validation import is_on_host
 
 MOST_CELLS = 32  # along each side
@@ -40,7 +40,7 @@ def pattern(x: Any) -> Any:
         return None
     rows, columns = (min(length, MOST_CELLS) for length in lengths)
     counts = np.zeros((rows, columns), np.int64)
-    for coords in coordinates(x):
+    for coords, _ in elements(x):
         place = tuple(
             (array.astype(np.float64) * cells / length).astype(np.int64).clip(0, cells - 1)
             for array, cells, length in zip(coords, (rows, columns), lengths, strict=True)

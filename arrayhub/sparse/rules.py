@@ -40,8 +40,10 @@ class Rules:
         Formats whose indices must be sorted and distinct, because the library computes wrong results otherwise.
     joined : bool
         Whether the coordinates are one array instead of one array for each dimension.
-    batches, dense : bool
-        Whether the library supports batch dimensions and dense dimensions.
+    batches : tuple of str
+        Formats in which the library supports batch dimensions.
+    dense : bool
+        Whether the library supports dense dimensions.
     values : str
         Accepted element types, as NumPy type characters. Empty if all element types of the library are accepted.
     host : bool
@@ -54,7 +56,7 @@ class Rules:
     formats: dict[str, tuple[str, ...]]
     canonical: tuple[str, ...] = ()
     joined: bool = False
-    batches: bool = False
+    batches: tuple[str, ...] = ()
     dense: bool = False
     values: str = ""
     host: bool = True
@@ -70,14 +72,14 @@ RULES = {
     "scipy": Rules(16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH)),
     "torch": Rules(
         32,
-        dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH),
-        canonical=("csr", "csc", "bsr"),
+        dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH, bsc=_BOTH),
+        canonical=("csr", "csc", "bsr", "bsc"),
         joined=True,
-        batches=True,
+        batches=("csr", "csc", "bsr", "bsc"),
         dense=True,
         host=False,
     ),
-    "jax": Rules(0, dict(coo=_ANY, csr=_ANY), joined=True, batches=True, dense=True, host=False),
+    "jax": Rules(0, dict(coo=_ANY, csr=_ANY), joined=True, batches=("coo", "csr"), dense=True, host=False),
     "cupy": Rules(128, dict(coo=_NARROW, csr=_NARROW, csc=_NARROW), values="?fdFD", host=False, max_ndim=2),
     "pydata_sparse": Rules(256, dict(coo=_ANY, csr=_ANY, csc=_ANY), canonical=("coo", "csr", "csc"), joined=True),
 }
@@ -126,8 +128,9 @@ def _check_kind(x: Any, rules: Rules, library: str) -> None:
         raise BufferError(
             f"{library}: {x.format} is not supported; accepted: {', '.join(rules.formats)}. Use x.to_format('csr')"
         )
-    if x.batch_ndim and not rules.batches:
-        raise BufferError(f"{library}: shape {x.shape} has batches, which are not supported. Use x.to_dense()")
+    if x.batch_ndim and x.format not in rules.batches:
+        call = "x.to_dense()" if rules.max_ndim else "x.to_format('coo'), whose dimensions are all sparse"
+        raise BufferError(f"{library}: {x.format} of shape {x.shape} has batches, which are not supported. Use {call}")
     if x.dense_ndim and not rules.dense:
         raise BufferError(f"{library}: shape {x.shape} has dense dimensions, which are not supported. Use x.to_dense()")
     if rules.max_ndim and len(x.shape) > rules.max_ndim:
@@ -151,16 +154,18 @@ def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
     if not has_padding(x):
         return moved(x, lambda array: array, x._state & ~PADDED)
     _need(copy, library, "some elements are padding, which only jax ignores")
-    if x.batch_ndim:
-        raise BufferError(f"{library}: the batches have different numbers of stored values. Use x.to_dense()")
-    return to_format(x, FORMATS[x.format])
+    return _canonical(x, library)
 
 
 def _canonical(x: Any, library: str) -> Any:
-    """Return a copy whose indices are sorted and distinct."""
-    if x.batch_ndim:
-        raise BufferError(f"{library}: the indices of the batches are not sorted or repeat. Use x.to_dense()")
-    return to_format(x, FORMATS[x.format])
+    """Return a copy without padding whose indices are sorted and distinct."""
+    made = to_format(x, FORMATS[x.format])
+    if made._state & PADDED:
+        raise BufferError(
+            f"{library}: the batches have different numbers of stored values. Use x.to_format('coo'), whose dimensions"
+            " are all sparse"
+        )
+    return made
 
 
 def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:

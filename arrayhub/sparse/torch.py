@@ -1,4 +1,4 @@
-"""torch: sparse tensors in the layouts COO (coalesced or not), CSR, CSC and BSR."""
+"""torch: sparse tensors in the layouts COO (coalesced or not), CSR, CSC, BSR and BSC."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,18 +16,20 @@ _METHODS = {
     "csr": ("col_indices", "crow_indices"),
     "csc": ("row_indices", "ccol_indices"),
     "bsr": ("col_indices", "crow_indices"),
+    "bsc": ("row_indices", "ccol_indices"),
 }
 
 
 def format_of(obj: Any) -> str | None:
-    """Return the format of a sparse tensor, including ``"bsc"``, or None for other tensors."""
+    """Return the format of a sparse tensor, or None for other tensors."""
     try:
         text = str(obj.layout)
     except PASSES_ON:
         raise
     except Exception:  # raised by a subclass
         return None
-    return text.removeprefix("torch.sparse_") if text.startswith("torch.sparse_") else None
+    name = text.removeprefix("torch.sparse_")
+    return name if name in FORMATS else None
 
 
 def parse(obj: Any) -> SparseArray | None:
@@ -42,12 +44,7 @@ def parse(obj: Any) -> SparseArray | None:
         joined, data = map(asarray, _coo_parts(obj))
         check_coords(_NAME, shape, data, None, joined, 0)
         return SparseArray("coo", shape, data, coords_array=joined)
-    row = FORMATS.get(name)
-    if row is None:
-        raise BufferError(
-            f"torch: layout is {obj.layout}; accepted: sparse_coo, sparse_csr, sparse_csc, sparse_bsr. Call"
-            " x.to_sparse_csr() first, which copies"
-        )
+    row = FORMATS[name]
     indices, indptr = (asarray(getattr(obj, method)()) for method in _METHODS[name])
     data = asarray(obj.values())
     batch = indices.ndim - 1

@@ -79,7 +79,7 @@ def _check_compressed(x: SparseParts) -> None:
         indices = np.where(np.arange(stored) < last[..., None], indices, 0)
     else:
         _check_each(last == stored, indptr, "indptr", ends, f"{stored}, the length of indices")
-    length = lengths[1 - compressed] // (x.blocksize[1] if x.blocksize else 1)
+    length = lengths[1 - compressed] // (x.blocksize[1 - compressed] if x.blocksize else 1)
     blocks = "blocks of " if x.blocksize else ""
     _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
 
@@ -162,6 +162,7 @@ def _sorted_indices(x: SparseParts) -> bool:
     rises = (indices[..., 1:] > indices[..., :-1]).reshape(-1, stored - 1)
     for flags, starts in zip(rises, indptr.reshape(-1, indptr.shape[-1]), strict=True):
         first = starts[(starts > 0) & (starts < stored)]
+        flags[max(int(starts[-1]) - 1, 0) :] = True  # padding
         flags[first - 1] = True  # the first index of a row may be less than the last index of the previous row
     return bool(rises.all())
 

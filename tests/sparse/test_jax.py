@@ -95,8 +95,9 @@ def test_batches_of_different_counts():
     dense = jnp.asarray([[[1.0, 2], [3, 4]], [[5, 0], [0, 0]]])
     x = ah.assparse(sparse.BCSR.fromdense(dense, n_batch=1))
     assert x.to_dense().tolist() == dense.tolist()
-    with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_dense"):
+    with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_format\('coo'\)"):
         ah.as_torch(x, copy="if_needed")
+    assert ah.as_torch(x.to_format("coo"), copy="if_needed").to_dense().tolist() == dense.tolist()
 
 
 def test_invalid_indices_of_jax_are_refused():

@@ -9,10 +9,25 @@ from children import python
 import arrayhub as ah
 
 
-def test_layouts_without_a_format_name_a_call():
-    tensor = torch.eye(4).to_sparse_bsc((2, 2))
-    with pytest.raises(BufferError, match=r"sparse_bsc; accepted:.*x\.to_sparse_csr\(\)"):
-        ah.assparse(tensor)
+def test_columns_of_blocks():
+    dense = torch.arange(1.0, 25.0).reshape(4, 6)
+    tensor = dense.to_sparse_bsc((2, 3))
+    x = ah.assparse(tensor)
+    assert (x.format, x.blocksize, x.shape) == ("bsc", (2, 3), (4, 6))
+    assert x.data.ptr == tensor.values().data_ptr() and x.indices.ptr == tensor.row_indices().data_ptr()
+    assert x.to_dense().tolist() == dense.tolist()
+    back = ah.as_torch(x)
+    assert back.layout is torch.sparse_bsc and back.ccol_indices().data_ptr() == tensor.ccol_indices().data_ptr()
+    with pytest.raises(BufferError, match=r"bsc is not supported.*x\.to_format\('csr'\)"):
+        ah.as_scipy(tensor)
+    assert ah.as_scipy(x.to_format("csr")).toarray().tolist() == dense.tolist()
+
+
+def test_invalid_indices_of_columns_of_blocks():
+    pointers, rows = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
+    tensor = torch.sparse_bsc_tensor(pointers, rows, torch.ones(2, 2, 3), (4, 6), check_invariants=False)
+    with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 2; accepted: 0 to 1, the blocks of rows"):
+        ah.assparse(tensor).to_dense()
 
 
 def test_tensors_without_the_private_names_name_coalesce():

@@ -6,6 +6,7 @@ tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 from sparse_arrays import FORMATS, Binsparse, matrix
 
 import arrayhub as ah
@@ -27,9 +28,9 @@ def aligned(array):
     return ah.as_numpy(ah.asarray(array).aligned(copy=True))
 
 
-def _scipy(indices, writeable=True):
+def _scipy(indices, writeable=True, kind="array"):
     def make(format):
-        given = matrix(format, "float32")
+        given = getattr(scipy.sparse, f"{format}_{kind}")(matrix(format, "float32"))
         given.data = aligned(given.data)
         if format == "coo":
             given.coords = tuple(aligned(array.astype(indices)) for array in given.coords)
@@ -49,10 +50,10 @@ def _torch(indices):
         import torch
 
         dense = torch.from_numpy(matrix().toarray().astype("float32"))
-        tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format == "bsr"))
+        tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format in ("bsr", "bsc")))
         if indices == "int64":
             return tensor
-        names = ("ccol_indices", "row_indices") if format == "csc" else ("crow_indices", "col_indices")
+        names = ("ccol_indices", "row_indices") if format in ("csc", "bsc") else ("crow_indices", "col_indices")
         parts = [getattr(tensor, name)().int() for name in names]
         return getattr(torch, f"sparse_{format}_tensor")(*parts, tensor.values(), tensor.shape)
 
@@ -82,13 +83,15 @@ def _binsparse(format):
     return Binsparse(ah.assparse(_scipy("int32")(format)))
 
 
-COMPRESSED = ("csr", "csc", "bsr")
+COMPRESSED = ("csr", "csc", "bsr", "bsc")
+BLOCKS = ("bsr", "bsc")
 SPARSE_PRODUCERS = [
     SparseProducer("SciPy, int32", _scipy("int32"), FORMATS, "int32", joined=False),
     SparseProducer("SciPy, int64", _scipy("int64"), FORMATS, "int64", joined=False),
     SparseProducer("SciPy, read-only", _scipy("int32", False), FORMATS, "int32", joined=False, writeable=False),
+    SparseProducer("SciPy's matrices", _scipy("int32", kind="matrix"), FORMATS, "int32", joined=False),
     SparseProducer("torch, int32", _torch("int32"), COMPRESSED, "int32"),
-    SparseProducer("torch, int64", _torch("int64"), FORMATS, "int64"),
+    SparseProducer("torch, int64", _torch("int64"), (*FORMATS, "bsc"), "int64"),
     SparseProducer("jax", _jax, ("coo", "csr"), "int32", writeable=False),
     SparseProducer("pydata/sparse", _pydata_sparse, ("coo", "csr", "csc"), "int64"),
     SparseProducer("`__binsparse__`", _binsparse, ("coo", "csr", "csc"), "int32", joined=False),
@@ -107,9 +110,16 @@ class Obstacle(NamedTuple):
 
 
 OBSTACLES = [
-    Obstacle(("jax",), lambda p, f: f in ("csc", "bsr"), False, "is not supported", "jax has coo and csr"),
-    Obstacle(("pydata_sparse",), lambda p, f: f == "bsr", False, "is not supported", "pydata/sparse does not have bsr"),
-    Obstacle(("binsparse",), lambda p, f: f == "bsr", False, "not a format", "the protocol does not have bsr"),
+    Obstacle(("jax",), lambda p, f: f not in ("coo", "csr"), False, "is not supported", "jax has coo and csr"),
+    Obstacle(("scipy",), lambda p, f: f == "bsc", False, "is not supported", "SciPy does not have bsc"),
+    Obstacle(
+        ("pydata_sparse",),
+        lambda p, f: f in BLOCKS,
+        False,
+        "is not supported",
+        "pydata/sparse does not have blocks",
+    ),
+    Obstacle(("binsparse",), lambda p, f: f in BLOCKS, False, "not a format", "the protocol does not have blocks"),
     Obstacle(
         ("torch",), lambda p, f: f == "coo" and p.indices == "int32", True, "indices of int32", "coordinates are int64"
     ),

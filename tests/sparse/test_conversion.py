@@ -1,0 +1,131 @@
+"""to_format and to_dense: all pairs of formats, blocks, batches as in torch and jax, and narrow index types."""
+
+import itertools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from jax.experimental import sparse
+from sparse_arrays import FORMATS, matrix
+
+import arrayhub as ah
+
+ALL = (*FORMATS, "bsc")
+SAME = np.array([[[1, 0, 2], [0, 3, 0]], [[0, 4, 0], [5, 0, 6]]], "float32")  # 3 stored values in each batch
+DIFFERENT = np.array([[[1, 0, 2], [0, 3, 0]], [[0, 0, 0], [5, 0, 0]]], "float32")
+
+
+def blocksize(format):
+    return (2, 1) if format in ("bsr", "bsc") else None
+
+
+def batch_of(dense):
+    return ah.assparse(sparse.BCSR.fromdense(jnp.asarray(dense), n_batch=dense.ndim - 2))
+
+
+def parts_of(x):
+    return (x.data, *x.coords) if x.format == "coo" else (x.data, x.indices, x.indptr)
+
+
+@pytest.mark.parametrize(("source", "target"), [*itertools.product(ALL, ALL)])
+def test_every_format_becomes_every_format(source, target):
+    given = matrix()
+    x = ah.assparse(given).to_format(source, blocksize=blocksize(source))
+    y = x.to_format(target, blocksize=blocksize(target))
+    assert (y.format, y.shape, y.canonical, y.blocksize) == (target, given.shape, True, blocksize(target))
+    assert y.to_dense().tolist() == given.toarray().tolist()
+    assert {part.ptr for part in parts_of(x)}.isdisjoint(part.ptr for part in parts_of(y))
+
+
+@pytest.mark.parametrize("dense", [SAME, DIFFERENT, SAME[:1], SAME[:0], SAME[None]], ids=lambda dense: str(dense.shape))
+@pytest.mark.parametrize("format", ALL)
+def test_batches(format, dense):
+    x = batch_of(dense)
+    y = x.to_format(format, blocksize=blocksize(format))
+    assert (y.format, y.shape) == (format, dense.shape)
+    assert y.batch_ndim == (0 if format == "coo" else dense.ndim - 2)
+    assert y.to_dense().tolist() == dense.tolist()
+    assert y.canonical
+    assert y.to_format("csr" if format != "coo" else "coo").to_dense().tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "bsr", "bsc"])
+def test_torch_gets_batches_of_equal_counts(format):
+    y = batch_of(SAME).to_format(format)
+    tensor = ah.as_torch(y)
+    assert tensor.layout is getattr(torch, f"sparse_{format}") and tensor.values().data_ptr() == y.data.ptr
+    assert tensor.to_dense().tolist() == SAME.tolist()
+
+
+def test_batches_of_torch_become_every_format():
+    x = ah.assparse(torch.from_numpy(SAME).to_sparse_csr())
+    for format in ALL:
+        assert x.to_format(format).to_dense().tolist() == SAME.tolist()
+
+
+def test_coordinates_of_batches_are_exported_everywhere():
+    x = batch_of(DIFFERENT).to_format("coo")
+    assert ah.as_scipy(x).todense().tolist() == DIFFERENT.tolist()
+    for call in (ah.as_torch, ah.as_pydata_sparse, ah.as_jax):
+        made = call(x, copy="if_needed")
+        assert ah.assparse(made).to_dense().tolist() == DIFFERENT.tolist()
+
+
+def test_batches_of_different_counts_are_padded_for_jax():
+    y = batch_of(DIFFERENT).to_format("csr")
+    assert y.nnz == 6 and y.indptr.tolist() == [[0, 2, 3], [0, 0, 1]]
+    assert np.asarray(ah.as_jax(y, copy="if_needed").todense()).tolist() == DIFFERENT.tolist()
+    with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_format\('coo'\)"):
+        ah.as_torch(y, copy="if_needed")
+
+
+def test_unsorted_batches_are_sorted_for_torch():
+    columns, pointers = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 2], [0, 2]])
+    tensor = torch.sparse_csr_tensor(pointers, columns, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), (2, 1, 3))
+    made = ah.as_torch(ah.assparse(tensor), copy="if_needed")
+    assert made.col_indices().tolist() == [[0, 2], [0, 1]]
+    assert made.to_dense().tolist() == [[[2, 0, 1]], [[4, 3, 0]]]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_dense_dimensions_are_kept(format):
+    dense = torch.arange(24.0).reshape(2, 3, 4)
+    x = ah.assparse(dense.to_sparse(2)).to_format(format)
+    assert x.dense_ndim == 1 and x.to_dense().tolist() == dense.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+@pytest.mark.parametrize("target", ALL)
+def test_narrow_indices_do_not_overflow(dtype, target):
+    """Rows beyond the range of the type of the column indices."""
+    given = scipy.sparse.csr_array((1000, 4))
+    given.data = np.ones(1000, "float32")
+    given.indices, given.indptr = np.ones(1000, dtype), np.arange(1001, dtype="int32")
+    y = ah.assparse(given).to_format(target)
+    assert y.to_dense().tolist() == [[0, 1, 0, 0]] * 1000
+    assert {part.dtype.name for part in parts_of(y)[1:]} == {"int32"}
+
+
+def test_rows_of_blocks_do_not_overflow():
+    given = scipy.sparse.bsr_array((400, 2), blocksize=(200, 2))
+    given.data = np.ones((2, 200, 2))
+    given.indices, given.indptr = np.zeros(2, "int8"), np.arange(3, dtype="int8")
+    assert ah.assparse(given).to_dense().tolist() == [[1, 1]] * 400
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "bsr", "bsc"])
+def test_other_numbers_of_sparse_dimensions_are_refused(format):
+    for shape in ((4,), (2, 3, 4)):
+        x = ah.assparse(scipy.sparse.coo_array(np.ones(shape)))
+        with pytest.raises(ValueError, match=rf"{format} has 2 sparse dimensions.*accepted: 'coo'"):
+            x.to_format(format)
+        assert x.to_format("coo").to_dense().shape == shape
+
+
+@pytest.mark.parametrize("blocksize", [(2, 3), (0, 1), (2,), "2", (4, 8)])
+def test_blocks_that_do_not_divide_the_shape_are_refused(blocksize):
+    for format in ("bsr", "bsc"):
+        with pytest.raises(ValueError, match="to_format: blocksize is"):
+            ah.assparse(matrix()).to_format(format, blocksize=blocksize)
