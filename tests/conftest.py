@@ -1,4 +1,4 @@
-"""Imported before any test file: arrayhub finds the SYCL CPU runtime, which dpctl would not if it came first."""
+"""Fixtures and options. Importing arrayhub here, before dpctl, makes the SYCL CPU device available."""
 
 import collections
 import gc
@@ -10,7 +10,7 @@ import arrayhub
 # isort: split
 import pytest
 
-# Files and tests that take long, or start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
+# Files and tests that are slow, or that start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
 SLOW = (
     "adapters/arrow/test_stream.py::test_reader_keeps_all_rows_after_explain",
     "adapters/test_dlpack.py::test_a_librarys_own_from_dlpack",

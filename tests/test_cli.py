@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it prints, and with which exit status."""
+"""The command line: output and exit status."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""The OpenCL CPU runtime that pip installs is found, and the user's own choice is never touched.
+"""The OpenCL CPU runtime that pip installs is found, and a user's configuration is not changed.
 
-What `configure` does happens once a process and before dpctl is imported, so most tests run a process of their own.
+`configure` has an effect once per process, before dpctl is imported, so most tests run a separate process.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ RUNTIME = sycl_runtime._find_runtime(sys.path)
 needs_runtime = pytest.mark.skipif(
     RUNTIME is None or importlib.util.find_spec("dpctl") is None, reason="needs pip install '.[sycl]'"
 )
-# A runtime of the administrator's is a reason to leave things alone, so there is nothing to set on such a machine.
+# If the administrator has installed a runtime, `configure` does not set the variable.
 needs_choice = pytest.mark.skipif(
     sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is not None,
     reason="the system's vendor folder has a CPU runtime of its own",
@@ -121,7 +121,7 @@ class TestWithTheRuntimeInstalled:
         "filenames", [RUNTIME, "/nowhere/libnothing.so"], ids=["the same driver", "a missing driver"]
     )
     def test_the_loader_adds_the_named_driver_to_the_vendor_folder(self, filenames, tmp_path):
-        """The promise that everything here rests on: the folder is still read, and a driver named twice counts once."""
+        """The loader still reads the folder, and loads a driver once that is named twice."""
         tmp_path.joinpath("cpu.icd").write_text(f"{RUNTIME}\n")
         devices = run(DEVICES, OCL_ICD_FILENAMES=str(filenames), OCL_ICD_VENDORS=str(tmp_path))
         assert [kind for platform, _, kind in devices if platform == "Intel(R) OpenCL"] == ["cpu"]
@@ -227,7 +227,7 @@ class TestWithoutTheRuntime:
         if sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is None:
             assert "pip has not installed" in done["reason"]
             assert done["fix"] == "pip install 'arrayhub[sycl]'"
-        # Every import of arrayhub pays for what this module imports.
+        # This module must import little, because every import of arrayhub imports it.
         assert imported == []
 
 

@@ -1,4 +1,4 @@
-"""Read by mypy, never run: what a user's type checker has to make of the public names."""
+"""Checked by mypy, and never run: the types of public names in a user's type checker."""
 
 from typing import Any, Literal, assert_type
 

@@ -85,7 +85,7 @@ cdef int _rows = 0
 
 # Indexes of the table, filled below. They contain row numbers plus one, so that 0 marks an unknown type.
 cdef uint8_t _BY_OWN[MAX_ROWS]
-cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits], for the first row with these numbers
+cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits] of DLPack; the first such row
 cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 

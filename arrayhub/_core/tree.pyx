@@ -586,7 +586,7 @@ cdef int check_runs(Tree t) except -1:
 
 
 cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept:
-    """Return the run of an element by bisection. The run ends must be validated."""
+    """Find the run of an element by bisection. The run ends must have been validated."""
     cdef Py_ssize_t low = 0, high = t.offsets.shape_[0] - 1, middle
     while low < high:
         middle = (low + high) >> 1

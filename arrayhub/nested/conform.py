@@ -102,7 +102,7 @@ def for_polars(node: Any) -> Any:
     Raises
     ------
     BufferError
-        Rows have the fixed length 0, by which polars would divide. Or two fields of a record have the same name.
+        Rows have the fixed length 0, or two fields of a record have the same name.
     """
     if not isinstance(node, NestedArray):
         return _check_widths(node, node.shape[1:])

@@ -42,9 +42,9 @@ def report_of(
 
 
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
-    """Return all cells of a check. If a cell ends the process, continue with the next cell in a new process.
+    """Return all cells of a check. If a cell crashes the process, continue with the next cell in a new process.
 
-    The pair of rule and layout that has ended a process is not tested with further element types.
+    The rule and layout of that cell are not tested with further element types.
     """
     path = _path_of(function)
     cells: list[Any] = []

@@ -71,7 +71,7 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return `array`; if its elements have padding, return views of only the bytes that hold values."""
+    """Return `array`, or, if its elements have padding, one view for each part of an element that is not padding."""
     if not dtype_codec.has_padding(array.dtype):
         return [array]
     bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))

@@ -14,7 +14,7 @@ import arrayhub
 
 PACKAGE = pathlib.Path(arrayhub.__file__).parent
 
-# What no part of arrayhub may take for an answer.
+# Exceptions that every part of arrayhub must propagate.
 PASSING = [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, RecursionError]
 
 ATTRIBUTES = [
@@ -30,12 +30,12 @@ METHODS = ["__dlpack__", "__dlpack_device__", "__index__"]
 
 
 def producer_with(attributes, exception):
-    """An object of a class whose properties of these names raise `exception`."""
+    """Return an object of a class whose properties of the given names raise `exception`."""
     return producer(**{name: property(raising(exception)) for name in attributes})
 
 
 def asking(name, exception):
-    """An object that raises when it is asked for the one attribute, by its class's ``__getattr__``."""
+    """Return an object whose class raises in ``__getattr__`` for one attribute."""
 
     class Asked:
         def __getattr__(self, asked):
@@ -47,12 +47,12 @@ def asking(name, exception):
 
 
 def labelled(name, exception):
-    """An ndarray whose class has a property of this name that raises."""
+    """Return an ndarray of a subclass with a property of the given name that raises."""
     return np.arange(3).view(type("Labelled", (np.ndarray,), {name: property(raising(exception))}))
 
 
 def legacy(exception):
-    """A producer on a device, from before versions, that raises when it is asked with a stream."""
+    """A producer on a device, from before DLPack 1.0, that raises if it receives a stream."""
 
     def export(self, *, stream=None, **keywords):
         raise TypeError if keywords else exception
@@ -67,7 +67,7 @@ def asking_index(exception):
 PROTOCOLS, LABELS = ATTRIBUTES[:4], ATTRIBUTES[4:]
 MEMORY = np.zeros(8)
 ENTRIES = {"version": 3, "typestr": "<f8", "data": (MEMORY.ctypes.data, False), "shape": (8,), "strides": (8,)}
-# From an exception to an object that raises it when asarray asks.
+# Functions that return an object, given an exception that the object raises during `asarray`.
 ASKED = {
     **{f"property {name}": lambda error, name=name: producer_with([name], error) for name in PROTOCOLS},
     **{f"getattr {name}": lambda error, name=name: asking(name, error) for name in PROTOCOLS},
@@ -84,7 +84,7 @@ ASKED = {
         for key in ("shape", "strides")
     },
 }
-if sys.version_info >= (3, 12):  # a class of Python's exports a buffer from there on
+if sys.version_info >= (3, 12):  # from this release on, a Python class can export a buffer
     ASKED["buffer"] = lambda error: producer(__buffer__=raising(error))
 CALLS = {
     **{name: lambda error, make=make: arrayhub.asarray(make(error)) for name, make in ASKED.items()},
@@ -137,7 +137,8 @@ def test_other_exceptions_mean_no_labels(name, exception):
 
 
 def interrupted_everywhere(call):
-    """Run `call` with an interrupt at its first call of a Python function, at its second, ...; the number of them."""
+    """Run `call` repeatedly, each time with an interrupt at another call of a Python function. Return the number of
+    runs."""
     for place in range(10_000):
         left = [place]
 
@@ -162,7 +163,7 @@ def interrupted_everywhere(call):
 
 
 class Polite:
-    """A producer with a Python ``__getattr__``, as proxies and mocks have."""
+    """A producer with a Python ``__getattr__``, like proxies and mocks."""
 
     def __init__(self):
         self.__dict__["source"] = np.arange(6.0).reshape(2, 3)
@@ -197,7 +198,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
 def test_interrupts_propagate(call, request):
     if FAST_WAYS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy loses it itself while it describes the fields in its __array_interface__")
-    call()  # what is imported and remembered on first use
+    call()  # imported and cached on first use
     interrupted_everywhere(call)
 
 
@@ -223,7 +224,7 @@ FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
 
 def clauses_that_catch_too_much(path):
-    """The lines of a module that catch all exceptions, or RuntimeErrors, and do not let pass what passes on."""
+    """Return the lines of a module that catch all exceptions, or RuntimeErrors, including those that must propagate."""
     name = path.relative_to(PACKAGE).as_posix()
     lines = path.read_text().splitlines()
     function = ""

@@ -72,12 +72,12 @@ def test_view_labels_do_not_change_the_source(field):
     assert labels(field) == before
 
 
-COARSE = 64  # bytes: the boundary that the arrays below are aligned to
+COARSE = 64  # alignment of the arrays below, in bytes
 
 
 @st.composite
 def fields(draw):
-    """An array with its fastest dimension padded such that a plane of it is aligned, as `empty` allocates."""
+    """Return an array whose fastest dimension is padded so that one plane is aligned, as `empty` allocates arrays."""
     nd = draw(st.integers(1, 4))
     shape = draw(st.lists(st.integers(1, 11), min_size=nd, max_size=nd))
     order = draw(st.permutations(range(nd)))  # from the largest stride to the smallest
@@ -110,7 +110,8 @@ def part(draw, length):
 @given(st.data())
 @settings(deadline=None, max_examples=300)
 def test_origins_of_random_views_match_their_elements(data):
-    """The judge is an ndarray with each element's number: the number of element zero says where the view starts."""
+    """The reference is an ndarray that contains the number of each element. Element zero of a view is therefore the
+    offset of the view."""
     source, strides, fastest = data.draw(fields())
     view, where = source, np.arange(source.size).reshape(source.shape)
     stepped = False
@@ -147,7 +148,7 @@ def test_origins_of_random_views_match_their_elements(data):
         for k, axis in enumerate(axes):
             index[axis] += view.aligned_index[k]
         assert (source.ptr + 8 * sum(i * step for i, step in zip(index, strides, strict=True))) % COARSE == 0
-        if fastest in axes:  # what is left of the plane that was aligned; without that dimension, all elements are
+        if fastest in axes:  # index of the aligned plane in the view; without this dimension, all elements are aligned
             k = axes.index(fastest)
             view = view[(slice(None),) * k + (slice(max(view.aligned_index[k], 0), max(view.aligned_index[k] + 1, 0)),)]
         assert all(address % COARSE == 0 for address in addresses(view))
@@ -293,14 +294,14 @@ def test_labels_are_freed_with_their_arrays():
     a = a.reshape(-1)
     gc.collect()
     assert sys.getrefcount(name) == before
-    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # in the memory of those that were freed
+    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # reuses the memory of freed objects
 
 
 # -------------------------------------------------------------------------------------------------- foreign objects
 
 
 class Producer:
-    """An object with an array and whatever attributes it is given."""
+    """An object with an array and the given attributes."""
 
     def __init__(self, array, **attributes):
         self.array = array
@@ -366,7 +367,7 @@ def test_dims_added_to_a_type_later():
 
 
 class Loud(str):
-    """A string whose every method raises."""
+    """A string whose methods all raise."""
 
     def __getattribute__(self, name):
         raise RuntimeError(name)
@@ -528,7 +529,7 @@ def test_xarray_round_trip_shares_memory():
 
 
 def test_preset_error_names_the_dims_keyword():
-    """The error of a preset says the keyword that gets around it, and the keyword does."""
+    """The error about a preset names a keyword, and the call succeeds with this keyword."""
     x = xr.DataArray(np.arange(12.0).reshape(3, 4), dims=("lat", "lon"))
     with pytest.raises(ValueError, match=r"'lat' in .*pass dims=\('I', 'J', \.\.\.\)"):
         ah.from_array(x, backend="gt:cpu_ifirst")
@@ -559,7 +560,7 @@ def test_xarray_of_device_memory(sycl):
 
 
 def test_dims_may_contain_none():
-    """As the tensors of Arrow name theirs."""
+    """Dimension names as in Arrow's tensors."""
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
     assert x.dims == (None, "y", None)
     assert x[0].dims == ("y", None)

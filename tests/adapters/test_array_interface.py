@@ -1,4 +1,4 @@
-"""``__array_interface__`` and ``__array_struct__``: every rule, NumPy as the judge, and hostile producers."""
+"""``__array_interface__`` and ``__array_struct__``: every rule, compared with NumPy, and invalid producers."""
 
 import ctypes
 import sys
@@ -17,17 +17,17 @@ from arrayhub._core.errors import InterfaceError
 
 
 def says(**keys):
-    """An object whose ``__array_interface__`` is just these keys."""
+    """An object whose ``__array_interface__`` consists of the given keys."""
     return Shows(__array_interface__=keys)
 
 
 def part(array, name="__array_interface__"):
-    """One attribute of another object, and nothing else of it."""
+    """An object with one attribute of another object."""
     return Shows(**{name: getattr(array, name)}, keeps=array)
 
 
 class Both:
-    """A producer that speaks by dict and struct; its memory goes with it."""
+    """A producer with the dict and the struct, whose memory is freed with it."""
 
     def __init__(self, array):
         self.array = array
@@ -52,7 +52,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-MEMORY = np.arange(64, dtype="u1")  # what foreign addresses in this file point to
+MEMORY = np.arange(64, dtype="u1")  # memory that foreign addresses in this file point to
 AT = address(MEMORY)
 
 
@@ -122,7 +122,7 @@ def assert_same(seen, x):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 def test_numpy_round_trip(dtype, layout):
-    """By whichever of buffer, struct, dict and ``__array__`` NumPy picks."""
+    """NumPy chooses among buffer, struct, dict and ``__array__``."""
     x = LAYOUTS[layout](sample(dtype))
     assert_same(np.asarray(arrayhub.asarray(x)), x)
 
@@ -367,7 +367,7 @@ def test_objects_in_a_record(descr):
 
 
 def test_numpys_stringdtype_is_refused():
-    """Its dict gives a live pointer under a type string that numpy.dtype would understand."""
+    """The dict contains a valid pointer and a type string that numpy.dtype accepts."""
     x = np.array(["a", "b"], dtype=np.dtypes.StringDType())
     with pytest.raises(InterfaceError, match=r"typestr is '(StringDType|\|T16)"):
         dict_in(part(x))
@@ -384,7 +384,7 @@ def test_empty_array_may_have_a_null_address():
     u = dict_in(says(shape=(0, 3), typestr="<f8", data=(0, False)))
     assert (u.ptr, u.size) == (0, 0)
     assert np.asarray(u).shape == (0, 3)
-    if NUMPY >= (2, 4):  # earlier ones ask for an address, also of nothing
+    if NUMPY >= (2, 4):  # earlier releases require an address, also for arrays without elements
         assert np.asarray(part(u)).shape == (0, 3)
 
 
@@ -448,7 +448,7 @@ STRUCTS = [
 
 
 def test_hostile_structs():
-    """In a process of its own, because C memory is read here; each error is an InterfaceError that says what."""
+    """Run in a separate process, because C memory is read. Each error is an InterfaceError with a description."""
     script = f"""
         import gc
         from exporters import StructProducer

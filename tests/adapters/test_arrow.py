@@ -1,4 +1,4 @@
-"""Dense arrays by Arrow's C data, C stream and C device interfaces: in and out, with the real libraries."""
+"""Import and export of dense arrays by Arrow's C data, stream and device interfaces, with real libraries."""
 
 import ctypes
 import gc
@@ -241,7 +241,7 @@ STRUCTS = {
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_consumer_may_release_instead_of_the_capsule(name):
-    """Then the capsule has nothing left to release, and a second call of the function does nothing."""
+    """The capsule then has nothing to release, and a second call of the release function has no effect."""
     kind, release_type = STRUCTS[name]
     source = np.arange(10.0)
     alive = weakref.ref(source)
@@ -328,7 +328,7 @@ def test_arrays_that_outlive_the_interpreter():
     python(program, silent=True)
 
 
-# What pyarrow may be asked to make another type of, and which.
+# Arrays and other types that pyarrow may be requested to return.
 OTHER_TYPES = {
     "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
@@ -360,7 +360,7 @@ OTHER_TYPES = {
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_requested_schema_of_another_type_is_refused(name):
-    """pyarrow asks for it, and fails inside where it was not converted; by a stream it casts."""
+    """pyarrow requests the type, and fails internally if the producer does not convert. For a stream, pyarrow casts."""
     make, requested = OTHER_TYPES[name]
     x = make()
     with pytest.raises(

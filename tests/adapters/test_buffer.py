@@ -1,4 +1,4 @@
-"""PEP 3118, both ways: every request, every exporter of the standard library, and exporters that lie."""
+"""Import and export by PEP 3118: every request, every exporter of the standard library, and invalid exporters."""
 
 import array
 import ctypes
@@ -55,7 +55,7 @@ def laid_out(layout, writable=True):
 
 
 def seen_through(exporter, request):
-    """Return the fields of the Py_buffer that this request gives, read by `_testbuffer`."""
+    """Return the fields of the Py_buffer for a request, read by `_testbuffer`."""
     try:
         view = _testbuffer.ndarray(exporter, getbuf=request)
     except BufferError:
@@ -66,7 +66,7 @@ def seen_through(exporter, request):
 
 
 def judge(layout, writable):
-    """CPython's own exporter of the same elements; memoryview replaces it for empty arrays."""
+    """Return CPython's own exporter of the same elements, or a memoryview for empty arrays."""
     shape, strides, offset = LAYOUTS[layout]
     if 0 in shape:
         return memoryview(laid_out(layout, writable))
@@ -101,7 +101,7 @@ def test_refusals_name_a_call(request_, layout, words):
 
 
 def test_the_c_struct_itself():
-    """Shape and strides point into the array: no allocation, and they stay while the view does."""
+    """Shape and strides point into the array. They are not allocated, and stay valid as long as the view."""
     x = np.arange(12, dtype="i4").reshape(3, 4)[::-1]
     u, view = arrayhub.asarray(x), PyBuffer()
     count = sys.getrefcount(u)
@@ -119,7 +119,7 @@ def test_the_c_struct_itself():
 
 @pytest.mark.parametrize("dtype", ["i4", [("a", "i1"), ("b", ">f8")]], ids=str)
 def test_several_views_at_once(dtype):
-    """An unusual format is text that each view holds for itself."""
+    """Each view has its own copy of an unusual format."""
     u = arrayhub.asarray(np.zeros(3, dtype))
     count = sys.getrefcount(u)
     views = [memoryview(u) for _ in range(10)]
@@ -388,7 +388,7 @@ def test_objects_without_a_buffer():
 
 
 def test_suboffsets_are_refused_and_the_named_call_works():
-    """They are lawful, so the next protocol is asked. numpy/numpy refuses them with a BufferError too."""
+    """Such buffers are valid, so the next protocol is tried. NumPy also rejects them with a BufferError."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
     with pytest.raises(BufferError, match=rf"suboffsets\[0\] is 0; accepted: memory without suboffsets.*{call}"):
@@ -446,7 +446,7 @@ LIES = [
 
 
 def test_hostile_exporters():
-    """In a process of its own, because what is read here is C memory. Nothing is taken, every buffer is given back."""
+    """Run in a separate process, because C memory is read. No buffer is kept, and each buffer is released."""
     script = f"""
         import gc
         from exporters import exporter

@@ -1,4 +1,5 @@
-"""``__cuda_array_interface__`` in and out. No GPU is needed: a dict is a description, and nothing here follows it."""
+"""Import and export by ``__cuda_array_interface__``. These tests do not need a GPU, because they do not access the
+memory that a dict describes."""
 
 import weakref
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver knows that t
 
 
 class Producer:
-    """A producer that sets the dict on the instance, as many do, and counts how often it is read."""
+    """A producer that sets the dict on the instance, as many producers do, and counts reads."""
 
     def __init__(self, **keys):
         self.keys = keys
@@ -159,7 +160,7 @@ def test_stream_of_version_3_is_emitted(named, emitted):
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_versions_below_3_have_no_stream(version):
-    """Order the array behind the legacy default stream, and ignore keys of later versions."""
+    """Order the array after the legacy default stream, and ignore keys of later versions."""
     assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
 
 
@@ -247,7 +248,7 @@ def test_malformed_descriptions(descr):
 
 
 def test_keys_that_run_code():
-    """A key, a length or a flag may be an object with opinions; none of them may bring the interpreter down."""
+    """Keys, lengths and flags may be arbitrary objects, which must not crash the interpreter."""
     program = """
         import arrayhub
 

@@ -1,4 +1,4 @@
-"""DLPack in and out, legacy and versioned: every rule and trap, on capsules made by hand and on real libraries."""
+"""Import and export by DLPack, legacy and versioned: every rule, with hand-made capsules and with real libraries."""
 
 import contextlib
 import ctypes
@@ -225,7 +225,7 @@ def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
     assert padded.nbytes == padded.size
     assert tensor_of(padded.__dlpack__(max_version=(1, 1))).flags == PADDED
     assert tensor_of(padded.__dlpack__(max_version=(2, 0))).flags == PADDED
-    for known in ((1, 0), (1, -1), None):  # a consumer from before the flag would take them for packed ones
+    for known in ((1, 0), (1, -1), None):  # consumers from before the flag would treat them as packed
         with pytest.raises(BufferError, match=r"padded to bytes, and .*pass max_version=\(1, "):
             padded.__dlpack__(max_version=known)
 
@@ -334,7 +334,7 @@ def test_a_later_minor_version_is_fine():
 
 
 class Old(Handmade):
-    """From before DLPack 1.0: its method takes nothing but a stream."""
+    """A producer from before DLPack 1.0, whose method accepts only a stream."""
 
     def __dlpack__(self, stream=None):
         return super().__dlpack__(stream=stream)
@@ -347,7 +347,7 @@ def test_type_error_is_the_sign_of_an_old_producer():
 
 
 class HalfNew(Handmade):
-    """It knows the keyword, and that it cannot heed it, as array_api_strict on NumPy 2.0."""
+    """A producer that accepts the keyword but rejects its values, like array_api_strict on NumPy 2.0."""
 
     def __dlpack__(self, **keywords):
         if keywords.pop("max_version", None) is not None:
@@ -426,12 +426,12 @@ def test_the_attribute_is_read_once_a_request():
 
     assert take(Property()).size == 4
     assert len(reads) == 1
-    assert take(Old()).size == 4  # which is asked a second time, without the version that it does not know
+    assert take(Old()).size == 4  # which is called again without `max_version`
     assert len(reads) == 3
 
 
 def test_a_type_that_changes_is_looked_at_again():
-    """Discard what was cached for a type once the type changes."""
+    """Discard the cache entry of a type after the type has changed."""
 
     class Changing(Handmade):
         pass
@@ -452,7 +452,7 @@ def test_a_type_that_changes_is_looked_at_again():
 
 
 def test_a_type_that_changes_while_it_is_looked_at():
-    """A metaclass that makes a producer of its class between two questions: the first answer is not remembered."""
+    """A metaclass that makes its class a producer between two look-ups, so that the first result must not be cached."""
 
     class Meta(type):
         def __getattribute__(cls, name):
@@ -471,7 +471,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
 
 
 def test_producer_may_import_another_array_in_dlpack():
-    """The memory of the last type is not this producer's any more when its own method returns."""
+    """The cache entry of the last type no longer belongs to this producer when its own method returns."""
 
     class Inner(Handmade):
         __dlpack_device__ = None
@@ -524,7 +524,7 @@ class Number:
     "kind", [enum.Enum("DLDeviceType", {"kDLCUDA": 2}).kDLCUDA, enum.IntEnum("T", {"c": 2}).c, Number()]
 )
 def test_a_device_type_may_be_an_enumeration(kind):
-    """open3d's is neither an int nor an index; numpy.from_dlpack does not ask for it."""
+    """open3d's device type is neither an int nor convertible by ``__index__``. numpy.from_dlpack does not read it."""
     made = Handmade(device=(2, 0), announced=(kind, 0))
     assert take(made).device == "cuda:0"
     assert made.requests == [{"max_version": (1, 3), "stream": -1}]
@@ -614,7 +614,7 @@ def test_tensor_fields_equal_numpy(layout, versioned):
     assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
     assert (tensor.device.device_type, tensor.device.device_id) == (1, 0)
     assert tensor.data + tensor.byte_offset == array.__array_interface__["data"][0]
-    assert tensor.byte_offset == 0  # of host memory as in NumPy's own capsule: warp ignores it
+    assert tensor.byte_offset == 0  # for host memory as in NumPy's capsules, because warp ignores byte_offset
     if versioned:
         assert managed.flags == 0
     del capsule
@@ -718,7 +718,7 @@ def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
 
 @both
 def test_a_pending_exception_survives_the_deleter(versioned):
-    """A C function drops its arguments after it has failed: what dies there runs Python code in mid-exception."""
+    """A C function drops its arguments after a failure, so finalizers run Python code while an exception is set."""
     made = Handmade(versioned=versioned)
     with pytest.raises(TypeError, match="accepted: arrays of integers without dimensions"):
         operator.index(take(made))
@@ -814,7 +814,7 @@ def test_a_librarys_own_from_dlpack(library, name):
         pytest.skip(f"torch lacks {name}")
     raw = np.arange(128, dtype="u1")
     alive, dtype = weakref.ref(raw), np.dtype(name)
-    array = raw[-raw.ctypes.data % 64 :][: 8 * dtype.itemsize].view(dtype).reshape(2, 4)  # jax wants that boundary
+    array = raw[-raw.ctypes.data % 64 :][: 8 * dtype.itemsize].view(dtype).reshape(2, 4)  # jax requires this alignment
     sources = [array, array.T]
     if library == "torch":
         sources += [array[1], array[:, 1::2], np.broadcast_to(array[0], (3, 4))]
@@ -832,7 +832,7 @@ def test_a_librarys_own_from_dlpack(library, name):
 
 def test_read_only_flag_is_imported():
     a = arrayhub.asarray(b"abcd")
-    if NUMPY < (2, 1):  # it asks for legacy capsules, which cannot say so
+    if NUMPY < (2, 1):  # it requests legacy capsules, which cannot represent read-only memory
         with pytest.raises(BufferError, match="read-only"):
             np.from_dlpack(a)
     else:

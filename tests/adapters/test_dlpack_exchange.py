@@ -1,4 +1,4 @@
-"""The C exchange table of DLPack: ours, called as a C library calls it, and those of others."""
+"""The C exchange table of DLPack: arrayhub's own table, called like from C code, and tables of other libraries."""
 
 import ctypes
 import gc
@@ -38,7 +38,7 @@ def to_py_object(managed):
     address = 0 if managed is None else ctypes.addressof(managed)
     assert function("to_py_object", pointer, pointer)(address, ctypes.addressof(out)) == 0
     obj = ctypes.cast(out, ctypes.py_object).value  # a reference more
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # the one that the function gave
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # returned by the function
     return obj
 
 
@@ -49,7 +49,7 @@ def borrow(obj):
 
 
 def allocate(prototype, *, with_gil=True):
-    """Call the allocator; return (code, managed or None, the errors it reported)."""
+    """Call the allocator. Return (code, managed or None, reported errors)."""
     errors = []
     set_error = SET_ERROR(lambda context, kind, message: errors.append((context, kind.decode(), message.decode())))
     out = pointer(1)
@@ -298,7 +298,7 @@ def test_tvm_ffi_uses_the_table():
 
 
 class Foreign:
-    """A type with a table made by hand, for an object that wraps a Handmade."""
+    """A type with a hand-made table, for an object that wraps a Handmade."""
 
     def __init__(self, made):
         self.made = made
@@ -308,7 +308,7 @@ _kept = []
 
 
 def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name="Foreign"):
-    """A new type whose table hands out `made.managed`, and the list of the objects that the table was asked for."""
+    """Return a new type whose table exports `made.managed`, and the list of exported objects."""
     asked = []
 
     def hand_over(address, out):
@@ -322,7 +322,7 @@ def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name=
     table.version.major, table.version.minor = version
     table.prev_api = previous
     if functions:
-        table.from_py_object = ctypes.cast(callback, pointer)  # the borrowing function stays NULL, which is legal
+        table.from_py_object = ctypes.cast(callback, pointer)  # the borrowing function may be NULL
     _kept.extend([callback, table])
     capsule = new_capsule(ctypes.addressof(table), NAME, None)
     return type(name, (Foreign,), {"__dlpack_c_exchange_api__": capsule}), asked, table

@@ -1,4 +1,4 @@
-"""The format language of PEP 3118: every rule, NumPy as the judge, ctypes as the bad example, and hostile formats."""
+"""The format language of PEP 3118: every rule, compared with NumPy, ctypes' deviations, and invalid formats."""
 
 import array
 import ctypes
@@ -29,7 +29,7 @@ def flat(dtype):
 
 
 def same(left, right):
-    """Return whether two dtypes agree to the byte; NumPy's equality is weaker."""
+    """Return whether two dtypes agree in every byte; NumPy's equality is weaker."""
     if left.subdtype is not None or right.subdtype is not None:
         (left_shape, left), (right_shape, right) = flat(left), flat(right)
         return left_shape == right_shape and same(left, right)
@@ -101,7 +101,7 @@ def test_half_complex_is_that_of_ml_dtypes():
     dtype = np.dtype(ml_dtypes.complex32)
     assert parse_format("Ze", 4) == dtype
     assert parse_format("=Ze", 4) == dtype
-    with pytest.raises(BufferError, match="complex32"):  # NumPy takes `Ze` for a half
+    with pytest.raises(BufferError, match="complex32"):  # NumPy reads `Ze` as a half float
         write_format(dtype)
     with pytest.raises(InterfaceError):
         parse_format(FOREIGN + "Ze", 4)
@@ -210,7 +210,7 @@ def test_trailing_padding_is_optional(format, itemsize, offsets):
         ("(2,3)f", 4),
         ("T{i:a:b:b:}", 6),
         ("T{=i:a:b:b:}", 12),
-        ("T{b:a:=i:b:}", 8),  # packed with three bytes behind, or aligned with three between?
+        ("T{b:a:=i:b:}", 8),  # ambiguous: packed with three bytes at the end, or aligned with three between
         ("T{<q:a:T{<h:b:<b:c:}:d:<b:e:}", 16),  # the same, one level down
         ("(2)T{<i:a:<b:b:}", 16),
         ("T{}", 6),
@@ -406,7 +406,7 @@ def test_structures_that_ctypes_describes_as_a_byte_are_refused(ctype):
 
 
 def test_missing_padding_in_ctypes_formats_is_refused():
-    """Before 3.12 ctypes wrote no padding at all; from then on it does."""
+    """ctypes writes padding since CPython 3.12."""
     view = memoryview(Gap())
     if "x" in view.format:
         assert same(parse_format(view.format, view.itemsize), np.dtype(Gap))

@@ -38,17 +38,17 @@ EVERY = {
         "typedescr": DESCR,
     },
 }
-# CUDA's is left out where a driver would look at the pointer: the way is the same, and tests/gpu has real ones.
+# The CUDA dict is skipped if a driver would check the pointer. tests/gpu tests valid pointers.
 PROTOCOLS = {"array_interface": "__array_interface__", "sycl": "__sycl_usm_array_interface__"}
 PROTOCOLS |= {} if has_driver() else {"cuda": "__cuda_array_interface__"}
 
 
 class Text(str):
-    """A string that no name in source code is."""
+    """Return a string that is not interned."""
 
 
 def other_string(key):
-    """A string of the same characters in another object."""
+    """Return a different string object with the same characters."""
     copy = "".join(list(key))
     assert copy is not key
     return copy
@@ -79,7 +79,7 @@ def test_order_identity_and_company_of_the_keys_do_not_matter(protocol, data):
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "version"])
 @pytest.mark.parametrize("spelling", [str, other_string, Text])
 def test_every_key_is_read(protocol, key, spelling):
-    """Whichever object the key is: a wrong value is found."""
+    """A wrong value is found for every key object."""
     keys = {k: v for k, v in EVERY[protocol].items() if k != key} | {spelling(key): 1.5}
     with pytest.raises((InterfaceError, TypeError), match=key):
         take(protocol, keys)
@@ -94,7 +94,7 @@ def test_keys_of_other_protocols_are_ignored(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_are_held_while_the_dict_is_cleared(protocol):
-    """An ``__index__`` that empties the dict leaves what it said before, and nothing of it is freed too early."""
+    """If ``__index__`` clears the dict, the values from before are used, and nothing is freed too early."""
 
     class Length:
         def __index__(self):
@@ -129,7 +129,7 @@ def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("wrong", ["raises", "version", "shape", "typestr", "strides", "data"])
 def test_error_releases_all_references(protocol, wrong):
-    """An error keeps neither the dict nor a value of it alive."""
+    """An error does not keep the dict or its values alive."""
 
     class Key:
         def __hash__(self):
@@ -161,7 +161,7 @@ def test_integers_of_every_size(protocol, power):
 
 # ------------------------------------------------------------------------------------------------ values that are wrong
 
-PLAIN = {  # the same array without keys that most producers leave out
+PLAIN = {  # the same array without optional keys
     protocol: {k: v for k, v in EVERY[protocol].items() if k not in ("descr", "typedescr", "mask", "stream", "offset")}
     | {"strides": None, "data": (keys["data"][0], False)}
     for protocol, keys in EVERY.items()
@@ -240,7 +240,7 @@ def test_invalid_value_error_releases_all_references(protocol, key, value):
         ah.asarray(producer, via=protocol)
     said = str(caught.value)
     assert said.startswith(f"{PROTOCOLS[protocol]}: ") and "; accepted: " in said and len(said) < 1000
-    # An address or a stride that is wrong only with the others is reported under one of them.
+    # A combination of values that is invalid is reported for one of its keys.
     assert key in said or (key in ("strides", "offset", "data") and re.search(": (shape|strides|data)", said)), said
     del caught
     gc.collect()
@@ -293,7 +293,7 @@ def test_the_attribute_is_read_once_from_a_class(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_integers_by_index(protocol):
-    """Shape, strides, offset, pointer and flag may be anything with ``__index__``, NumPy's scalars for example."""
+    """Shape, strides, offset, pointer and flag may be any objects with ``__index__``, such as NumPy scalars."""
     of = EVERY[protocol]
     address, steps = of["data"][0], of["strides"]
     keys = of | {"shape": (Index(2), np.int64(3)), "strides": (Index(steps[0]), np.int32(steps[1]))}

@@ -24,7 +24,7 @@ CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host":
 
 
 class Result:
-    """An object of a SYCL extension that owns USM and describes it."""
+    """An object of a SYCL extension that owns USM, and exports it."""
 
     def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
         self.memory = memory
@@ -91,7 +91,7 @@ def test_capsule_returned_twice(form):
     result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
     first, second = ah.asarray(result), ah.asarray(result)
     assert first.ptr == second.ptr == ah.asarray(result).ptr
-    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # still fresh for dpctl, which uses it up
+    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # not consumed yet; dpctl consumes it
 
 
 def test_queue_stays_that_of_the_producer():
@@ -512,7 +512,7 @@ def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
 
 
 def test_onedal_results():
-    """Tables that oneDAL itself has computed, in whatever memory it chose, by the protocol that is true of it."""
+    """Tables that oneDAL has computed are imported by the protocol that matches their memory."""
     module = pytest.importorskip("onedal.basic_statistics")
     results = []
 

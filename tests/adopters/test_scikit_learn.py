@@ -1,4 +1,4 @@
-"""Replacements of scikit-learn's `move_to` and `_convert_to_numpy`, with the installed scikit-learn as the judge."""
+"""Replacements of scikit-learn's `move_to` and `_convert_to_numpy`, compared with the installed scikit-learn."""
 
 import numpy as np
 import pytest

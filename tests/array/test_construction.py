@@ -1,4 +1,4 @@
-"""The constructor of the USM array specification: every worked example, every kind of buffer, and what it refuses."""
+"""The constructor of the USM array specification: every example, every kind of buffer, and invalid arguments."""
 
 import array
 import ctypes
@@ -48,7 +48,7 @@ def test_instance_c_contiguous_matrix():
 
 
 def test_instance_f_contiguous_matrix():
-    # The heading says (3, 2), the body (2, 3) with strides (1, 2): the body counts.
+    # The heading of the example has shape (3, 2), and its text has (2, 3) with strides (1, 2). The test uses the text.
     a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
     assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
     assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]  # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
@@ -413,7 +413,7 @@ def test_copy_of_memory(kind):
     assert not USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": False}).is_copy
     assert a.usm_type == kind
     assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
-    assert sys.getrefcount(source) == before  # dpctl's own copy=True keeps its source for ever
+    assert sys.getrefcount(source) == before  # dpctl's copy=True never releases its source
 
 
 @pytest.mark.parametrize(
@@ -517,7 +517,7 @@ def test_failed_construction_releases_its_memory():
     for shape in ((3,), (1,) * 20):
         with pytest.raises(ValueError, match="inside the memory"):
             USMArray((10, *shape), "f8", buffer=memory)
-    memory.append(0)  # a BufferError as long as an array holds the bytes
+    memory.append(0)  # raises a BufferError as long as an array holds the memory
 
 
 def test_an_array_without_memory_cannot_be_made():

@@ -201,7 +201,7 @@ def test_methods_that_compute_are_numpys(name):
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
 
-INSTEAD = {  # of what has another name
+INSTEAD = {  # of an attribute with another name
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape)",
     "itemset": "x[index] = value",
@@ -295,7 +295,7 @@ WITHOUT_A_SIZE = [
 @pytest.mark.parametrize("dtype", [str, bytes, "U", "S", "V", "M8", "m8"])
 @pytest.mark.parametrize("a", WITHOUT_A_SIZE, ids=lambda a: str(a.dtype))
 def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
-    """Taken literally they would have elements of no bytes, and every value would be gone."""
+    """Without a special case, the result would have elements of 0 bytes, and lose all values."""
     x = ah.asarray(a)
     expected = outcome(a.astype, dtype)
     assert outcome(x.astype, dtype) == outcome(ah.asarray, a, dtype=dtype) == expected
@@ -479,7 +479,7 @@ SHUFFLES = {  # the same draw each time; it moves both four rows and six
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
 def test_nor_can_two_rows(shuffle, turn):
-    """Neither loses a row where the other way to exchange them would."""
+    """Shuffling does not lose a row, as a swap of two views would."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)
     turned = {"ij": x, "ji": x.T, "backwards": x[::-1], "deep": x[:, None]}[turn]

@@ -1,4 +1,4 @@
-"""Elements as Python's values: the numbers in arrays of one element, item, tolist, tobytes, iteration."""
+"""Elements as Python objects: conversion of arrays with one element, item, tolist, tobytes, iteration."""
 
 import inspect
 import operator

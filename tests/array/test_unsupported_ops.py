@@ -22,7 +22,7 @@ COMPARED = {
     ">=": operator.ge,
 }
 UNARY = {"-x": operator.neg, "+x": operator.pos, "abs": abs, "~": operator.invert}
-# What a string does by itself: it is formatted, added to and repeated.
+# Strings support formatting, addition and repetition.
 SEQUENCES = {
     *(("%", str, ah.USMArray), ("+", str, ah.USMArray), ("+", ah.USMArray, str)),
     *(("*", str, ah.USMArray), ("*", ah.USMArray, str)),
@@ -110,7 +110,7 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("symbol", IN_PLACE)
 def test_in_place_operators_write_the_memory(symbol):
-    """The name stays on the array: what NumPy computes is copied into its memory, and not lost."""
+    """The name remains bound to the array. NumPy's result is copied to the memory of the array."""
     a = A.copy()
     x = y = ah.asarray(a)
     expected = BINARY[symbol](A, B)

@@ -1,4 +1,4 @@
-"""Views: indexing, transpose and reshape against NumPy as the judge, and what views share."""
+"""Views: indexing, transpose and reshape, compared with NumPy, and the memory block that views share."""
 
 import operator
 import pickle
@@ -21,7 +21,7 @@ import arrayhub
 
 @st.composite
 def arrays(draw, max_dims=5, max_side=4):
-    """An int16 array of any layout, its elements all different: sliced, reversed, transposed, broadcast, empty."""
+    """Draw an int16 array of any layout with distinct elements: sliced, reversed, transposed, broadcast, empty."""
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=max_dims, min_side=0, max_side=max_side))
     array = np.arange(np.prod(shape, dtype=int) * 2, dtype="i2").reshape((2, *shape))[draw(st.integers(0, 1)), ...]
     if draw(st.booleans()):
@@ -52,7 +52,7 @@ def same(view, expected, source):
 
 
 def c_step(a, k):
-    """The stride that C order gives dimension `k`, from the dimension after it."""
+    """Return the stride of dimension `k` in C order, given the next dimension."""
     if k == a.ndim - 1:
         return a.itemsize
     return a.byte_strides[k + 1] * max(a.shape[k + 1], 1)
@@ -178,7 +178,7 @@ def test_integer_index_returns_a_0d_view():
 
 
 def test_empty_view_keeps_its_address():
-    """Its strides may be anything, so nothing may be counted on from them."""
+    """The strides of such an array are arbitrary, and must not be used."""
     array = np.lib.stride_tricks.as_strided(np.zeros(1), (0, 5, 3), (2**61, 2**61, -(2**62)))
     a = arrayhub.asarray(array)
     for key in ((slice(None), 4), (slice(None), slice(None, None, -1)), (..., 2), (slice(None), slice(1, 5, 3), -1)):
@@ -464,7 +464,7 @@ def test_init_does_not_change_an_imported_array():
 
 
 def test_index_method_is_called_once():
-    """Shape and labels of a view go by one answer, whatever a second one would be."""
+    """``__index__`` is called once, so that shape and labels of a view agree."""
 
     class Index:
         asked = 0
@@ -484,7 +484,7 @@ def test_index_method_is_called_once():
 
 
 class Pair(NamedTuple):
-    """A shape or an index as libraries name its parts."""
+    """A shape or an index as a named tuple."""
 
     row: int
     column: int
@@ -564,7 +564,7 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
 
 
 def test_strides_are_rejected_as_byte_strides():
-    """Code for NumPy arrays computes byte strides: skimage's view_as_blocks showed other elements."""
+    """Code for NumPy arrays expects byte strides. skimage's view_as_blocks would select other elements."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
     assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
     for compute in (
@@ -611,7 +611,7 @@ def test_strides_tuples_are_freed():
 
 
 def test_overlapping_fields_have_no_native_byte_order():
-    """Swapped in one, they would be in the other, too."""
+    """A change of byte order in one view would also change the other."""
     inner = {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [0, 0], "itemsize": 4}
     for dtype in (np.dtype(inner), np.dtype([("x", "u1"), ("y", inner)])):
         with pytest.raises(TypeError, match="share bytes"):

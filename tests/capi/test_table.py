@@ -193,7 +193,7 @@ def test_request_applies_only_allowed_conversions(probe, remedy):
     assert a.is_copy and probe.match(a, **wanted)
     assert np.array_equal(ah.as_numpy(a), np.asarray(x))
     if wanted.get("dtypes") == (F4, F8):
-        assert a.dtype == "f8"  # the first that holds all values, not the first
+        assert a.dtype == "f8"  # the first type that represents all values, not the first type
     before = probe.request(a, **wanted, may=may)
     assert before is a  # nothing is done twice
 
@@ -299,7 +299,7 @@ EXPRESSIBLE = [
 
 
 def outcome(request, x):
-    """Return the type and the words of the refusal, or the array's facts; a copy's address is not one of them."""
+    """Return the type and text of the error, or the properties of the array, without the address of a copy."""
     try:
         a = request(x)
     except Exception as error:
@@ -439,7 +439,7 @@ def test_null_is_refused(probe):
 
 
 def test_older_and_newer_requests(probe):
-    """A shorter struct has zeros for what it lacks; a longer one may say nothing that is unknown here."""
+    """Missing members of a shorter struct are zero. Unknown members of a longer struct must be zero."""
     a = ah.asarray(BASE)
     assert probe.request(a, dtypes=(F8,), flags=C_CONTIGUOUS, struct_size=8 * 4) is a
     assert probe.request_longer(a, 0) is a
@@ -800,7 +800,7 @@ def test_memory_does_not_grow(c):
         all_of_it()
     gc.collect()
     assert sys.getrefcount(x) == references
-    assert sys.getallocatedblocks() - blocks < 300  # less than one a round
+    assert sys.getallocatedblocks() - blocks < 300  # less than one per round
     assert c.take_released() == 520
 
 
@@ -858,7 +858,7 @@ def test_a_model_excludes_members_that_describe_memory(probe, key, options):
 
 
 def newer_header():
-    """The header as a later arrayhub may have it: a version more, and a function more behind all others."""
+    """A header of a future arrayhub, with the next version and an additional function at the end."""
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
     newer = text.replace("#define ARRAYHUB_C_VERSION 3", "#define ARRAYHUB_C_VERSION 4")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
@@ -894,8 +894,8 @@ LANGUAGES = {
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_source_file_of_an_extension_shares_the_table(folder, language, limited):
-    """In a process of its own: the second file's pointer to it is null until somebody fills it. Without optimisation
-    the linker chooses among the files' copies of functions."""
+    """Run in a separate process, because the second file's pointer to the table is NULL until it is set. Without
+    optimisation the linker chooses among the files' copies of functions."""
     compiler, *standard = LANGUAGES[language]
     sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
     there = folder / f"two_{language}_{len(limited)}"
@@ -950,7 +950,7 @@ def test_a_table_that_is_shorter_or_empty_is_an_import_error(folder, c, size):
     assert done.returncode == 0, done.stderr
 
 
-# What a process does with the module `probe_c`, and has to end well.
+# Programs that use the module `probe_c`, and must exit normally.
 PROGRAMS = {
     "arrayhub is not imported first": """
 assert "arrayhub" not in sys.modules

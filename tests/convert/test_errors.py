@@ -13,7 +13,7 @@ import arrayhub as ah
 
 
 def without(libraries, statement):
-    """Run a statement where some libraries are not found."""
+    """Run a statement in a process in which some libraries cannot be imported."""
     code = (
         "import sys, importlib.machinery as machinery; find = machinery.PathFinder.find_spec\n"
         f"machinery.PathFinder.find_spec = lambda name, *rest: None if name in {libraries} else find(name, *rest)\n"
@@ -111,7 +111,7 @@ BROKEN_WAYS = {
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
 def test_missing_feature_of_a_library_is_named(tmp_path, name):
-    """The library is installed, so what installs it is not all that there is to say."""
+    """The library is installed, so the error must name another remedy than its installation."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
     done = finished(

@@ -155,7 +155,7 @@ def test_usm_array_is_returned_as_itself():
 
 
 def test_a_wrapper_of_wrappers_without_end_is_an_error():
-    """In an interpreter of its own: endless descent would overflow the C stack."""
+    """Run in a separate interpreter, because infinite recursion would overflow the C stack."""
     out = python(
         """
         import arrayhub as ah, numpy as np, pandas as pd
@@ -334,7 +334,7 @@ def test_unknown_device(device):
 
 
 def test_unknown_device_without_dpctl():
-    """A slip in a device is a ValueError there too, and no advice to install dpctl alone."""
+    """A misspelled device raises a ValueError also without dpctl, and not only the advice to install dpctl."""
     python(
         """
         import sys
@@ -384,7 +384,7 @@ def test_from_dlpack_of_capsules():
     x = np.arange(3)
     if HAS_DLPACK_1:
         assert ah.from_dlpack(x.__dlpack__(max_version=(1, 0))).access == "readwrite"
-    assert ah.from_dlpack(x.__dlpack__()).access == "readonly"  # a legacy capsule cannot say who may write
+    assert ah.from_dlpack(x.__dlpack__()).access == "readonly"  # a legacy capsule cannot represent read-only memory
     capsule = x.__dlpack__()
     ah.from_dlpack(capsule)
     with pytest.raises(ah.InterfaceError, match="once"):
@@ -492,7 +492,7 @@ def test_only_writeable_may_be_cleared():
 @pytest.mark.parametrize("to", ["numpy", "torch", "jax", "numba"])
 def test_convert_is_the_as_function_of_that_name(to):
     pytest.importorskip(to)
-    x = np.frombuffer(ah.USMArray((6,), "f4", buffer="cpu"), "f4")  # jax wants its 64-byte boundary
+    x = np.frombuffer(ah.USMArray((6,), "f4", buffer="cpu"), "f4")  # jax requires 64-byte alignment
     out = ah.convert(x, to)
     assert type(out) is type(getattr(ah, f"as_{to}")(x))
     assert ah.asarray(out).ptr == x.ctypes.data
@@ -508,7 +508,7 @@ def test_allow_readonly():
     t = ah.as_torch(x, allow_readonly=True)
     assert t.data_ptr() == x.ctypes.data
     assert ah.as_torch(x, copy=True).data_ptr() != x.ctypes.data
-    assert ah.asarray(x).access == "readonly"  # what was given out says nothing about what is here
+    assert ah.asarray(x).access == "readonly"  # the writable export does not change the access of the source
     assert torch.equal(t, torch.arange(3.0, dtype=torch.float64))
 
 
@@ -519,12 +519,12 @@ def test_negative_strides_never_reach_torch():
         with pytest.raises(BufferError, match="copy=True"):
             call(x)
     assert ah.as_torch(x, copy=True).tolist() == [3, 2, 1, 0]
-    assert ah.as_torch(np.arange(1)[::-1]).tolist() == [0]  # one element steps nowhere
+    assert ah.as_torch(np.arange(1)[::-1]).tolist() == [0]  # the stride of a single element is not used
     assert torch.is_tensor(ah.as_torch(np.arange(0)[::-1]))
 
 
 def test_refused_tensors_are_released():
-    """Its exchange table forgets a managed tensor whose type it does not have."""
+    """The exchange table leaks a managed tensor of a type that it does not support."""
     pytest.importorskip("torch")
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.zeros(3, ml_dtypes.float8_e3m4)
@@ -553,7 +553,8 @@ def test_to_host_with_out():
 
 
 def test_type_inspected_while_another_is_inspected():
-    """A metaclass may run anything while its class is met: here it has types met that are remembered in its place."""
+    """A metaclass may run arbitrary code while its class is inspected. Here, the code imports objects of other types,
+    which take the cache entry."""
     python(
         """
         import numpy as np, arrayhub
@@ -602,7 +603,7 @@ def test_import_loads_only_numpy():
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is not counted any more")
 def test_unsupported_protocols_leave_no_exception_pending():
-    """Each protocol that a type might have answers with None where the object lacks it, and that None is given back."""
+    """Importers return None for protocols that the object lacks, and the reference to None is released."""
     producer = Speaks("__array_interface__")
     before = sys.getrefcount(None)
     for _ in range(2000):
@@ -625,7 +626,7 @@ def test_refusal_is_raised_without_context():
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_class_collected_during_import(via):
-    """A metaclass whose code gives the only object of a class another class: the one that is asked must be held."""
+    """A metaclass whose code changes the class of the only object of a class. The old class must be kept alive."""
     out = python(
         f"""
         import gc, weakref, arrayhub as ah
@@ -693,7 +694,7 @@ def test_class_changed_by_its_metaclass_during_import():
 
 
 class AskedOfTheClass(type):
-    """A metaclass that counts what its classes are asked for and do not have."""
+    """A metaclass that counts look-ups of missing attributes of its classes."""
 
     def __getattr__(cls, name):
         cls.asked.append(name)
@@ -718,7 +719,7 @@ def counting(array):
 
 
 def test_type_is_inspected_once():
-    """The second object of a type costs no look-up in it: what was found out about the type is remembered."""
+    """The second object of a type requires no look-ups, because the result for the type is cached."""
     cls = counting(np.arange(3.0))
     ah.asarray(cls())
     assert "__cuda_array_interface__" in cls.asked
@@ -744,7 +745,7 @@ def test_type_is_inspected_again_after_a_change():
 
 
 def test_type_without_version_tags_left():
-    """CPython gives a type 1000 versions at most (from 3.12 on), then none: nothing about it may then be remembered."""
+    """CPython assigns a type at most 1000 versions (from 3.12 on). Types without a version must not be cached."""
     cls = counting(np.arange(3.0))
     with_struct = np.arange(4.0)
     for _ in range(1100):
@@ -838,7 +839,8 @@ def test_convert_requires_a_name(name):
 
 @pytest.mark.parametrize("via", [None, "array_interface", "array_struct", "buffer"])
 def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
-    """NumPy's own buffer and interfaces say so, while flags.writeable is still True (NPY_ARRAY_WARN_ON_WRITE)."""
+    """NumPy's own buffer and interfaces are read-only, although flags.writeable is still True
+    (NPY_ARRAY_WARN_ON_WRITE)."""
     torch = pytest.importorskip("torch")
     repeated, _ = np.broadcast_arrays(np.arange(3.0), np.zeros((2, 3)))
     x = ah.asarray(repeated, via=via)

@@ -91,7 +91,7 @@ def test_bytes_of_a_new_dict_count_as_a_copy(look, is_copy):
 
 
 class Lender:
-    """Has bytes in an attribute, and makes a dict at each look."""
+    """An object with bytes in an attribute, which creates a new dict on each access."""
 
     def __init__(self, data):
         self.data = data

@@ -1,4 +1,4 @@
-"""placement: which library and device a function of several arrays follows."""
+"""placement: selection of the library and device for a function of several arrays."""
 
 import numpy as np
 import pytest

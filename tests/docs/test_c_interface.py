@@ -1,4 +1,4 @@
-"""The C face: what docs/c_interface.md shows is compiled as it stands there, against arrayhub.get_include()."""
+"""The programs of docs/c_interface.md are compiled unchanged, with arrayhub.get_include()."""
 
 import re
 import subprocess
@@ -131,7 +131,7 @@ def test_cython_knows_strangers(cython_consumer, stranger):
 
 
 def test_cython_cannot_subclass(tmp_path):
-    """Its fields would lie over those of arrayhub that the declaration does not have."""
+    """The fields of the subclass would overlap fields of arrayhub that the declaration lacks."""
     pytest.importorskip("Cython")
     source = tmp_path / "subclass.pyx"
     source.write_text("from arrayhub cimport USMArray\ncdef class Sub(USMArray):\n    cdef int extra\n")

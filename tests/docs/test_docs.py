@@ -1,6 +1,6 @@
-"""The Python blocks of the README and of docs/ run, links lead somewhere, and the demo passes.
+"""The Python blocks of the README and of docs/ run, links are valid, and the demo passes.
 
-A document's blocks run in order in one process of their own, as a reader would type them.
+The blocks of a document run in order in one separate process.
 """
 
 import ast
@@ -26,11 +26,11 @@ DOCUMENTS = [
 INSTALL = re.compile(r"pip install ([^`\n#&]+)")
 TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
-PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # where brackets are those of the language
+PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # brackets are datashape syntax
 
 
 def program_of(document):
-    """The Python blocks of a document as one program whose line numbers are the document's."""
+    """Return the Python blocks of a document as one program with the line numbers of the document."""
     text = document.read_text()
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
@@ -56,7 +56,7 @@ def test_examples_run(document, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"}}  # what comes with an extra
+BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"}}  # packages of the extras
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_the_demo_passes(tmp_path):
 
 
 def test_the_demo_reports_a_failure(tmp_path):
-    """A consumer that hands back something else has to show, in the table's end and in the exit status."""
+    """A consumer that returns wrong values is reported at the end of the table and by the exit status."""
     program = (
         "import sys, numpy, arrayhub\n"
         "from arrayhub.examples import demo\n"
@@ -198,19 +198,19 @@ def test_every_public_name_is_importable():
 
 
 def test_version_is_defined_once():
-    """But for the pkg-config file, which can read none; tests/docs/test_extension_authors.py compares it."""
+    """Only the pkg-config file must repeat the version. tests/docs/test_extension_authors.py compares the two."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 
 
 def tools_of(file, word):
-    """The first two words, options aside, of each line of a file that begins with a word."""
+    """Return the first two words, without options, of each line of a file that begins with a word."""
     lines = re.findall(rf"^ *{word} (.+)$", (ROOT / file).read_text(), re.MULTILINE)
     return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
 
 
 def test_pre_commit_hooks_run_the_checks_of_ci():
-    """As CONTRIBUTING.md says: all of it but the tests."""
+    """The hooks run all checks except the tests, as CONTRIBUTING.md states."""
     hooks, checks = tools_of(".pre-commit-config.yaml", "entry:"), tools_of(".ci/run", "check")
     assert {"ruff check", "mypy", "python mypy.stubtest"} <= hooks
     assert {hook for hook in hooks if any(check.startswith(hook) for check in checks)} == hooks

@@ -1,6 +1,6 @@
 """Compile the extensions that docs/howto shows, and call each with the same thirty inputs.
 
-Each kind of extension is built outside of the tree, once a session, as its page says.
+Each kind of extension is built outside of the tree, once per session, by the commands of its page.
 """
 
 import array
@@ -79,7 +79,7 @@ def with_pybind11(folder, name, source):
     pybind = pytest.importorskip("pybind11")
     includes = (build.INCLUDE, pybind.get_include())
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
-    if build.SANITIZED:  # gcc loses track of pybind11's own small vectors then
+    if build.SANITIZED:  # gcc reports false warnings about pybind11's small vectors then
         flags += ("-Wno-maybe-uninitialized",)
     return build.compiled(folder, name, [source], *flags, compiler=build.CXX, includes=includes)
 
@@ -529,7 +529,7 @@ def test_operators_leave_the_other_operand_its_turn(framework):
 
 
 class Owner:
-    """A callable Python object that must not be called."""
+    """Return a callable Python object that must not be called."""
 
     called = 0
 
@@ -558,7 +558,7 @@ def keeps_and_does_not_call(hand_out):
 def plain_cpp(folder, *options):
     folder.mkdir(exist_ok=True)
     flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread", *options)
-    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # Python's own headers are not ours
+    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # not arrayhub's headers
     return build.compiled(folder, "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=build.CXX)
 
 
@@ -636,7 +636,7 @@ USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference(
 
 @pytest.mark.parametrize("use", USES)
 def test_strided_elements_have_no_references(tmp_path, use):
-    """Unaligned or swapped elements are not a T: neither T& nor a range of T is given."""
+    """Unaligned or byte-swapped elements do not have the type T, so neither T& nor a range of T is available."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
     types = "using view_as_is = arrayhub::view<const double, 1, arrayhub::as_is>;\n"
@@ -706,7 +706,7 @@ def test_owner_is_released_if_construction_fails(plain, way):
         with pytest.raises(ValueError, match="hand_out"):
             plain.out(way)
     assert plain.alive() == before
-    if not build.SANITIZED:  # which keeps freed memory for a while
+    if not build.SANITIZED:  # which delays freeing memory
         assert resident() < memory + (100 << 20)
 
 
@@ -820,7 +820,7 @@ def sycl_author(folder):
 
 
 def test_sycl_authors_work_behind_the_producer(sycl_author):
-    """dpctl's queues keep no order: what is submitted without a dependency overtakes what the producer has begun."""
+    """dpctl's queues are out of order, so work without a dependency may run before the producer's earlier work."""
     dpnp = pytest.importorskip("dpnp")
     for n in (8, 1 << 20) * 20:
         x = dpnp.zeros(n, dtype="f4")

@@ -1,4 +1,4 @@
-"""The notebooks run, and show what is stored in them."""
+"""The notebooks run, and their output agrees with the stored output."""
 
 import nbformat
 import pytest

@@ -1,4 +1,4 @@
-"""The outputs that the tutorials show below their programs are those of the programs."""
+"""The output below each program of a tutorial agrees with the output of the program."""
 
 import re
 import sys

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy_release import WITH_ROW_STACK
 
-# Before jax is imported: it would take three quarters of the card for itself.
+# Set before jax is imported, because jax would allocate three quarters of the GPU's memory.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def _devices():
-    """The number of CUDA devices, without creating a context."""
+    """Return the number of CUDA devices without creating a context."""
     count = ctypes.c_int(0)
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -53,13 +53,13 @@ def jax():
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
         pytest.skip("this jax lacks a GPU backend")
-    pytest.importorskip("cupy").cuda.Device(0).use()  # jax leaves the last device current when it starts
+    pytest.importorskip("cupy").cuda.Device(0).use()  # after its start, jax leaves the last device current
     return jax
 
 
 @pytest.fixture
 def kernels(cuda):
-    """Numba's compiler for kernels, which not every numba-cuda has with every NumPy."""
+    """Return numba's compiler for kernels, which some pairs of numba-cuda and NumPy releases lack."""
     exec(WITH_ROW_STACK, {})
 
     @cuda.jit
@@ -83,7 +83,7 @@ def cuda():
 
 @pytest.fixture(scope="session")
 def spin():
-    """Keep cupy's current stream busy for about 30 ms: long enough to decide every race."""
+    """Keep cupy's current stream busy for about 30 ms, which is long enough for every race."""
     cupy = pytest.importorskip("cupy")
     kernel = cupy.RawKernel(
         'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
@@ -98,7 +98,7 @@ def spin():
 
 
 class Described:
-    """A producer with nothing but a dict."""
+    """A producer that has only the interface dict."""
 
     def __init__(self, owner, **keys):
         self.owner = owner
@@ -107,7 +107,7 @@ class Described:
 
 @pytest.fixture
 def describe():
-    """Make a producer of a cupy array's memory with a dict of our own."""
+    """Create a producer of a cupy array's memory with another dict."""
 
     def make(x, **changes):
         keys = dict(x.__cuda_array_interface__)

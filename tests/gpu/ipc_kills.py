@@ -2,9 +2,10 @@
 
     python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
 
-In even rounds a borrower is killed, and its owner lives on. In odd rounds an owner is killed, and its borrower lives
-on. Both live for the whole run. They have to find the right elements, and the same free memory and as many open files
-at the end as after the first rounds. This process only forks the others, because CUDA cannot be used after a fork.
+In even rounds, a borrower is killed, and the owner survives. In odd rounds, an owner is killed, and the borrower
+survives. The survivors exist for the whole run. They must find the correct elements, and, at the end, the same free
+memory and number of open files as after the first rounds. This process only forks the others, because CUDA cannot be
+used after a fork.
 """
 
 import multiprocessing

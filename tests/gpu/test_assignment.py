@@ -24,7 +24,7 @@ def pinned_copy(cp, array):
 
 @pytest.fixture
 def linger(spin):
-    """A kernel of some 4 ms."""
+    """Return a kernel that takes about 4 ms."""
     return lambda: spin(8_000_000)
 
 
@@ -63,7 +63,7 @@ def test_to_device_out(cp, dtype, layout, reordering):
 @pytest.mark.parametrize("source", ["C", "F", "steps", "negative"])
 @pytest.mark.parametrize("target", ["C", "F", "steps", "negative"])
 def test_large_arrays_between_any_layouts(cp, source, target, reordering):
-    """More than a piece of the pinned lanes, and more than the host reorders."""
+    """The arrays exceed a piece of the pinned lanes, and the size up to which the host reorders."""
     shapes = {"steps": (3000, 1500), "negative": (1500, 1000)}
     make = {
         "C": lambda x: x,

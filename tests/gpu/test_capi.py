@@ -1,4 +1,4 @@
-"""The C interface on memory of a CUDA device: requests by place, device pointers as arrays, and who waits for what."""
+"""The C interface with CUDA memory: requests by kind of memory, device pointers as arrays, and synchronization."""
 
 import gc
 import sys
@@ -21,7 +21,7 @@ CUDA = (2, 0)
 
 @pytest.fixture(scope="module")
 def c(tmp_path_factory):
-    """Every function of arrayhub.h as a Python function."""
+    """Return a module with each function of arrayhub.h as a Python function."""
     folder = build.shared_folder(tmp_path_factory, "native_gpu")
     flags = (*build.STRICT, "-std=c11", "-DNAME=probe_gpu")
     return build.load(build.compiled(folder, "probe_gpu", [build.SOURCES / "probe.c"], *flags))
@@ -102,7 +102,7 @@ def test_invalid_stream_is_refused(c):
 
 @pytest.mark.parametrize("how", ["to_host", "host_ready", "request"])
 def test_the_host_waits_for_the_stream_that_fills(c, spin, how):
-    """The race is lost first: an array that names no stream is read before the kernel is done."""
+    """Without a stream, an array is read before the kernel is done, so the test could fail."""
     stream = cupy.cuda.Stream(non_blocking=True)
     for named in (False, True):
         source = cupy.zeros(1 << 20)

@@ -1,4 +1,4 @@
-"""The examples of the pages for CUDA run, each section after the imports in a process of its own."""
+"""The examples of the pages for CUDA run, each section in a separate process."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ def titles(page):
 
 
 def program_of(page, title):
-    """The Python blocks of a section, and those of the sections that it continues."""
+    """Return the Python blocks of a section and of the sections that it continues."""
     imports, *sections = PAGES[page]
     names = [text.partition("\n")[0] for text in sections]
     position = names.index(title)
@@ -41,7 +41,7 @@ def test_examples_run(page, title, request, cp, torch, cuda):
 
 
 def test_the_tutorial_for_cuda_devices_runs(cp, torch):
-    """Its last section, whose blocks Sphinx shows as code and tests/docs does not run."""
+    """The last section of the page, whose blocks tests/docs does not run."""
     page = (DOCS / "tutorials" / "list_to_gpu.md").read_text()
     blocks = re.findall(r"^```{code-block} python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4

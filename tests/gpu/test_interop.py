@@ -1,4 +1,4 @@
-"""Every CUDA library in and out: the same address, the values, what is read-only, and who is refused."""
+"""Import and export with every CUDA library: addresses, values, read-only memory, and rejected arrays."""
 
 import gc
 import sys
@@ -95,7 +95,7 @@ def test_a_cupy_stream_lives_as_long_as_the_array(cp):
 
 
 def test_cupy_without_is_hip():
-    """A cupy that does not say for whose GPUs it was built was built for CUDA's."""
+    """A cupy without the attribute was built for CUDA."""
     python("""
         import cupy
         from arrayhub import as_cupy, asarray
@@ -222,7 +222,7 @@ def test_torch_round_trip(torch, dtype):
 
 
 def test_torch_states_that_memory_does_not_show(torch):
-    """Each is refused, also once a plain tensor of the device has been seen and is remembered."""
+    """Each tensor is rejected, also after a plain tensor of the device has been cached."""
     plain = torch.ones((3, 4), device="cuda")
     complex_ = torch.ones(3, dtype=torch.complex64, device="cuda")
     for unsafe, message in (
@@ -245,7 +245,7 @@ def test_torch_states_that_memory_does_not_show(torch):
 
 def test_torch_is_freed(torch, cp):
     x = torch.ones(4, device="cuda")
-    asarray(x)  # the first goes another way than the second
+    asarray(x)  # the first array is imported in another way than the second
     a = asarray(x)
     died = weakref.ref(x)
     del x
@@ -259,7 +259,7 @@ def test_torch_is_freed(torch, cp):
 
 
 def test_torch_by_its_dict(torch):
-    """torch publishes version 2: what is in flight is asked for."""
+    """torch's dict has version 2, so pending work is synchronized through torch."""
     x = torch.arange(12, device="cuda", dtype=torch.float32).reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.ptr == x.data_ptr()
@@ -303,7 +303,7 @@ def test_jax_in(jax, cp, dtype):
 
 
 def test_jax_by_its_dict(jax):
-    """jax publishes version 2 without strides."""
+    """jax's dict has version 2, without strides."""
     x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.byte_strides == (16, 4)
@@ -318,7 +318,8 @@ def test_jax_with_a_stream(jax, cp):
 
 
 def test_jax_after_another(jax, cp):
-    """The second array from a GPU comes by jaxlib's own function: held, refused in words where it is gone."""
+    """The second array from a GPU is imported by jaxlib's function. The memory is held, and a deleted array raises an
+    error."""
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)
     address = x.unsafe_buffer_pointer()
@@ -336,7 +337,7 @@ def test_jax_after_another(jax, cp):
 
 
 def test_jax_without_jaxlibs_own_function(jax):
-    """A private name, so that an array on a GPU comes by ``__dlpack__`` where it is gone. jax itself calls it there."""
+    """Without this private name, an array on a GPU is imported by ``__dlpack__``."""
     python(
         """
     import os, sys, types
@@ -457,7 +458,7 @@ def test_memory_stays_flat(library, request):
 
 @pytest.mark.parametrize("change", ["data", "set_", "half", "storage known to Python"])
 def test_a_view_outlives_the_storage_of_its_tensor(change):
-    """torch hands the freed block to the next tensor of the size, whose values the view would show."""
+    """torch reuses a freed block for the next tensor of the size, whose values the view would then have."""
     torch = pytest.importorskip("torch")
     module = torch.nn.Linear(1 << 20, 1, bias=False).cuda().requires_grad_(False)
     tensor = module.weight

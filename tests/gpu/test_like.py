@@ -1,4 +1,4 @@
-"""like and placement over the libraries of CUDA: every pair, the device, the stream, and conflicts."""
+"""like and placement for all pairs of CUDA libraries: the device, the stream, and conflicts."""
 
 import numpy as np
 import pytest
@@ -137,7 +137,7 @@ def test_stream_of_others_is_a_default_stream(request, name):
 
 
 def test_work_on_the_stream_of_the_placement_sees_the_values(cp, torch, spin):
-    """A copy on `Placement.stream` is ordered behind the slow kernel that fills the array."""
+    """A copy on `Placement.stream` is ordered after the slow kernel that fills the array."""
     ours = cp.cuda.Stream(non_blocking=True)
     x, seen = cp.zeros(1 << 16, "f4"), cp.zeros(1 << 16, "f4")
     cp.cuda.Device().synchronize()

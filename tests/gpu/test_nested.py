@@ -1,4 +1,5 @@
-"""Nested arrays on a CUDA device: torch's jagged tensors, cupy leaves, nanoarrow as reader of device arrays."""
+"""Nested arrays on a CUDA device: torch's jagged tensors, contents of cupy, and nanoarrow as the consumer of device
+arrays."""
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_a_device_array_has_the_addresses_of_its_leaves(cp, nanoarrow):
 
 
 def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
-    """The event of a device array stands for what the producer's stream has still to do."""
+    """The event of a device array follows the pending work on the producer's stream."""
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         values = cp.zeros(1 << 24)
@@ -109,7 +110,7 @@ def test_host_only_exports_raise(cp, library):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_device_stream_is_read_without_a_copy(cp, name):
-    """No Python library reads one yet; this reads what it gives out, by the capsule alone."""
+    """No Python library imports one yet. This test reads the exported capsule."""
     x = on_cuda(cp, ah.asnested(SOURCES[name]))
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.device == x.device

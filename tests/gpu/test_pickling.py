@@ -1,4 +1,4 @@
-"""Memory of a CUDA device through pickle: refused, by the host, and back on the device."""
+"""Pickles of CUDA memory: rejected, copied to the host, and restored on the device."""
 
 import copy
 import pickle

@@ -1,6 +1,7 @@
-"""Ordering: a long kernel on the producer's stream, then the hand-over; who is not made to wait reads the old value.
+"""Order of streams: a long kernel runs on the producer's stream during an import or export, and a consumer that does
+not wait reads the old value.
 
-`test_unordered_access_reads_old_values` shows that without the hub's ordering the old value is what one gets.
+`test_unordered_access_reads_old_values` shows that a consumer without synchronization reads the old value.
 """
 
 import numpy as np
@@ -16,9 +17,9 @@ TRIES = 8
 
 @pytest.fixture
 def race(cp, spin):
-    """Two streams that no default stream orders, and a writer that is slow on the first.
+    """Two streams that do not synchronize with the default stream, and a slow writer on the first.
 
-    Handed over only after the old value was read on the second stream, so each test has a race.
+    The array is exchanged only after the old value was read on the second stream, so each test has a race.
     """
 
     class Race:
@@ -28,13 +29,13 @@ def race(cp, spin):
             self.x = cp.zeros(SIZE, "f4")
 
         def write(self, value):
-            """Queue `value` behind a long kernel; nothing is done yet when this returns."""
+            """Queue a write of `value` after a long kernel. The write is pending when the function returns."""
             with self.ours:
                 spin()
                 self.x.fill(value)
 
         def rounds(self):
-            """Value after value, each with the array that is taken in while it is not there yet."""
+            """Yield values, each with an array that is imported while the write of the value is pending."""
             for value in range(1, ROUNDS):
                 self.write(value)
                 with self.ours:
@@ -83,14 +84,14 @@ def test_unordered_access_reads_old_values(cp, race):
 
 @pytest.mark.parametrize("key", [slice(None), slice(None, None, 2)], ids=["whole", "a view"])
 def test_cupy_to_cupy(cp, race, key):
-    """The producer's stream is no longer current when the consumer asks, and a view asks for it too."""
+    """The producer's stream is no longer current at the export, and views are exported too."""
     for value, a in race.rounds():
         assert race.arrives(value, a[key])
 
 
 @pytest.mark.parametrize("way", ["from_dlpack", "as_torch"])
 def test_cupy_to_torch(cp, torch, race, way):
-    """as_torch goes by torch's exchange table, which synchronises nothing itself."""
+    """as_torch uses torch's exchange table, which does not synchronize."""
     theirs = torch.cuda.ExternalStream(race.theirs.ptr)
     take = torch.from_dlpack if way == "from_dlpack" else arrayhub.as_torch
     for value, a in race.rounds():
@@ -102,7 +103,7 @@ def test_cupy_to_torch(cp, torch, race, way):
 
 @pytest.mark.parametrize("via", [None, "cuda"])
 def test_torch_to_cupy(cp, torch, race, spin, via):
-    """Its dict, of version 2, names no stream; torch is asked while its own stream is current."""
+    """The dict of version 2 does not name a stream. The array is imported while torch's stream is current."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     for value in range(1, ROUNDS):
@@ -131,7 +132,7 @@ def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
                 a = asarray(x, stream=2)
             else:
                 a = asarray(x, stream=theirs, via="dlpack")
-            with theirs:  # torch speaks for the stream that is current when it is asked
+            with theirs:  # torch refers to the stream that is current at the export
                 y = arrayhub.as_cupy(a).copy()
                 assert (y.get(stream=theirs) == value).all()
 
@@ -159,7 +160,7 @@ def test_emitted_stream_is_the_stream_of_the_work(cp, race):
 
 
 def test_import_with_a_stream(cp, race):
-    """stream= is made to wait, and consumers then wait for it."""
+    """The stream in ``stream=`` waits, and consumers then wait for this stream."""
     for value in range(1, ROUNDS):
         race.write(value)
         with race.ours:
@@ -177,7 +178,7 @@ def test_numba_waits(cp, cuda, race):
 
 
 def test_numba_work_on_the_default_stream_is_waited_for(cp, cuda, kernels, race):
-    """Its dict says stream None though a kernel without a stream is still at work."""
+    """The dict has stream None, although a kernel on the default stream is pending."""
 
     @cuda.jit
     def slowly(out, value, turns):
@@ -219,7 +220,7 @@ def test_into_jax(cp, jax, race):
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_the_host_waits_for_managed_memory(cp, race, via):
-    """By DLPack the producer's stream is hidden, and what it promises is the order of the legacy default stream."""
+    """DLPack does not transmit the producer's stream. The producer orders its work before the legacy default stream."""
     managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
     managed.fill(0)
     cp.cuda.Device().synchronize()
@@ -254,7 +255,7 @@ def test_stream_minus_one_does_not_wait(cp, race):
 
 
 def test_import_does_not_block_the_host(cp, race):
-    """Ordering streams queues a wait; the caller goes on while the producer is still at work."""
+    """Ordering streams only queues a wait. The caller continues while the producer's work is pending."""
     race.write(1)
     with race.ours:
         a = asarray(race.x)
@@ -268,7 +269,7 @@ def test_import_does_not_block_the_host(cp, race):
 
 
 def test_a_capture_survives_an_import(cp, race):
-    """Nothing may synchronise while a graph is captured; the graph gets the array without a wait."""
+    """Synchronization is forbidden while a graph is captured. The array is captured without a wait."""
     with race.ours:
         a = asarray(race.x)
     out = cp.zeros(SIZE, "f4")
@@ -312,7 +313,7 @@ def test_a_captured_producer_is_refused_outside(cp, race):
 
 
 class Hidden:
-    """Shows a cupy array by DLPack alone, and so does not say on which stream it works."""
+    """An object that exports a cupy array by DLPack only, without the stream."""
 
     def __init__(self, x, stream):
         self.x, self.stream = x, stream
@@ -327,7 +328,7 @@ class Hidden:
 
 @pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
 def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """The copy is queued behind a long kernel; the producer, which cannot be informed, writes and frees at once."""
+    """The copy is queued after a long kernel. The producer, which cannot be notified, writes and frees immediately."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

@@ -1,4 +1,4 @@
-"""Large copies: every layout through the pool of pinned memory, on streams, between devices, and what may go wrong."""
+"""Large copies: every layout through the pool of pinned memory, on streams, between devices, and failures."""
 
 import gc
 import itertools
@@ -28,7 +28,7 @@ VIEWS = {
 
 @pytest.fixture(autouse=True)
 def small_pool():
-    """Pieces so small that every test has many; and what the settings were afterwards."""
+    """Use small pieces, so that every test copies several, and restore the settings afterwards."""
     transfer.configure(threads=5, chunk=1 << 20, buffers=3)
     yield
     transfer.configure(threads=0, chunk=0, buffers=0)
@@ -77,7 +77,7 @@ def test_to_device(cp, host, view, is_pinned):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
-    """cupy does not document it, and may cease to give one."""
+    """cupy does not document this handle, and may remove it."""
     monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
     monkeypatch.setattr(cuda_kernel, "handle", None)
     test_to_host(cp, host, view)
@@ -113,7 +113,7 @@ def test_elements_of_any_size(cp, dtype):
 
 
 def test_a_stream_of_sizes(cp):
-    """Around the sizes where another way begins."""
+    """Sizes near the limits between different methods of copying."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
             x = np.random.default_rng(power).integers(0, 256, nbytes, "u1")
@@ -243,7 +243,8 @@ def test_the_host_sees_the_producers_work(cp, linger, loaded, stream, size):
 
 @pytest.mark.parametrize(("ours", "theirs"), list(itertools.permutations(["own", "legacy", "per thread"], 2)))
 def test_copy_is_ordered_between_producer_and_consumer(cp, linger, loaded, ours, theirs):
-    """Written on one stream, copied on another, read on a third; and the producer goes on to write."""
+    """The array is written on one stream, copied on another and read on a third, and the producer continues to
+    write."""
     x, seen = cp.zeros(1 << 20), cp.zeros(1 << 20)
     cp.cuda.Device().synchronize()
     ours, theirs, third = STREAMS[ours](cp), STREAMS[theirs](cp), STREAMS["own"](cp)
@@ -288,7 +289,8 @@ def test_a_consumer_waits_for_an_upload(cp, loaded):
 
 @pytest.mark.parametrize("layout", ["contiguous", "sorted", "strided out"])
 def test_an_asynchronous_copy(cp, linger, loaded, layout):
-    """With stream= and pinned memory the caller goes on; the copy is there in the order of the stream."""
+    """With ``stream=`` and pinned memory, the call returns immediately, and the copy is complete in the order of the
+    stream."""
     x = cp.zeros((1 << 10, 1 << 9))
     cp.cuda.Device().synchronize()
     source = {"contiguous": x, "sorted": x.T, "strided out": x}[layout]
@@ -323,11 +325,11 @@ def test_only_pinned_memory_is_asynchronous(cp, linger, loaded):
 
 
 def test_other_streams_are_not_waited_for(cp, spin, loaded):
-    """A kernel of some 0.3 s elsewhere is still at work when the copies are done."""
+    """A kernel of about 0.3 s on another stream is pending when the copies are complete."""
     busy, ours = STREAMS["own"](cp), STREAMS["own"](cp)
     x = np.ones(1 << 20)
     with ours:
-        for is_busy in (False, True):  # once for what is only done once
+        for is_busy in (False, True):  # for one-time work
             if is_busy:
                 with busy:
                     spin(600_000_000)
@@ -464,7 +466,7 @@ def test_pool_is_bounded_and_released(cp, host):
 
 
 def test_without_pinned_memory(cp, host):
-    """More than any machine pins: the copies find another way."""
+    """The buffer exceeds the memory that can be pinned, so the copies use another method."""
     transfer.release()
     transfer.configure(chunk=1 << 50, buffers=2, threads=1)
     x = cp.asarray(host)
@@ -552,7 +554,7 @@ def test_several_threads(cp, host):
 
 
 def test_copies_do_not_leak(cp, host):
-    """Neither host nor device memory grows with the number of copies, of those that fail too."""
+    """Neither host memory nor device memory grows with the number of copies, including failed copies."""
     x = cp.asarray(host)
     pool = cp.get_default_memory_pool()
 
@@ -578,7 +580,7 @@ def test_copies_do_not_leak(cp, host):
 
 
 def test_interrupts():
-    """Ctrl-C at many moments of many copies: each ends in time or not at all, and the next is right."""
+    """Ctrl-C at many moments of many copies: each copy ends promptly or completes, and the next copy is correct."""
     assert "40 interrupts" in python("""
         import os, signal, threading, cupy, numpy as np, arrayhub
         from arrayhub.transfer import pinned

@@ -1,4 +1,4 @@
-"""check: disagreements between an object's interfaces, each in words."""
+"""check: descriptions of the differences between an object's interfaces."""
 
 import ctypes
 
@@ -100,7 +100,7 @@ SOUND = np.zeros(3)
 
 
 def tensor(dlpack, **attributes):
-    """An object with one sound interface, and a `__dlpack__`."""
+    """An object with one correct interface, and a `__dlpack__`."""
     return producer(__array_interface__=described(SOUND), __dlpack__=dlpack, **attributes)
 
 
@@ -131,7 +131,7 @@ class Mute(Exception):
     ids=["KeyError", "OSError", "Mute"],
 )
 def test_failing_interface_is_reported(error, words):
-    """The other ones are compared all the same."""
+    """The other interfaces are still compared."""
     by_call = check(tensor(raising(error)))
     by_getter = check(tensor(lending(np.zeros(4)), __cuda_array_interface__=property(raising(error))))
     assert len(by_call) == 1 and by_call[0].startswith("__dlpack__ fails with ") and words in by_call[0]

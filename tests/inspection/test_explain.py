@@ -1,4 +1,4 @@
-"""explain: its verdicts are what the as_* functions then do, it copies nothing, and no object makes it raise."""
+"""explain: the verdicts agree with the as_* functions, no elements are copied, and no object causes an error."""
 
 import contextlib
 import ctypes
@@ -38,7 +38,7 @@ def outcome(obj, consumer):
 
 
 def aligned(values):
-    """The values at an address that is a multiple of 64 bytes, as jax requires."""
+    """Return the values at an address that is a multiple of 64 bytes, as jax requires."""
     memory = np.zeros(values.nbytes + 64, "u1")
     start = -memory.ctypes.data % 64
     array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -67,12 +67,12 @@ def test_verdicts_equal_conversions(producer):
         close = made.close
         explained = ah.explain(made.obj)
         assert tuple(verdict.consumer for verdict in explained.verdicts) == CONSUMERS
-        obj = ah.asarray(made.obj)  # which uses a capsule up, so that explain cannot have done so
+        obj = ah.asarray(made.obj)  # consumes the capsule, so explain cannot have consumed it
         if "capsule" not in producer.name:
             obj = made.obj
         for verdict in explained.verdicts:
             if (producer.name, verdict.consumer) == ("PIL.Image", "jax"):
-                continue  # the image makes other bytes at each reading, and jax asks where they lie
+                continue  # the image creates new bytes on each access, and jax reads the address
             met.add(verdict.verdict)
             said, does = verdict.verdict, outcome(obj, verdict.consumer)
             if said != does:
@@ -88,7 +88,7 @@ def test_verdicts_equal_conversions(producer):
 
 
 class Cuda:
-    """Memory of a GPU, by its dict alone: no driver is needed to describe it."""
+    """An object with the dict of GPU memory. Inspection does not need a driver."""
 
     def __init__(self, **keys):
         said = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 2, "strides": None}
@@ -130,7 +130,7 @@ def test_values_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
     for verdict in explained.verdicts:
-        does = outcome(value, verdict.consumer)  # zero-copy is what follows the copy that asarray makes
+        does = outcome(value, verdict.consumer)  # zero-copy after the copy by asarray
         assert verdict.verdict == ("copy=True" if does == "zero-copy" else does), verdict
     with pytest.raises(BufferError, match="copy=False forbids it"):
         ah.asarray(value, copy=False)
@@ -191,7 +191,7 @@ def test_capsules_are_not_consumed():
 
 def test_explain_does_not_copy():
     """A copy of the array would show in the process's memory: its own pages are never touched."""
-    a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it: it lies on no boundary
+    a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it, because it is not aligned
     strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
     ah.explain(np.zeros(3))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -345,7 +345,7 @@ def test_an_unknown_library(to):
 
 
 class Parser(html.parser.HTMLParser):
-    """Collects text, and checks that what is opened is closed."""
+    """A parser that collects text, and checks that all elements are closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -385,7 +385,7 @@ def test_names_do_not_become_markup():
 
 
 class Endless:
-    """A wrapper in a wrapper without end."""
+    """An infinite chain of wrappers."""
 
     __array_struct__ = property(lambda self: Endless())
 
@@ -395,7 +395,7 @@ class Endless:
 
 
 class Text(str):
-    """A string that is wrong about itself."""
+    """A string whose methods return wrong results."""
 
     __slots__ = ()
 
@@ -529,7 +529,7 @@ def test_ctrl_c_stops_it():
 
 
 def test_device_memory_is_not_read():
-    """The addresses of these lead nowhere: who follows one ends the process."""
+    """The addresses are invalid, so an access would crash the process."""
     said = python(
         """
         import arrayhub as ah

@@ -186,7 +186,7 @@ def test_one_within_another_and_errors():
         ah.asarray(a).copy()
     assert inner.events == []
     assert found(outer, "kind") == [("in",), ("copy",)]
-    with ah.trace() as again:  # what was refused in there left nothing behind
+    with ah.trace() as again:  # errors in the block leave no state
         ah.asarray(a)
     assert found(again, "kind") == [("in",)]
 
@@ -228,7 +228,7 @@ sys.exit(int(sys.argv[1]))
 @pytest.fixture
 def script(tmp_path):
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "helper.py").touch()  # found beside the script, as Python itself does
+    (tmp_path / "scripts" / "helper.py").touch()  # found beside the script, as by Python itself
     (tmp_path / "scripts" / "script.py").write_text(SCRIPT)
     return tmp_path
 

@@ -9,7 +9,7 @@ LIBRARIES = sorted({case.library for case in borrowing.CASES if case.outcome != 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_view_outlives_the_loan(library):
-    """In a process of its own, which a read of memory that is gone ends."""
+    """Run in a separate process, because a read of freed memory crashes the process."""
     pytest.importorskip(library.partition(".")[0])
     python(
         "import sys; from libraries import borrowing; borrowing.check_library(sys.argv[1])",

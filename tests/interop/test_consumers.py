@@ -1,4 +1,4 @@
-"""A USMArray where a library's function takes a NumPy array: the result is that of the NumPy array, or a refusal."""
+"""Functions of libraries with a USMArray in place of a NumPy array: the same result, or an error."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_pandas(name, pandas):
 
 
 def test_pandas_stores_0d_arrays_as_objects_and_items_as_numbers(pandas):
-    """pandas looks into NumPy's arrays without dimensions and into no others, torch's neither."""
+    """pandas unpacks arrays without dimensions only if they are NumPy's."""
     x = ah.asarray(np.array([1, 2, 3]))
     assert column(pandas, x[0])["c"].dtype == object
     assert column(pandas, x.item(0))["c"].dtype == column(pandas, x[0].item())["c"].dtype == np.int64
@@ -136,7 +136,7 @@ def test_windows_are_numpys():
 
 
 def test_f2py_overwrites_arguments_that_are_not_ndarrays():
-    """With overwrite_a=0 f2py copies ndarrays alone; the calls named in docs/protocols.md leave memory alone."""
+    """With overwrite_a=0, f2py copies only ndarrays. The calls named in docs/protocols.md do not change the memory."""
     lapack = pytest.importorskip("scipy.linalg.lapack")
     linalg = pytest.importorskip("scipy.linalg")
     values = [[4.0, 3.0], [6.0, 3.0]]

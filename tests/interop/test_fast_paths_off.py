@@ -1,8 +1,8 @@
-"""With ARRAYHUB_DISABLE_FAST_PATHS=1: the protocols alone, and the same answers.
+"""Imports with ARRAYHUB_DISABLE_FAST_PATHS=1 use only protocols, with the same results.
 
-What a library's module knows besides its protocol (a mask, a tensor's state, a dtype that no type string says) is no
-fast way and stays on. So the whole suite has to pass as it stands. Here all that libraries' arrays go through does so,
-each file in a process of its own; CONTRIBUTING.md has the command for the rest.
+Facts that a protocol does not provide (a mask, a tensor's state, a dtype without a type string) are still read from the
+library. Therefore the whole suite has to pass in this mode. This file runs all tests of libraries' arrays, each file in
+a separate process; CONTRIBUTING.md has the command for the rest.
 """
 
 import importlib.util
@@ -40,7 +40,7 @@ ELSEWHERE = {
 }
 EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
-MINUTES = 20  # a limit for a hung test, not a judgement of speed
+MINUTES = 20  # limit for a test that hangs, not a test of speed
 NO_TESTS = 5  # pytest's status for a file without tests, or one that skips itself
 FEWEST = 4000  # tests in what remains
 
@@ -109,7 +109,7 @@ def test_disabled_fast_path_uses_the_protocol():
         assert (name in names) == (importlib.util.find_spec(library) is not None)
 
 
-# All that an array says of itself, for everything that any producer makes.
+# All properties of the arrays that all producers create.
 REPORT = """
 import arrayhub as ah
 from matrix.elements import ELEMENTS

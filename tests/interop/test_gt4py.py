@@ -1,6 +1,6 @@
-"""GT4Py's own stencils on USMArrays: interpreted (numpy) and compiled (gt:cpu_ifirst), values against NumPy.
+"""GT4Py stencils with USMArrays: interpreted (numpy) and compiled (gt:cpu_ifirst), compared with NumPy.
 
-The compiled stencils take a C++ compiler, and about half a minute each; they are built once a session.
+The compiled stencils require a C++ compiler and take about half a minute each. They are built once per session.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ COMPILED = pytest.param(
 SHAPE = {"I": 8, "J": 7, "K": 5, "0": 3}
 FACTOR = 0.1
 
-# GT4Py warns of fields that are not laid out as the backend likes them best.
+# GT4Py warns about fields without the backend's preferred layout.
 pytestmark = pytest.mark.filterwarnings("error:The layout of the field")
 
 
-# The bodies are GT4Py's language; it reads their source.
+# GT4Py parses the source of these functions.
 
 
 def smooth(inp: Field[float], weight: Field[IJ, float], out: Field[float], total: Field[float], factor: float):
@@ -44,7 +44,7 @@ def project(vectors: Field[IJK, (float, (3,))], out: Field[float]):
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
-    """A function that gives a stencil of a backend, each built once."""
+    """Return a function that returns the stencil of a backend. Each stencil is built once."""
     built = {}
     # GT4Py changes distutils' variables where they lie, and they do so only after the first request.
     setuptools.distutils.sysconfig.get_config_vars()
@@ -62,7 +62,7 @@ def build(tmp_path_factory):
 
 
 def allocated(dims, backend, origin=None, *, shape=SHAPE, seed=None):
-    """A USMArray laid out for a backend and aligned at its origin, with some values."""
+    """Return a USMArray with the layout of a backend, aligned at its origin, with some values."""
     lengths = [shape[name] for name in dims]
     a = ah.empty(lengths, dims=dims, origin=origin, aligned_index=origin, backend=backend, alignment=64)
     np.asarray(a)[...] = 0 if seed is None else np.random.default_rng(seed).random(a.shape)
@@ -70,7 +70,7 @@ def allocated(dims, backend, origin=None, *, shape=SHAPE, seed=None):
 
 
 def values(a, order):
-    """A copy of the values of a labelled array, its dimensions in another order."""
+    """Return a copy of a labeled array with another order of dimensions."""
     return np.array(a.align(*order))
 
 
@@ -106,7 +106,7 @@ def test_stencil_with_halo_in_any_order_of_dimensions(build, backend, order):
 @pytest.mark.parametrize("orders", [*itertools.product(["IJK", "KJI", "KIJ"], ["IJ", "JI"])], ids="-".join)
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_fields_have_their_own_origins(build, backend, orders):
-    """None of the origins is the same in another order, so that one read in the wrong order gives other values."""
+    """The entries of each origin differ, so an origin in the wrong order gives other values."""
     order, plane = orders
     shape = {"I": 9, "J": 8, "K": 6}
     origins = {
@@ -169,7 +169,7 @@ def test_data_dimensions(build, backend, dims):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_frozen_stencils(build, backend):
-    """These do not ask for the dimensions' order, and read the memory through NumPy's description or the buffer."""
+    """These stencils do not read the dimension names, and use NumPy's interface or the buffer."""
     inp, out, total = (allocated("IJK", backend, seed=seed) for seed in (1, 2, 3))
     weight = allocated("IJ", backend, seed=4)
     before = np.array(total)

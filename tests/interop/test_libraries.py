@@ -1,4 +1,5 @@
-"""Every row of docs/libraries.md, a process per library; what the extra ``test`` lacks, where it is installed."""
+"""Every row of docs/libraries.md, in one process per library. Libraries that are not in the extra ``test`` are tested
+if they are installed."""
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_read_only_memory_by_a_legacy_capsule(tmp_path, monkeypatch):
 
 
 class Odd:
-    """Its protocol fails with an exception of its own library's."""
+    """The protocol raises an exception class of its library."""
 
     class Error(Exception):
         pass

@@ -1,4 +1,4 @@
-"""Every cell of the matrix: it passes in every respect, or is refused exactly as refusals.py documents.
+"""Every cell of the matrix passes all checks, or is rejected exactly as refusals.py documents.
 
 One test runs a producer's element type and layout through all consumers, with a fresh array for each.
 """
@@ -50,7 +50,7 @@ def test_row(producer, element, layout):
 
 
 def run_cell(cell, consumer):
-    """One producer, type and layout into one consumer."""
+    """Test one producer, type and layout with one consumer."""
     made = cell.producer.make(cell.element, cell.layout)
     freed = watch(made.root)
     close = made.close
@@ -78,7 +78,7 @@ def run_cell(cell, consumer):
     for _ in range(500):
         if freed():
             break
-        time.sleep(0.01)  # jax's threads let go a little later than jax
+        time.sleep(0.01)  # jax's threads release the memory slightly later
     assert freed(), "the producer is not freed when the last view dies"
     close()
 
@@ -128,7 +128,7 @@ def check_write(consumer, taken, made, itemsize):
 
 
 def check_refused(consumer, array, refusal):
-    """The consumer refuses as the table says."""
+    """Check that the consumer rejects the array as the table states."""
     try:
         consumer.take(array)
     except refusal.error as error:
@@ -149,7 +149,7 @@ def test_page_equals_the_tables():
 
 @needs_dlpack_1
 def test_every_refusal_occurs():
-    """A row that no cell meets documents nothing."""
+    """Every row must apply to a cell."""
     met = {id(refusal_of(cell)[0]) for cell in cells()}
     unmet = [refusal.reason for refusal in REFUSALS if id(refusal) not in met]
     assert not unmet

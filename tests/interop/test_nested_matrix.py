@@ -1,4 +1,4 @@
-"""Every cell of the matrix of what is not dense: values, types, addresses, lifetimes, or the documented refusal."""
+"""Every cell of the matrix of nested arrays: values, types, addresses and lifetimes, or the documented error."""
 
 import gc
 import importlib.util

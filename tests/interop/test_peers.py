@@ -1,4 +1,4 @@
-"""Tests of `tools/peers.py`, and the quick ones of its suites: other projects' tests with arrayhub in the middle.
+"""Tests of `tools/peers.py`, and its quick suites: other projects' tests with arrayhub between producer and consumer.
 
 ``python tools/peers.py`` runs all suites.
 """
@@ -16,7 +16,7 @@ ROW = {"cases": ["test_a"], "message": "^BufferError", "kind": "stricter", "reas
 
 @pytest.fixture(scope="module")
 def peers():
-    """The tool as a module."""
+    """Import the tool as a module."""
     spec = importlib.util.spec_from_file_location("peers", TOOL)
     module = importlib.util.module_from_spec(spec)
     sys.modules["peers"] = module  # where dataclasses look for it

@@ -1,4 +1,4 @@
-"""Private names of other libraries, and of CPython: with each taken away, what needs it says so or goes another way.
+"""Private names of other libraries and of CPython: without each name, arrayhub uses an alternative or raises an error.
 
 docs/private_names.md has the table.
 """
@@ -24,7 +24,8 @@ HEAD = """
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
 def test_host_memory_does_not_need_dpctl_functions(name):
-    """A dpctl of an unknown kind is imported; only what has to do with its memory fails, and says what is missing."""
+    """An unknown dpctl is imported. Only functions for its memory fail, with an error that names the missing
+    function."""
     python(
         HEAD
         + """
@@ -97,7 +98,7 @@ def test_a_view_over_several_allocations_is_refused(gone):
     python(HEAD + SPANNING, *gone)
 
 
-# What of a library is looked up only when it is needed: how the name is lost, and what has to work without it.
+# Names that are looked up on first use: code that removes the name, and code that must work without it.
 OTHER_WAYS = {
     "jax: unsafe_buffer_pointer": """
         import jax
@@ -257,7 +258,8 @@ def test_dpnp_round_trip_without_the_private_name(name):
 
 # ------------------------------------------------------------------------------------------- who asks for USM by DLPack
 
-# How a reader of the host's memory is no longer known for one, its own call, and arrayhub's.
+# By library: code after which the library is not recognized as a reader of host memory, the library's call, and
+# arrayhub's call.
 READERS = {
     "numpy": (
         """

@@ -1,4 +1,5 @@
-"""Random layouts and types, in by one protocol and out by another, for every pair; NumPy is the judge.
+"""Random layouts and types, imported by one protocol and exported by another, for every pair; the results are compared
+with NumPy.
 
 ``ARRAYHUB_TEST_EXAMPLES=5000`` looks longer.
 """
@@ -62,7 +63,7 @@ def views(draw, compact):
 
 @st.composite
 def arrays(draw, dtypes=DTYPES):
-    """An ndarray on memory of its own, of any type and layout: misaligned, a field of packed records, read-only."""
+    """Draw an ndarray of any type and layout: misaligned, a field of packed records, read-only."""
     dtype = draw(st.sampled_from(dtypes))
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=5)))
     misfit = draw(st.sampled_from([0, 0, 1, 3]))
@@ -72,7 +73,7 @@ def arrays(draw, dtypes=DTYPES):
     if dtype.kind == "b":
         raw %= 2
     elif dtype.kind == "U":
-        raw[:] = 0  # any other bytes may be no code points
+        raw[:] = 0  # other bytes may not be valid code points
     strides = np.ndarray(shape, f"V{dtype.itemsize + gap}", raw, misfit).strides
     compact = np.ndarray(shape, dtype, raw, misfit, strides)
     view = draw(views(compact))
@@ -94,8 +95,8 @@ def whole_strides(x):
 def can_say(protocol, x):
     """Return whether a protocol, as NumPy exports it, can express the type and the layout of an ndarray.
 
-    Returns None where it may: the struct says units and fields only if it carries a description, and NumPy takes its
-    item size for a number of characters.
+    Return None if the result is uncertain: the struct describes units and fields only with `descr`, and NumPy reads its
+    item size as a number of characters.
     """
     own = x.dtype.num >= 256
     if protocol == "dlpack":
@@ -142,7 +143,7 @@ def test_every_pair_of_protocols(x):
     note(f"{x.dtype!r} shape {x.shape} byte strides {x.strides} writeable {x.flags.writeable} at {x.ctypes.data % 16}")
     for way_in in PROTOCOLS:
         if x.dtype.num >= 256 and way_in.startswith("array"):
-            pass  # NumPy's dict is wrong about ml_dtypes' types, and arrayhub knows better
+            pass  # NumPy's dict describes ml_dtypes' types incorrectly; arrayhub reads the dtype
         elif can_say(way_in, x) is False:
             with pytest.raises((BufferError, TypeError, ValueError)):
                 ah.asarray(x, via=way_in)
@@ -172,7 +173,7 @@ def test_every_pair_of_protocols(x):
 
 
 def describes(u, x):
-    """A USMArray says of an ndarray what the ndarray says."""
+    """A USMArray has the properties of the ndarray that it views."""
     assert (u.shape, u.dtype, u.itemsize, u.size, u.ndim) == (x.shape, x.dtype, x.itemsize, x.size, x.ndim)
     assert u.flags.writeable == x.flags.writeable
     assert u.flags.c_contiguous == x.flags.c_contiguous
@@ -190,7 +191,7 @@ def describes(u, x):
 @moderate
 @given(arrays())
 def test_straight_through_numpy(x):
-    """By the fast way in, and out by whatever NumPy asks first."""
+    """Import by the fast path, and export by the first protocol that NumPy tries."""
     u = ah.asarray(x)
     describes(u, x)
     same(np.asarray(u), x)
@@ -244,7 +245,7 @@ def laid_over_usm(tensor, compact, view, writeable, kind):
 
 
 def same_usm(out, array, view, offset):
-    """The judge of USM: what NumPy says of the same layout on the host."""
+    """Return NumPy's array of the same layout on the host, for comparison with USM."""
     import dpnp.tensor
 
     assert (out.shape, out.dtype) == (view.shape, view.dtype)
@@ -277,7 +278,7 @@ def test_usm_round_trip(tensor, layout, kind):
         assert u.flags.writeable == writeable
         same_usm(u.__usm_ndarray__, array, view, offset)
         same_usm(ah.as_dpnp(u).get_array(), array, view, offset)
-        if view.size:  # dpnp cannot make an array of DLPack's null pointer, which is how it says no elements
+        if view.size:  # dpnp cannot import the null pointer that DLPack uses for arrays without elements
             same_usm(tensor.from_dlpack(u), array, view, offset)
         if not negative:
             same_usm(

@@ -1,4 +1,4 @@
-"""Tests of TensorFlow's tensors without numbers, whose own ``__dlpack__`` ends the process."""
+"""TensorFlow tensors without numbers, whose ``__dlpack__`` crashes the process."""
 
 import importlib.util
 
@@ -81,7 +81,7 @@ assert ah.check(tf.constant([1.0, 2.0])) == []
     )
 
 
-# Of each object: the call that the error names, and what it returns.
+# By object: the call that the error names, and its result.
 NAMED = """
 NAMED = [
     (tf.Variable(["a", "b"]), "arrayhub.asnested(x.numpy().tolist())", [b"a", b"b"]),

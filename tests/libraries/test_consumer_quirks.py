@@ -1,4 +1,4 @@
-"""The table of answers that depend on the consumer."""
+"""The table of exports that depend on the consumer."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_the_table_is_the_only_module_that_reads_frames():
         for path in package.rglob("*")
         if path.suffix in {".py", ".pyx", ".pxi", ".pxd", ".h"} and frames.search(path.read_text())
     }
-    # The trace reports the line of the program that caused an event, and changes no answer.
+    # The trace reports the line of the program that caused an event, and does not change the results.
     assert readers == {"libraries/consumer_quirks.py", "inspection/tracing.py"}
 
 

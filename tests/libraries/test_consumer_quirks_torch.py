@@ -1,4 +1,5 @@
-"""torch's own functions on a USMArray: right, or refused before torch reads it wrongly or ends the process."""
+"""torch's functions with a USMArray return correct results, or are rejected before torch reads wrong values or
+crashes."""
 
 import contextlib
 import hashlib
@@ -80,7 +81,7 @@ def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
 
 
 def test_torch_is_recognized_in_any_folder(tmp_path):
-    """Also in one that is called as this package is: an environment in a checkout of it, say."""
+    """Also for an environment inside a checkout of this package."""
     (tmp_path / "arrayhub").mkdir()
     (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
     code = """
@@ -169,7 +170,7 @@ BACKWARDS = {
 @pytest.mark.parametrize("memory", ["host", "shared"])
 @pytest.mark.parametrize("call", BACKWARDS)
 def test_torch_functions_refuse_negative_strides(call, memory):
-    """Also where a device is asked for, and where `convert` would go on to what torch takes without being seen."""
+    """Also if a device is requested, and if `convert` would continue with an interface that torch reads from C code."""
     if memory == "shared":
         pytest.importorskip("dpctl")
     made = "asarray(np.arange(6.0))" if memory == "host" else "USMArray((6,), 'f8', buffer='shared')"

@@ -26,7 +26,7 @@ def test_jax():
 
 
 def test_dpnp():
-    """Its device has a queue, which the memory is of then."""
+    """The device object has a queue, and the memory belongs to this queue."""
     dpnp = pytest.importorskip("dpnp")
     x = dpnp.zeros(2, sycl_queue=pytest.importorskip("dpctl").SyclQueue())
     assert arrayhub.Device(x.device) == arrayhub.Device(dpnp.tensor.zeros(2).device) == arrayhub.asarray(x).device

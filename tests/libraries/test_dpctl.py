@@ -1,4 +1,4 @@
-"""dpctl and dpnp: struct and dict say the same, USM reaches host libraries, results are ready, memory is freed."""
+"""dpctl and dpnp: struct and dict agree, host libraries read USM after pending work, and memory is freed."""
 
 import weakref
 
@@ -61,7 +61,7 @@ def offset_of(u):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):  # of another size: it has space for a dict
+    class Other(dpt.usm_ndarray):  # of another size, because instances have a dict
         pass
 
     plain = whole("shared", "f4")
@@ -84,7 +84,8 @@ def test_renamed_and_fake_usm_ndarrays():
 
 
 def test_dict_pointing_outside_the_memory_object():
-    """The dict and the Memory object are two answers of one producer: an array lies in both, or its own is believed."""
+    """The dict and the Memory object describe the same memory. If the array is not inside the Memory object, the
+    array's own dict is used."""
     true = dpnp.arange(4, dtype="f4", usm_type="shared")
     described = true._array_obj.__sycl_usm_array_interface__
 
@@ -286,7 +287,7 @@ def test_results_are_ready(reader, queue):
 
 
 def test_pending_work_is_waited_for():
-    """Otherwise the test above could not fail: without a wait the values are not there yet."""
+    """The test above can fail, because the values are not available without a wait."""
     early = 0
     for _ in range(10):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")
@@ -335,7 +336,7 @@ def test_read_only_by_dlpack():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 0), (0,), (2, 0, 4)])
 def test_empty_arrays_round_trip_through_dpnp(kind, shape):
-    """dpnp 0.20 fails on the null pointer that dlpack.h asks for."""
+    """dpnp 0.20 fails for the null pointer that dlpack.h requires."""
     e = dpt.empty(shape, dtype="i4", usm_type=kind)
     back = dpt.from_dlpack(ah.asarray(e))
     assert (back.shape, back.dtype, back.sycl_queue) == (e.shape, e.dtype, e.sycl_queue)
@@ -346,7 +347,7 @@ def test_empty_arrays_round_trip_through_dpnp(kind, shape):
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 def test_a_consumer_without_a_version_gets_the_hosts_device(kind):
-    """It is from before DLPack 1.0. onnxruntime refuses others: "Unsupported device type"."""
+    """onnxruntime requests capsules from before DLPack 1.0, and rejects other devices ("Unsupported device type")."""
     x = ah.USMArray((4,), "f4", buffer=kind)
     x[...] = range(4)
     back = ah.from_dlpack(x.__dlpack__())
@@ -372,7 +373,7 @@ def other_queues():
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 def test_pyarrow_reads_host_readable_usm(kind):
-    """It asks for the device interface first, and knows no SYCL device."""
+    """pyarrow tries the device interface first, and does not support SYCL devices."""
     pa = pytest.importorskip("pyarrow")
     x = ah.USMArray((3,), "f8", buffer=kind)
     x[...] = [1, 2, 3]

@@ -1,8 +1,8 @@
-"""usm_ndarray by C functions, by its struct and by its dict: all say the same, and what is unknown is left alone.
+"""usm_ndarray by its C functions, its struct and its dict: all three agree, and unknown layouts are not used.
 
-dpnp's usm_ndarray lacks C functions now; dpctl's had them until 0.21, and both come and go between releases. So the
-first half asks whichever release is installed (run it with dpctl 0.21 too), and the second half compiles types such as
-another release might have: with the functions or without, under other signatures, with another layout in memory.
+The C functions and the layout differ between releases: dpctl had C functions until 0.21, and dpnp lacks them. The first
+half of this file tests the installed release (run it with dpctl 0.21 too). The second half compiles types that another
+release might have: with or without the functions, with other signatures, or with another layout.
 """
 
 import functools
@@ -86,7 +86,7 @@ EXPECTED = len(KINDS) * len(DTYPES) * len(LAYOUTS) * 2
 # ---------------------------------------------------------------------------------------- the release that is installed
 
 
-# What is changed in a release before its first array comes.
+# Changes to a release before its first array is imported.
 CHANGES = {
     "nothing": "",
     "no functions": "capi.clear()",
@@ -220,7 +220,8 @@ GETTERS = {
     "GetFlags": ("int", "flags_"),
     "GetUSMData": ("object", "base_"),
 }
-# The functions of a release, as changes of its table: none, one gone, one with another result, one of another meaning.
+# The functions of a release, as changes of its table: none, one removed, one with another result type, one with another
+# meaning.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",
@@ -228,7 +229,7 @@ FUNCTIONS = {
     "another result": "capi['UsmNDArray_GetNDim'] = capi['UsmNDArray_GetShape']",
     "another meaning": "capi['UsmNDArray_GetFlags'] = capi['UsmNDArray_GetTypenum']",
 }
-# What is in them, and the way that must be taken.
+# Fields and functions of each release, and the method that must be used.
 RELEASES = [
     ("known", "known", "functions"),
     ("reordered", "known", "functions"),
@@ -280,7 +281,7 @@ def release(tmp_path_factory):
 
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
 def test_another_release(release, fields, functions, way):
-    """Under the name that dpctl's had: what can be trusted is used, and the rest of it is never asked."""
+    """For a type with the name of dpctl's type, verified functions are used, and others are not called."""
     code = f"""
         import importlib.util, json, sys
         import arrayhub, dpctl.memory

@@ -1,4 +1,4 @@
-"""A refusal names a call that works for the object at hand: here each call that is named is made."""
+"""Errors name a call that works for the object. These tests make the calls."""
 
 import collections
 import ctypes
@@ -15,7 +15,7 @@ from libraries.rows import called
 
 import arrayhub as ah
 
-CHOSEN = {"value": "0", "i": "0", "dtype": "str"}  # what a call leaves to the caller
+CHOSEN = {"value": "0", "i": "0", "dtype": "str"}  # placeholder for an argument that the caller must choose
 
 
 def module(name):
@@ -30,7 +30,7 @@ def refusal(obj):
 
 
 def assert_helps(obj, *calls):
-    """The refusal of `obj` names these calls, and each of them gives an array, or several."""
+    """The error for `obj` names these calls, and each call returns one or more arrays."""
     said = refusal(obj)
     for call in calls:
         assert call in said
@@ -77,7 +77,7 @@ def test_arrow(make, calls):
 @pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
 @pytest.mark.parametrize("name", ARROW)
 def test_arrow_in_chunks(name, count):
-    """The real reason is named at once, by a call on all chunks in one."""
+    """The error names a call for one array of all chunks, because this is the actual obstacle."""
     make, *calls = ARROW[name]
     chunks = pa.chunked_array([make()] * count)
     nested = [call for call in calls if call == "arrayhub.asnested(x)"]
@@ -388,7 +388,7 @@ def test_sparse_tensors_of_pyarrow(name):
 
 
 def test_sequences_with_a_call_stay_elements_of_lists():
-    """A row for the hint alone leaves what NumPy makes of the type in a list."""
+    """A row that only has a hint does not change NumPy's conversion of the type in a list."""
     shape = module("openvino").Shape
     assert ah.asarray([shape([1, 2]), shape([3, 4])]).tolist() == [[1, 2], [3, 4]]
 

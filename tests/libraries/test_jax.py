@@ -27,7 +27,8 @@ def test_jax_arrays_without_memory():
 
 
 def test_arrays_on_several_devices():
-    """One that is replicated has all values on each; one that is spread names the call that gathers it."""
+    """A replicated array has all values on each device. For a sharded array, the error names the call that gathers
+    it."""
     program = """
         import os
         os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"

@@ -1,4 +1,4 @@
-"""numba: as_numba, and an njit function that takes a USMArray itself."""
+"""numba: as_numba, and njit functions with a USMArray argument."""
 
 import sys
 import weakref
@@ -80,7 +80,7 @@ def _in_a_list(a):
 @pytest.mark.parametrize("function", [_shrinking, _either, _in_a_list])
 @pytest.mark.parametrize("step", [1, 2])
 def test_functions_accept_ndarrays_and_usm_arrays(function, step):
-    """A variable that holds a USMArray first and an array of numba's later, or the other way round."""
+    """A variable that is first a USMArray and later a Numba array, or the reverse."""
     compiled = numba.njit(function)
     x = np.arange(6.0)[::step] + 3
     assert compiled(arrayhub.asarray(x)) == compiled(x)

@@ -1,4 +1,4 @@
-"""torch: every state of a tensor, every type both ways, and what as_torch never hands over."""
+"""torch: every state of a tensor, import and export of every type, and arrays that as_torch rejects."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ class Refuses(torch.Tensor):
         raise RuntimeError("not today")
 
 
-# What a tensor is, and what its refusal says.
+# Tensors, and the texts of their errors.
 REFUSED = {
     "requires_grad": ("torch.ones(3, requires_grad=True)", r"x\.detach\(\)"),
     "computed with grad": ("torch.ones(3, requires_grad=True) * 2", r"x\.detach\(\)"),
@@ -76,7 +76,7 @@ def fake():
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_states_that_memory_does_not_show(via):
-    """In a process of its own, because torch itself crashes on some of them; one line a state that fails."""
+    """Run in a separate process, because torch crashes for some states. Each failing state prints a line."""
     python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))", beside=__file__)
 
 

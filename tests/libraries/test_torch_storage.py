@@ -1,6 +1,6 @@
 """torch: a view stays valid after its tensor gets new storage.
 
-Each test runs in a subprocess, because a view of freed memory may end the interpreter."""
+Each test runs in a subprocess, because a view of freed memory may crash the interpreter."""
 
 import pytest
 from children import python

@@ -1,4 +1,4 @@
-"""Objects of real libraries that hold an array: a view of the right type and memory each, or an error with the call."""
+"""Objects of real libraries that contain an array are imported as views, or raise an error that names a call."""
 
 import collections
 import datetime
@@ -32,7 +32,7 @@ def assert_view(obj, memory):
 
 
 def assert_refused(obj, call):
-    """Each call says the call to make instead, and no protocol of the object's gets round it."""
+    """The error names the call to make instead, and no protocol of the object bypasses the error."""
     with pytest.raises((TypeError, BufferError)) as raised:
         ah.asarray(obj)
     assert call in str(raised.value)
@@ -465,14 +465,14 @@ class MaskInTheDict:
     ids=["array", "element", "nested", "dict"],
 )
 def test_lists_refuse_members_that_asarray_refuses(values):
-    """NumPy drops the mask without a word."""
+    """NumPy silently drops the mask."""
     for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
         with pytest.raises((TypeError, ValueError), match="mask"):
             take(values)
 
 
 class Celsius(float):
-    """Its instances have a dict, where an interface could be."""
+    """Instances have a dict that could contain an interface."""
 
 
 @pytest.mark.parametrize(
@@ -497,7 +497,7 @@ def test_masked_values_cannot_be_assigned(value):
 
 
 def test_units_of_several_arrays_are_not_mixed():
-    """A single array with a unit imports as NumPy's; in a list one unit would stand for all."""
+    """A single array with a unit is imported as an ndarray. In a list, the units could differ."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
     assert ah.asarray(metre).ptr == metre.ctypes.data
@@ -564,7 +564,7 @@ def frames():
 
 
 def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values():
-    """Their buffer copies several columns, has -128 for a missing value and days for dates."""
+    """The buffer of these frames is a copy of several columns, with -128 for missing values and days for dates."""
     for frame in frames().values():
         assert_refused(frame, "x.to_numpy()")
     expected = [np.arange(6.0).reshape(2, 3), [[1.0], [2.0]], None, None, [["2020-01-01"]], [[1, 0.5], [2, 1.5]]]
@@ -579,7 +579,7 @@ def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values()
 
 
 def test_a_quantity_of_openmm_keeps_its_unit():
-    """Its __getattr__ hands out the array interface of the ndarray that it holds."""
+    """``__getattr__`` of the object returns the array interface of its ndarray."""
     unit = pytest.importorskip("openmm.unit")
     for x in (np.arange(3.0) * unit.nanometer, unit.Quantity(np.ones((2, 3)), unit.kelvin)):
         assert_refused(x, "x.value_in_unit(x.unit)")
@@ -598,7 +598,7 @@ def test_arro3_scalar_is_refused():
 
 
 def test_buffers_of_bits_of_nanoarrow_name_the_call_that_unpacks_them():
-    """They are bytes of eight booleans each by the buffer protocol; their __dlpack__ refuses."""
+    """The buffer contains packed booleans, and ``__dlpack__`` raises an error."""
     na = library("nanoarrow")
     pa = library("pyarrow")
     for x in (

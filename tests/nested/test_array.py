@@ -342,7 +342,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
     ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
 )
 def test_polars_accepts_slices_of_fixed_size_lists(x):
-    """polars panics where they have bits of what is missing and an offset."""
+    """polars panics if such rows have both a validity bitmap and an offset."""
     series = ah.as_polars(x)
     assert series.to_list() == pa.array(x).to_pylist()
     if x.kind == "flat":
@@ -432,7 +432,7 @@ def test_extension_types_come_back_and_dense_arrays_are_their_storage(make, stor
     source = make()
     assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == pa.array(source).type
     assert pa.array(ah.asnested(source), type=storage).type == storage
-    if isinstance(source, pa.Array):  # pandas' are refused, which would lose their meaning
+    if isinstance(source, pa.Array):  # pandas' categories are rejected, because their meaning would be lost
         assert pa.array(ah.asarray(source)).type == storage
 
 
@@ -481,7 +481,7 @@ def test_empty_string_columns(kind):
 
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_numpy_strings_of_varying_length(step):
-    """Short where the estimate looks, long elsewhere, some missing: the copy grows, and what was loaded stays right."""
+    """The sampled strings are short and the others long, so the estimate is too small, and the copy has to grow."""
     values = [None if k % 7 == 3 else "é" * (k % 3) if k % 5 == 0 or k < 4000 else "x" * (k % 97) for k in range(9000)]
     source = np.array(values, np.dtypes.StringDType(na_object=None))[::step]
     x = ah.asnested(source)
@@ -714,7 +714,7 @@ def test_requested_schema_is_honored(rows, wanted):
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
 def test_requested_schema_is_honored_by_the_device_interfaces(name):
-    """pyarrow asks for a type by the device interface where there is one."""
+    """pyarrow requests a type through the device interface if it exists."""
     x = ah.asnested(["a string of more than twelve bytes", None])
     taken = ah.asnested(given(name, getattr(x, name)(pa.string_view().__arrow_c_schema__())))
     assert taken.kind == "string_view"
@@ -778,7 +778,7 @@ def test_asarray_names_asnested():
 
 
 def test_xarray_arrays_are_imported_as_by_asarray():
-    """By xarray's own stream they are a table, which leaves out dimensions without coordinates."""
+    """xarray's own stream is a table without the dimensions that lack coordinates."""
     xarray = pytest.importorskip("xarray")
     numbers = np.arange(6.0).reshape(2, 3)
     source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")
@@ -835,7 +835,7 @@ def test_sycl_memory(sycl, kind):
 
 
 def leaves(node):
-    """Every array of a nested one."""
+    """Yield all arrays of a nested array."""
     if not isinstance(node, ah.NestedArray):
         return [node]
     below = [getattr(node, name, None) for name in ("validity", "offsets", "sizes", "indices", "content")]
@@ -855,7 +855,7 @@ def test_to_device_and_back(sycl):
 
 @pytest.mark.parametrize("name", IDS)
 def test_each_array_crosses_once(sycl, name):
-    """Offsets too, though they are looked at on the host to find out what they reach."""
+    """Offsets are also on the device, although the host reads them to determine the referenced elements."""
     x = ah.asnested(ARRAYS[name][0])
     with ah.trace() as to_device:
         there = x.to_device("oneapi:0")
@@ -1013,7 +1013,7 @@ class Series(pl.Series):
     ids=["series", "empty", "frame", "columns", "subclass"],
 )
 def test_python_objects_of_polars_are_refused(make, take):
-    """polars hands over their addresses, as bytes of a fixed size."""
+    """polars exports their addresses as fixed-size bytes."""
     source = make(pl.Series("o", [object(), None], dtype=pl.Object))
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects.*to_list"):
         take(source)

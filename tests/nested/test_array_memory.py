@@ -25,7 +25,7 @@ def awkward_lists(content, offsets=(0, 2, 4)):
     return ak.Array(ak.contents.ListOffsetArray(index, ak.contents.NumpyArray(content)))
 
 
-# What has elements with gaps between them, and its elements as a list.
+# Arrays with gaps between the elements, and their elements as a list.
 GAPS = {
     "records": lambda: RECORDS,
     "records backwards": lambda: RECORDS[::-1],
@@ -69,7 +69,7 @@ def test_rows_of_arrays_in_fortran_order():
     assert ah.as_arrow(rows).to_pylist() == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
 
 
-# Offsets, sizes, indices, characters and bits that lie apart, by what they are in.
+# Non-contiguous offsets, sizes, indices, characters and bits, by kind of array.
 APART = {
     "offsets of torch": lambda: torch.nested.nested_tensor_from_jagged(
         torch.arange(4.0), torch.tensor([0, 9, 2, 9, 4])[::2]
@@ -113,7 +113,7 @@ def test_copied_offsets_are_compact(name):
     assert [row.tolist() if hasattr(row, "tolist") else row for row in x] == expected
     assert pa.array(x).to_pylist() == expected
     assert ah.as_awkward(x).to_list() == expected
-    if name in ("offsets of torch", "characters"):  # awkward itself copies indices that lie apart
+    if name in ("offsets of torch", "characters"):  # awkward copies non-contiguous indices
         with pytest.raises(BufferError, match="copy=False forbids"):
             ah.asnested(source, copy=False)
 
@@ -180,7 +180,7 @@ REWRITTEN = {
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
 def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
-    """In a process of its own, which would end."""
+    """Run in a separate process, which could crash."""
     if name == "dense" and text:
         pytest.skip("strings are never dense")
     words = "parameters={'__array__': 'string'}" if text else ""
@@ -234,7 +234,7 @@ def awkward_lists_of(content):
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
 @pytest.mark.parametrize("name", MISLED)
 def test_offsets_outside_the_content_are_not_exported(name, take):
-    """It could end the process of who follows it, so that nothing here does."""
+    """Following such an offset could crash the process, so the test does not."""
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)

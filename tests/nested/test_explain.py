@@ -195,7 +195,7 @@ def test_check_follows_offsets_and_strings():
 
 
 def test_the_strings_of_the_examples():
-    """Three strings, and the 14 bytes that they lie in."""
+    """Three strings in 14 bytes."""
     x = ah.asnested(["This", "is", "unicode."])
     facts = ah.inspect(x)
     assert json.loads(json.dumps(facts)) == facts
@@ -253,6 +253,6 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
         except BufferError:
             return False
 
-    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # whose memory no view shows: copy=None copies
+    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # without a view: copy=None copies
     expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
     assert verdict.verdict == expected

@@ -1,4 +1,4 @@
-"""NestedArrays through pickle, copy, dask and joblib, and NumPy's and Python's own questions to them."""
+"""NestedArrays in pickle, copy, dask and joblib, and in NumPy's and Python's own protocols."""
 
 import copy
 import multiprocessing

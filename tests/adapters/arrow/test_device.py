@@ -1,4 +1,4 @@
-"""Device streams with Arrow's C++ library at the other end: no library of Python's speaks them yet."""
+"""Device streams, exchanged with Arrow's C++ library, because no Python library supports them yet."""
 
 import ctypes
 import re

@@ -1,4 +1,4 @@
-"""Structs of Arrow's that say something false: an error in words, nothing read that is not described, released once."""
+"""Arrow structs with wrong descriptions raise an error, are not read out of bounds, and are released once."""
 
 import ctypes
 import json
@@ -32,7 +32,7 @@ def outcomes():
     return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
 
 
-# What an error begins with: the format (or the kind of array that it makes) and the field.
+# Return the start of the expected error: the format or kind of the array, and the field.
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |"
     r"(list|list_view|string|string_view|categorical|union|run_end) array's [(a-z]|"
@@ -156,7 +156,7 @@ def test_null_count_smaller_than_the_bitmap():
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
 
-# A buffer of no bytes in front of a page that cannot be read, as the offsets of arrays without elements.
+# A buffer of 0 bytes before a page without read access, as the offsets of arrays without elements.
 GUARDED = """
 import arrow_by_hand as by_hand
 import arrayhub as ah

@@ -1,4 +1,4 @@
-"""Arrow's streams that can be read once, and queries: describing and refusing them does not read them."""
+"""Arrow streams that can be read once, and queries. Inspection and rejection do not read them."""
 
 import gc
 
@@ -48,7 +48,7 @@ READERS = {
 
 
 def look(at, x):
-    """Look at an object in one way, whether that refuses it or not."""
+    """Inspect an object by one function, and ignore errors."""
     try:
         LOOKS[at](x)
     except (BufferError, TypeError):
@@ -113,7 +113,7 @@ def test_explain_describes_a_reader():
 
 
 class Once:
-    """A stream that can be asked for once, and says nothing besides."""
+    """A stream that can be requested once, without other attributes."""
 
     def __init__(self, source):
         self.source, self.asked = source, 0
@@ -130,7 +130,7 @@ class OnceAndNumbers(Once):
 
 
 class Chunks:
-    """Batches that are made when they are read, which is counted."""
+    """Batches that are created, and counted, when they are read."""
 
     def __init__(self):
         self.read = 0
@@ -338,7 +338,7 @@ def test_the_call_named_for_an_expression_of_ibis_works():
 
 @pytest.mark.parametrize("native", ["pyarrow", "polars"])
 def test_a_series_of_narwhals_is_viewed(native):
-    """Its array interface joins the chunks, of one chunk too; its stream shares them."""
+    """The array interface copies all chunks to one array. The stream shares the chunks."""
     narwhals = library("narwhals")
     values = np.arange(4.0)
     owner = pa.chunked_array([values]) if native == "pyarrow" else library("polars").Series(values)

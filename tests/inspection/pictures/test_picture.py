@@ -252,7 +252,7 @@ class Cell(NamedTuple):
 
 
 class Drawing:
-    """Visible parts of an SVG: cells of the array, cells of the buffer, and text."""
+    """The visible parts of an SVG: cells of the array, cells of the buffer, and text."""
 
     def __init__(self, svg):
         self.root = ElementTree.fromstring(svg)
