@@ -1,4 +1,4 @@
-"""Sparse arrays on a GPU: cupyx.scipy.sparse and torch on the same memory, and copies of each part."""
+"""Sparse arrays on a GPU: cupyx.scipy.sparse and torch without a copy, and copies of each part."""
 
 import numpy as np
 import pytest

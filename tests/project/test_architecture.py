@@ -1,6 +1,6 @@
-"""The one rule of the layers, held to the code: imports run along a layer or down, never in circles.
+"""Check that modules import only from their own layer and from lower layers, and that imports are not circular.
 
-docs/architecture.md gives the layers; LAYERS below is the same list, and a test compares the two.
+docs/architecture.md defines the layers; LAYERS below is the same list, and a test compares the two.
 """
 
 import ast
@@ -53,7 +53,7 @@ def module_name(file, package):
 
 
 def names_in(clause):
-    """The imported names of ``a, b as c`` or ``(a,\n b)``."""
+    """Return the imported names of ``a, b as c`` or ``(a,\n b)``."""
     clause = re.sub(r"#.*", "", clause).strip("() \n")
     return [part.split()[0] for part in clause.replace("\n", " ").split(",") if part.strip()]
 
@@ -164,7 +164,7 @@ def test_check_reports_an_upward_import(tmp_path, name, text):
 
 
 def test_every_file_is_installed():
-    """meson.build lists files by name; what it does not name would be missing from an installed package only."""
+    """meson.build lists files by name. A file that is not listed would be missing only from an installed package."""
     build = (PACKAGE / "meson.build").read_text()
     compiled = set(re.findall(r"'([\w/]+)'", re.search(r"compiled = \[(.*?)\]", build, re.S)[1]))
     sources = {
@@ -195,7 +195,8 @@ def test_every_part_is_included_once():
     assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
 
 
-# What a part defines at its top level: functions, classes, structs, enumerations with their members, and variables.
+# Return the names that a part defines at its top level: functions, classes, structs, enumerations with their members,
+# and variables.
 DEFINED = re.compile(
     r"^(?:(?:cdef|cpdef|ctypedef)\s+(?:api |inline |packed |readonly )*"
     r"(?:(?:class|struct|enum|union)\s+(?P<type>\w+)|(?!extern|enum:)[^(\n=]*?[ *)](?P<name>\w+)\s*(?:\(|=|\[|$))"
@@ -270,13 +271,13 @@ def test_imports_of_a_part_are_imports_of_its_module(tmp_path):
 
 
 def test_names_of_compiled_modules_are_unique():
-    """Meson makes them all in one folder, whatever folder they are installed to."""
+    """Meson builds all modules in one folder, independent of their installation folder."""
     names = [file.stem for file in PACKAGE.rglob("*.pyx")]
     assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
 
 
 def test_there_are_few_extension_modules():
-    """Each one costs time on every import and on every build, whatever its size."""
+    """Each extension module adds time to every import and every build, regardless of its size."""
     assert len(list(PACKAGE.rglob("*.pyx"))) <= MOST_EXTENSION_MODULES
 
 
@@ -291,7 +292,7 @@ LIMITS = {
 
 
 def walks(section="Five walks"):
-    """The question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
+    """Return the question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
     return {
@@ -375,7 +376,7 @@ def test_longer_walks_name_the_modules_that_run(question):
     assert steps & ran
 
 
-# What Cython makes of these blocks takes the traceback of an exception.
+# Cython's code for these blocks requires the traceback of an exception.
 HANDLER = re.compile(r"except\b[^#]*:(?:\s*#.*)?$")
 WITH = re.compile(r"with (?!nogil\b|gil\b|cython\.critical_section\b).*:(?:\s*#.*)?$")
 JUMP = re.compile(r"(?:return|continue|break)\b")
@@ -460,7 +461,7 @@ def test_tables_of_node_kinds_are_complete():
 
 
 def test_hooks_lead_to_names_of_upper_layers():
-    """`hooks` is the one exception to imports that only go downward, so it must not grow unseen."""
+    """`hooks` is the only exception to the order of layers, so additions must be deliberate."""
     import importlib
 
     from arrayhub._core.hooks import UPWARD

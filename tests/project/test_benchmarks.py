@@ -1,4 +1,4 @@
-"""The runner of the benchmarks runs, and its JSON has the form that others read. No time is judged here."""
+"""The benchmark runner works, and its JSON has the documented form. These tests do not assert times."""
 
 import json
 import sys
@@ -58,7 +58,7 @@ def test_rows_with_a_target_are_complete(everything):
 
 
 def test_targets_without_a_time_hold(everything):
-    """Importing brings in no other library, and types that come and go leave nothing behind."""
+    """The import does not import another library, and temporary types are freed."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"authors", "engines", "import", "types", "sweep"}
     # The others have limits in microseconds.
@@ -86,8 +86,8 @@ def test_an_unknown_group_is_refused():
 
 
 def test_installed_transports_are_measured():
-    """Each has its rows, or says why not; and no way takes more memory than NumPy's array does."""
-    # Of more bytes than a process's allocator keeps for the next time, or what was there before would hide some.
+    """Each engine has rows, or a reason why it is skipped. No row has a higher memory peak than NumPy's array."""
+    # The arrays exceed the memory that an allocator keeps for reuse, which would hide part of the peak.
     done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)

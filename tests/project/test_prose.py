@@ -1,4 +1,4 @@
-"""tools/prose.py: which wordings it counts in which text, and when it fails."""
+"""tools/prose.py: the wordings that it counts in each kind of text, and its exit status."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "tools" / "prose.py"
 
 
 def counted(folder, name, text):
-    """Run the program on one file; return its exit status and the places that it lists."""
+    """Run the program on one file. Return its exit status and the places that it lists."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

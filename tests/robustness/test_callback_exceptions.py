@@ -19,7 +19,7 @@ LEAVES = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
 
 @pytest.fixture
 def reported(monkeypatch):
-    """The types of the exceptions that went to `sys.unraisablehook`."""
+    """Return the types of the exceptions passed to `sys.unraisablehook`."""
     kinds = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: kinds.append(report.exc_type))
     return kinds
@@ -55,7 +55,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
     if field == "release":
         stream.struct.release = type(stream.struct.release)(LEAVES)
         assert ah.asnested(stream).to_list() == [1, 2, 3]
-    else:  # without a schema: a refusal, and the MemoryError apart from it
+    else:  # without a schema: a rejection, and a separate MemoryError
         stream.struct.get_schema = type(stream.struct.get_schema)(LEAVES)
         with pytest.raises(ah.InterfaceError, match="ArrowSchema.release"):
             ah.asnested(stream)
@@ -63,7 +63,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
 
 
 def test_stream_returns_enomem_without_memory():
-    """The number and the message of a failed callback, by every allocation that the callback makes."""
+    """Return the number and the message of a failed callback, for each of its allocations."""
     assert (
         python("""
         import ctypes, _testcapi

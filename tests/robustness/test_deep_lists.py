@@ -1,4 +1,5 @@
-"""Lists inside each other: too deep, in themselves, and sharing their elements, to every function that walks them."""
+"""Nested lists that are too deep, contain themselves or share elements, as arguments of every function that traverses
+lists."""
 
 import textwrap
 

@@ -1,6 +1,7 @@
-"""Every public call with each of its allocations failing: a MemoryError or the right answer, and no reference lost.
+"""Every public call, with each of its allocations failing: MemoryError or the correct result, and unchanged reference
+counts.
 
-`allocations` has the calls. Each table runs in a process of its own: one that ends is a failed test, which names the
+`allocations` has the calls. Each table runs in a separate process. If the process crashes, the test fails and names the
 call and the allocation.
 """
 
@@ -16,7 +17,7 @@ from children import ROOT, SUPPORT, finished
 pytest.importorskip("_testcapi", reason="not every build of CPython has the functions that make allocations fail")
 
 
-# `PyList_New` of free-threaded CPython 3.14 ends the process if the memory of the items is missing:
+# `PyList_New` of free-threaded CPython 3.14 crashes the process if memory for the items cannot be allocated:
 # https://github.com/python/cpython/issues/152125, https://github.com/python/cpython/pull/154019
 CRASHING = ("routes", "host", "nested") if sysconfig.get_config_var("Py_GIL_DISABLED") else ()
 

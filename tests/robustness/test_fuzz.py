@@ -1,6 +1,7 @@
-"""A thousand hostile inputs for every protocol, language, index and constructor: no crash, no error of a wrong kind.
+"""A thousand invalid inputs for every protocol, language, index and constructor do not cause a crash or an unexpected
+error.
 
-``ARRAYHUB_TEST_FUZZ=10000`` draws more, and ``python -m tests.support.fuzz`` is the same as a command.
+``ARRAYHUB_TEST_FUZZ=10000`` sets the number of inputs. ``python -m tests.support.fuzz`` is the corresponding command.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""Every way in and out up to a million times: nothing stays allocated, nothing stays referenced.
+"""Every import and export, up to a million times: memory and references do not grow.
 
-`routes.LIBRARIES` is the table of ways, refusals included. Each library's run in a process of its own, so that what one
-of them keeps for itself is not taken for ours. A statement runs some times first: caches fill themselves once.
+`routes.LIBRARIES` is the table of imports and exports, including rejected ones. Each library is tested in a separate
+process, so that memory that one library keeps is not attributed to arrayhub. Each statement first runs a few times to
+fill caches.
 """
 
 import ctypes
@@ -15,12 +16,12 @@ from held import ALLOWED, FIRST, Held, held, references
 from routes import LIBRARIES, Route, installed, namespace, runner
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and asks glibc's malloc")
-BORROWED = 20  # references to None and the like come and go with what else the process does
+BORROWED = 20  # other code also changes the reference counts of None and similar objects
 CONSTANTS = (None, True, False, (), "", float, int, tuple)
 
 
 def growth_of(route, names):
-    """Return what a route leaves behind, as a list of texts."""
+    """Return descriptions of the objects and memory that a route leaks."""
     go = runner(route, names)
     watched = {**names, **{repr(one): one for one in CONSTANTS}}
     for _ in range(3):
@@ -40,7 +41,7 @@ def growth_of(route, names):
 
 
 def main(library):
-    """Go all of a library's routes; return the number of those that left something behind, with a line each."""
+    """Run all routes of a library. Print a line for each route that leaks, and return their number."""
     names = namespace(library)
     grown = {route.statement: found for route in LIBRARIES[library].routes if (found := growth_of(route, names))}
     for statement, found in grown.items():

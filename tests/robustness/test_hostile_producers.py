@@ -1,4 +1,4 @@
-"""Producers whose own code runs while they are read, and C code that fails without saying so."""
+"""Producers whose code runs during an import, and C code that fails without setting an exception."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ import arrayhub as ah
 
 
 def test_structs_are_copied_before_validation():
-    """An ``__index__`` in its description changes the struct, and frees the description."""
+    """``__index__`` of an object in the description changes the struct, and frees the description."""
 
     def change():
         producer.struct.nd, producer.struct.itemsize = 60, 1 << 20
@@ -43,7 +43,7 @@ def test_a_mask_that_changes_its_array(change):
 
 
 def test_a_ctypes_type_that_is_its_own_element():
-    """Without an end in the C code, which no signal stops: in a process of its own."""
+    """An infinite loop in C code cannot be interrupted, so this runs in a separate process."""
     python("""
     import ctypes, arrayhub as ah
     class Own(ctypes.Array):
@@ -90,7 +90,7 @@ _alive = []
 
 
 def say(x, via):
-    """For a process of its own: what an attempt raises."""
+    """Return the exception of an attempt, in a separate process."""
     try:
         ah.asarray(x, via=via)
     except Exception as error:

@@ -1,7 +1,7 @@
 """Ctrl-C at random moments of imports and exports: everything is released, and the arrays are unchanged.
 
-`routes.LIBRARIES` is the table of ways. A timer sends the signal, so that it arrives inside of C code too. Ways and
-delays are the same in each run; where a signal meets them is for the machine's speed to say.
+`routes.LIBRARIES` is the table of imports and exports. A timer sends the signal, so that it can also arrive during C
+code. Statements and delays are the same in each run. The moment of the signal depends on the speed of the machine.
 """
 
 import itertools
@@ -17,15 +17,15 @@ from routes import LIBRARIES, SOME, installed, namespace, runner
 
 TIMES = {"host": 20_000, "torch": 5_000, "dpnp": 2_000}
 LONGEST = 300e-6  # seconds until the signal comes
-FEW = 10  # statements at a time, until the signal comes
-# C calls back into the tests there, which cannot bear an interrupt.
+FEW = 10  # statements per iteration, until the signal arrives
+# C code calls Python code of the tests, which cannot handle an interrupt.
 OWN = {"s", "bad_struct", "table", "pointers"}
 
 
 class Interrupts:
     """Sends one interrupt at a time; `pending` until Python's handler has run.
 
-    `ignored` counts those that met the weakref callback of Python's import locks, which cannot raise (CPython 3.14).
+    `ignored` counts interrupts in the weakref callback of Python's import locks, which cannot raise (CPython 3.14).
     """
 
     def __init__(self):
@@ -51,7 +51,7 @@ class Interrupts:
 
 
 def until_met(go, interrupts, delay):
-    """Go a way until an interrupt has met it."""
+    """Run a statement until an interrupt has arrived in it."""
     interrupts.send(delay)
     while interrupts.pending:
         go(itertools.repeat(None, FEW))
@@ -60,7 +60,8 @@ def until_met(go, interrupts, delay):
 def interrupted(go, interrupts, delay):
     """Call a route until an interrupt arrives in it; return whether the route raised it.
 
-    What is tried is one call: CPython 3.13 counts the jump back in a loop not to the ``try`` around it.
+    The ``try`` block contains one call, because in CPython 3.13 the backward jump of a loop is outside of the ``try``
+    block.
     """
     try:
         until_met(go, interrupts, delay)
@@ -83,7 +84,7 @@ def main(library, times):
     delivered = rounds(times // 2)  # each line that raises an interrupt makes a traceback's code object once
     contents, before, counts = bytes(names["a"]), held(), references(names)  # held() collects first
     delivered += rounds(times // 2)
-    allowed = ALLOWED._replace(objects=1000)  # for the lines that were met in the second half only
+    allowed = ALLOWED._replace(objects=1000)  # for lines that were interrupted only in the second half
     for go in ways:
         go(itertools.repeat(None, FEW))
     after, counted = held(), references(names)
@@ -106,5 +107,5 @@ def test_interrupts_release_all_references(library):
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
     delivered, *left = python(script, library, str(TIMES[library]), beside=__file__).splitlines()
     assert left == []
-    # NumPy itself loses some while it describes a record by its dict, which the fast ways do not ask for.
+    # NumPy itself ignores some interrupts while it creates the dict of a record array, which fast paths do not read.
     assert int(delivered) >= (0.9 if FAST_WAYS_OFF else 1) * TIMES[library]

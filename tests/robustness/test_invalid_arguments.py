@@ -46,7 +46,7 @@ calls = 0
 
 
 def call(what, function, *arguments):
-    """Call it; the last line of stdout names the call, should the process end in it."""
+    """Make the call. If the process crashes, the last line of stdout names the call."""
     global calls
     calls += 1
     sys.stdout.write(f"{what}\\n")
@@ -134,7 +134,7 @@ def test_invalid_arguments_raise(module):
 
 
 def test_none_is_refused():
-    """Its fields would be read without a look, and what lies there is chance."""
+    """The fields would be read without a check, and have arbitrary values."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
@@ -206,7 +206,7 @@ def test_memory_objects_without_memory():
 
 
 def test_errors_do_not_call_foreign_representations():
-    """A foreign object's representation may end the process, or copy an array from its device."""
+    """The ``__repr__`` of a foreign object may crash the process, or copy an array from its device."""
     from arrayhub._core.errors import show
 
     asked = []
@@ -264,7 +264,7 @@ def test_tuples_do_not_construct_internal_classes():
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
 def test_bits_outside_a_bitmap_raise(bit):
-    """They were counted, from a byte before it."""
+    """Such bits were counted, starting from a byte before the buffer."""
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))

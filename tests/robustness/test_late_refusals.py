@@ -1,7 +1,7 @@
-"""Consumers that refuse an array after they have taken it over: no reference is lost or given back twice.
+"""Consumers that reject an array after they have taken ownership: references are released exactly once.
 
-torch 2.13 runs the deleter of a capsule and leaves its name, so that the capsule's destructor runs it again.
-Each consumer is called in a process of its own, which a double free would end.
+torch 2.13 calls the deleter but does not rename the capsule, so the capsule's destructor calls the deleter again.
+Each consumer is called in a separate process, which a double free would crash.
 """
 
 import importlib.util

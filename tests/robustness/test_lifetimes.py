@@ -1,4 +1,4 @@
-"""Whose memory it is, at every moment: the collector, finalizers, other threads and failing allocations in between."""
+"""Ownership of memory with garbage collection, finalizers, other threads and failing allocations at any moment."""
 
 import gc
 import sys
@@ -13,7 +13,7 @@ import arrayhub
 
 
 def survives(code, *modules):
-    """Run `code` in a process of its own, which could end in the middle, and return what it printed."""
+    """Run `code` in a separate process, which could crash, and return its output."""
     for module in modules:
         pytest.importorskip(module)
     return python(code)
@@ -32,7 +32,8 @@ def is_held(source):
 # --------------------------------------------------------------------------- requests while the block is made
 
 # Blocks and arrays that are kept use up the free lists, so that what comes next is an allocation, in which CPython 3.11
-# may collect. How many objects it waits for is counted up until it meets the making of the block.
+# may collect. The number of allocations before the collection is increased until the collection occurs during the
+# creation of the block.
 WHILE_A_BLOCK_IS_MADE = """
     import gc, threading
     import numpy, arrayhub
@@ -228,7 +229,7 @@ class ByDict:
 
 
 class ByCapsule(Exporter):
-    """A producer who hands out what an array of ours exports."""
+    """A producer that returns the exports of a USMArray."""
 
     def __dlpack__(self, **keywords):
         return arrayhub.asarray(self, via="buffer").__dlpack__(**keywords)
@@ -242,7 +243,7 @@ def shorter(x):
     return x[1:].reshape(-1)[1:]
 
 
-# Not through an array of NumPy's or a capsule: the collector sees into neither.
+# Not through an ndarray or a capsule, because the collector does not traverse them.
 CYCLES = {
     "a buffer": (Exporter, arrayhub.asarray),
     "the block of a buffer": (Exporter, lambda source: arrayhub.asarray(source).memory),
@@ -298,7 +299,7 @@ def test_owner_referenced_elsewhere_is_not_collected():
 
 
 def test_memory_is_valid_until_collection_ends():
-    """While a cycle is taken apart code may still run: it must not find an array over memory that is gone."""
+    """Code that runs while the collector clears a cycle must not see an array of freed memory."""
     out = survives(
         """
         import gc, weakref
@@ -345,7 +346,8 @@ def test_block_is_not_resurrected_by_its_release():
 
 
 def test_a_cycle_that_holds_the_memoryview_too_is_collected():
-    """CPython's collector clears a memoryview while its buffer is exported; the release aborted the process."""
+    """CPython's garbage collector clears a memoryview while its buffer is exported. The release then aborted the
+    process."""
     python(
         textwrap.dedent(
             """
@@ -410,7 +412,7 @@ def test_a_cycle_that_holds_the_memoryview_too_is_collected():
 
 
 def test_a_memoryview_may_be_released_under_an_array():
-    """The memory is held, and not the view that showed it."""
+    """The memory is held, but not the view."""
     memory = bytearray(b"abc")
     view = memoryview(memory)
     x = arrayhub.asarray(view)

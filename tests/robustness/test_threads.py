@@ -1,6 +1,6 @@
-"""Several threads at once, with the GIL and without it: each job goes on for a bounded time, on all threads together.
+"""Concurrent threads, with and without the GIL: each job runs for a limited time in all threads.
 
-Without the GIL this is the suite to run under ThreadSanitizer; docs/threads.md has the command.
+docs/threads.md contains the command that runs this file with ThreadSanitizer.
 """
 
 import gc
@@ -24,7 +24,8 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def together(job, threads=THREADS):
-    """Call ``job(thread, turn)`` again and again on all threads until time is up; raise what one of them raised."""
+    """Call ``job(thread, turn)`` repeatedly in all threads for a limited time. Raise the first exception of a
+    thread."""
     barrier = threading.Barrier(threads)
     failures = []
     end = time.monotonic() + SECONDS
@@ -45,7 +46,7 @@ def together(job, threads=THREADS):
 
 
 def in_step(make, job, threads=THREADS):
-    """Give one new object after the other to all threads at the same moment; return what the last object was."""
+    """Pass new objects, one after another, to all threads at the same time. Return the last object."""
     barrier = threading.Barrier(threads)
     failures, box = [], []
     end = time.monotonic() + SECONDS
@@ -83,7 +84,7 @@ def interface_of(a, **changes):
 
 
 class Holder:
-    """An object with an array interface, whatever dict that is."""
+    """An object with the given array interface dict."""
 
     def __init__(self, interface, owner):
         self.__array_interface__ = interface
@@ -203,7 +204,7 @@ def test_concurrent_exports_of_one_array():
 
 
 def test_lazy_attributes_are_created_once():
-    """The block and the dtype of a new array, asked for by all threads at the same moment; given back exactly once."""
+    """All threads read the block and the dtype of a new array at the same time. Both are released exactly once."""
     lent = bytearray(96)
     answers = [None] * THREADS
 
@@ -219,14 +220,14 @@ def test_lazy_attributes_are_created_once():
     in_step(make, job)
     answers.clear()
     gc.collect()
-    lent.append(0)  # a BufferError while the buffer is exported; given back twice, it would have been one before
+    lent.append(0)  # raises BufferError while the buffer is exported; a double release would have raised it before
 
 
 # -------------------------------------------------------------------------------------------- types, dicts and tables
 
 
 def test_types_created_and_collected_concurrently():
-    """More types than are remembered, each changed while others are looked up."""
+    """More types than the cache can contain, each changed while others are looked up."""
     a = numpy_array()
 
     def job(thread, turn):
@@ -271,7 +272,7 @@ def test_a_dict_that_changes_while_it_is_read():
 
 
 def test_tables_that_are_filled_and_emptied():
-    """More record types and formats than are remembered, so that the tables are emptied while they are read."""
+    """More record types and formats than the caches can contain, so that the caches are cleared while they are read."""
     memory = np.zeros(4096, "u1")
 
     def job(thread, turn):
@@ -337,7 +338,7 @@ def test_exports_are_dropped_by_other_threads():
 
 
 def test_many_types_by_dlpack():
-    """Producers of different types in different threads, each remembered beside the others."""
+    """Producers of different types in different threads, which are cached at the same time."""
     producers = [dlpack_producer() for _ in range(64)]
 
     def job(thread, turn):

@@ -1,4 +1,4 @@
-"""Limits of SYCL devices. No device here lacks fp64, so the decision is tested with stated facts."""
+"""Limits of SYCL devices. The available devices support fp64, so these tests set the properties of a device."""
 
 import arrayhub as ah
 
@@ -75,7 +75,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, call):
-    """With the facts of a device without fp64 stated for this one."""
+    """Tests with the properties of a device without fp64."""
     monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
     with pytest.raises(TypeError, match="dtype is (float64|complex128), which Arc A770 does not support .*Pass dtype="):
         CALLS[call]()

@@ -1,4 +1,4 @@
-"""``stream=``: every import is ordered behind the producer's work, and invalid streams are rejected."""
+"""``stream=``: every import is ordered after the producer's work, and invalid streams are rejected."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ROUNDS = 6
 
 
 class ByDict:
-    """A producer that shows USM by its interface dict alone."""
+    """A producer that exports USM only by its interface dict."""
 
     def __init__(self, interface, queue):
         self.keep = interface
@@ -26,7 +26,7 @@ def race(dpctl):
 
 
 class Race:
-    """A block of USM that is written over and over on one queue, and another queue that reads it."""
+    """A block of USM that one queue writes repeatedly, and another queue reads."""
 
     def __init__(self, dpctl, *, in_order=False):
         memory = dpctl.memory
@@ -42,7 +42,8 @@ class Race:
         self.out = memory.MemoryUSMHost(NBYTES, queue=self.reading)
 
     def stale(self, take):
-        """In how many rounds the reading queue saw bytes from before the write, after `take` was given that queue."""
+        """Return the number of rounds in which the reading queue saw bytes from before the write, after `take` received
+        this queue."""
         count = 0
         for turn in range(ROUNDS):
             value = turn % 2
@@ -83,7 +84,7 @@ def applies(way, producer):
 
 
 def test_no_ordering_without_a_stream(race):
-    """Otherwise the tests below could not fail. A busy machine may win a race by chance, but not all of them."""
+    """This test shows that the tests below can fail. A busy machine may win a race by chance, but not all of them."""
     assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
 
@@ -101,7 +102,7 @@ def test_in_order_queue_of_the_caller(dpctl):
 
 
 def test_array_uses_the_queue_of_the_caller_afterwards(race):
-    """Its later consumers wait for that queue; who holds the array that it came from keeps the old order."""
+    """Later consumers of the result wait for this queue. The original array keeps its order."""
     x = arrayhub.asarray(race.memory)
     a = arrayhub.asarray(x, stream=race.reading)
     assert a is not x
@@ -117,7 +118,7 @@ def test_array_uses_the_queue_of_the_caller_afterwards(race):
 
 
 def test_dpnp_array_uses_the_queue_of_the_caller(race):
-    """Its memory may belong to another; dpnp orders by what the memory that it is given says."""
+    """The memory of the array may belong to another queue. dpnp uses the queue of the memory."""
     dpnp = pytest.importorskip("dpnp")
     a = arrayhub.asarray(race.memory, stream=race.reading)
     for x in (a, a[16:], a[::2]):
@@ -131,7 +132,7 @@ def test_dpnp_array_uses_the_queue_of_the_caller(race):
 
 
 def test_strided_memory_is_copied_on_the_callers_queue(race):
-    """By dpnp's kernel, which refuses arrays of several queues."""
+    """Copy by dpnp's kernel, which rejects arrays of several queues."""
     pytest.importorskip("dpnp.tensor")
     for take in (
         lambda x: arrayhub.asarray(x, copy=True, stream=race.reading),
@@ -205,7 +206,7 @@ def test_invalid_stream_is_refused_for_host_memory(call, stream):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_stream_is_accepted_for_host_memory(call):
-    """A library names its stream whatever array its user hands it; for host memory there is nothing to wait for."""
+    """A library passes its stream for every array. For host memory, no work is pending."""
     streams = [None, -1, 1, 2, 0x7F0000001000, type("S", (), {"ptr": 0})()]
     for make in HOST.values():
         for stream in streams:
@@ -303,7 +304,7 @@ IN = {
     ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
 )
 def test_handle_of_a_stream_object_is_read_once(memory, call):
-    """Two answers could differ: then what was ordered is not what is remembered."""
+    """Two reads of the handle could differ, so that the recorded stream would not be the ordered one."""
     stream, x = Counted(), ON_CUDA[memory]()
     a = IN[call](x, stream)
     assert stream.asked == 1
@@ -343,7 +344,7 @@ def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
 def test_invalid_stream_is_refused_for_cuda_and_unknown_runtimes(stream):
-    """The error comes before a producer is asked to order its work."""
+    """The error is raised before the producer is called."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))
         a = arrayhub.asarray(made)

@@ -1,4 +1,4 @@
-"""assparse: sparse arrays of SciPy and torch as SparseArrays on the same memory, and their way back."""
+"""assparse: import of SciPy's and torch's sparse arrays without a copy, and export."""
 
 import gc
 import weakref

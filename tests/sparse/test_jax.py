@@ -1,4 +1,4 @@
-"""jax: BCOO and BCSR on the same memory, with batches, dense dimensions and padding."""
+"""jax: import and export of BCOO and BCSR without a copy, with batches, dense dimensions and padding."""
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +79,7 @@ def test_broadcast_batches_are_refused():
 
 @pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
 def test_padding_of_jax_is_left_out(make):
-    """jax pads with indices outside of the shape, and with elements behind the last pointer."""
+    """jax pads with indices outside of the shape, and with elements after the last pointer."""
     given = make.fromdense(jnp.eye(3), nse=5)
     x = ah.assparse(given)
     assert x.nnz == 5

@@ -1,4 +1,4 @@
-"""oneDAL: csr tables on the memory of other libraries, and back by a copy."""
+"""oneDAL: csr tables that share the memory of other libraries, and imports as copies."""
 
 import numpy as np
 import pytest

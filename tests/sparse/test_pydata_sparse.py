@@ -1,4 +1,4 @@
-"""pydata/sparse: COO and GCXS on the same memory."""
+"""pydata/sparse: import and export of COO and GCXS without a copy."""
 
 import numpy as np
 import pytest

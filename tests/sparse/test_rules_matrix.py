@@ -1,4 +1,4 @@
-"""Every cell of the sparse page of the matrix: right values, and equal addresses where nothing is copied."""
+"""Every cell of the matrix of sparse arrays: correct values, and equal addresses if the memory is shared."""
 
 import pytest
 from matrix.sparse import OBSTACLES, SPARSE_CONSUMERS, SPARSE_PRODUCERS, dense, export, obstacle_of

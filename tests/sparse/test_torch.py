@@ -1,4 +1,4 @@
-"""torch: what the import of sparse tensors does with states, layouts and missing private names."""
+"""torch: import of sparse tensors with special states, unsupported layouts and missing private names."""
 
 import textwrap
 

@@ -142,7 +142,8 @@ def test_rows_of_canonical_order_may_begin_anywhere():
 
 
 def test_trusted_indices_are_not_read_by_exports():
-    """Exports of `validate=False` pass an invalid index on. Every method that follows indices still names the index."""
+    """Exports of `validate=False` pass an invalid index on. Every method that uses indices still raises an error that
+    names the index."""
     given = damaged("csr", "indices", 3, 8)
     x = ah.assparse(given, validate=False)
     assert ah.as_scipy(x).indices[3] == ah.as_torch(x).col_indices()[3] == 8
@@ -166,7 +167,7 @@ def test_trust_is_a_property_of_one_sparse_array():
     trusted = ah.assparse(x, validate=False)
     assert trusted is not x and trusted.indices is x.indices
     assert ah.assparse(x, copy=True, validate=False).indices.ptr != x.indices.ptr
-    for made in (x, pickle.loads(pickle.dumps(trusted))):  # pickles come from anywhere
+    for made in (x, pickle.loads(pickle.dumps(trusted))):  # pickles are not trusted
         with pytest.raises(ah.InterfaceError, match=r"indices\[3\] is 8"):
             ah.as_scipy(made)
 

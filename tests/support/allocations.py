@@ -1,4 +1,4 @@
-"""Public calls by topic, and a program that runs each of them with every one of its allocations failing in turn."""
+"""Public calls by topic, and a program that runs each call repeatedly, with another failing allocation each time."""
 
 import copy
 import ctypes
@@ -18,16 +18,16 @@ import routes
 
 import arrayhub
 
-# More than any call here makes. If all allocations fail for good, CPython 3.11 never leaves a handler in a long
+# More allocations than any call makes. If all allocations fail for good, CPython 3.11 never leaves a handler in a long
 # function: it cannot allocate the number of the instruction that raised, and raises again there.
 ALL = 10_000
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-WIDTHS = (ALL, 3, 1)  # how many allocations fail in a row
+WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
 STARTS = 4000  # where the search for the last allocation of a call stops
 
 
 class Other(NamedTuple):
-    """An outcome that is neither a MemoryError nor the right answer, and not arrayhub's."""
+    """An incorrect outcome that is not caused by arrayhub."""
 
     kind: type
     words: str
@@ -72,7 +72,7 @@ def host():
         "torch",
         "dpctl",
         "cupy",
-    ):  # `explain` asks each for its devices, and jaxlib ends the process
+    ):  # `explain` queries the devices of each library, and jaxlib crashes the process
         sys.modules.setdefault(library, None)
     names = routes.namespace("host")
     return {
@@ -201,7 +201,7 @@ NESTED = (
 
 
 class Table(NamedTuple):
-    """Statements, the function that makes the names that they use, and the libraries that this takes."""
+    """Statements, a function that creates the names in the statements, and the required libraries."""
 
     names: object
     statements: tuple
@@ -313,7 +313,7 @@ def ready(run, names):
 
 
 def give_back(names):
-    """Delete what a call of the exchange table has left: a managed tensor, or the array that has taken it over."""
+    """Delete the result of a call of the exchange table: a managed tensor, or the array that owns it."""
     table = names.get("table")
     if table is None:
         return
@@ -364,7 +364,7 @@ def allocations_of(run, names):
 
 
 def wrong_of(statement, names, note):
-    """Return what goes wrong in a statement, as a list of texts."""
+    """Return descriptions of the faults of a statement."""
     run = runner(statement, names)
     note(f"{statement}: without failures")
     expected, nesting = expected_of(run, names), nests(run, names)
@@ -393,12 +393,13 @@ def wrong_of(statement, names, note):
 
 
 def is_counted(value):
-    """Return whether references to an object are counted: not those to modules and, without the GIL, to functions."""
+    """Return whether the reference count of an object is exact. It is not for modules and, without the GIL, for
+    functions."""
     return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 
 def moved(watched, before, where, wrong):
-    """Add the references that were lost or kept since `before` to `wrong`; return the present ones."""
+    """Add changes of reference counts since `before` to `wrong`. Return the current counts."""
     after = {name: sys.getrefcount(value) for name, value in watched.items()}
     if after != before:
         gc.collect()
@@ -410,7 +411,7 @@ def moved(watched, before, where, wrong):
 
 
 def main(name, path, only=None):
-    """Run a table; `path` gets the attempt that runs now, and the standard output what went wrong."""
+    """Run a table; The current attempt is written to `path`, and faults are printed."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     names = TABLES[name].names()
     for statement in TABLES[name].statements:

@@ -1,7 +1,7 @@
-"""Arrow's structs made by hand with ctypes, true or not; as a program, what arrayhub makes of every false one.
+"""Hand-made Arrow structs, valid and invalid, by ctypes. As a program, test all invalid structs.
 
 ``python tests/support/arrow_by_hand.py`` prints one JSON object: of each case the error and how often its structs were
-released. A process of its own, because what is read wrongly here ends it.
+released. The program runs in a separate process, because invalid reads would crash it.
 """
 
 import ctypes
@@ -90,7 +90,7 @@ DeviceStream._fields_ = [
 
 
 class Producer:
-    """An object whose one array is what the arguments say; it counts what is released.
+    """A producer of one array with the fields in the arguments, which counts releases.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Producer:
 
 
 class OnDevice:
-    """A producer's array by the device interface alone."""
+    """A producer's array, exported only by the device interface."""
 
     def __init__(self, producer, device_type=1, device_id=-1, sync_event=None):
         self.producer = producer
@@ -161,7 +161,7 @@ class OnDevice:
 
 
 class Streamed:
-    """Producers' arrays, one after another, by the stream interface; ``said`` are fields that say something else.
+    """Arrays of producers as a stream; ``said`` are fields that say something else.
 
     ``code=`` is the number that get_next gives, ``schema_code=`` that of get_schema.
     """
@@ -232,12 +232,12 @@ class StreamedOnDevice(Streamed):
 
 
 def given(attribute, capsules):
-    """An object that has one of Arrow's attributes, and hands over what it was given."""
+    """An object with one of Arrow's methods, which returns a given capsule."""
     return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
 
 
 def struct_in(capsule, kind):
-    """The struct that a capsule holds, as long as that lives."""
+    """Return the struct of a capsule, which is valid while the capsule exists."""
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
@@ -249,7 +249,7 @@ FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Strea
 
 
 def unreadable():
-    """Return the address of a page that cannot be read, behind one that can: a buffer of no bytes."""
+    """Return the address of a page without read access, after a readable page: a buffer of 0 bytes."""
     size = mmap.PAGESIZE
     memory = mmap.mmap(-1, 2 * size)
     _PAGES.append(memory)
@@ -524,7 +524,7 @@ CASES = {
 }  # fmt: skip
 
 
-# What a stream, or a device array, says falsely; the array in it is right.
+# Invalid fields of a stream or of a device array. The array itself is valid.
 FALSE_STREAMS = {
     "get_schema NULL": {"get_schema": None},
     "get_next NULL": {"get_next": None},
@@ -553,7 +553,7 @@ def false_streams():
 
 
 def outcome(make):
-    """The error that a case gives, and how often its structs were released."""
+    """Return the error of a case, and the number of releases of its structs."""
     producer = make()
     error = None
     try:

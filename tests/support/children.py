@@ -1,6 +1,6 @@
 """Run programs in child processes, because they could abort the test run.
 
-A module of its own, which every start method finds on its import path.
+These functions are in a separate module, which every start method can import.
 """
 
 import os
@@ -36,7 +36,7 @@ def run(*command, **options):
 
 
 def python(program, *arguments, options=(), silent=False, beside=None, **others):
-    """Run a Python program, which must not die, and return what it printed; nothing on stderr where it is `silent`.
+    """Run a Python program, which must succeed, and return its output. If `silent` is true, stderr must be empty.
 
     It imports modules of this folder, and those in the folder of the file `beside`.
     """
@@ -54,12 +54,12 @@ def python(program, *arguments, options=(), silent=False, beside=None, **others)
 
 
 def resident():
-    """Bytes of this process that are in memory now."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def send(connection, x):
-    """Send what an array is in this process, and the array itself."""
+    """Send the properties of an array in this process, and the array itself."""
     connection.send((x.shape, x.byte_strides, float(np.asarray(x).sum()), x.access))
     connection.send(x)
     connection.close()

@@ -1,4 +1,4 @@
-"""DLPack's structures in ctypes, and producers made by hand: right ones, and every kind of wrong one."""
+"""DLPack's structs in ctypes, and hand-made producers, valid and invalid."""
 
 import ctypes
 
@@ -84,7 +84,7 @@ _kept = [USED := b"used_by_hand"]
 
 
 def tensor_of(capsule):
-    """Return the managed tensor that an unconsumed capsule carries."""
+    """Return the managed tensor of an unconsumed capsule."""
     name = capsule_name(capsule)
     return {LEGACY: LegacyTensor, VERSIONED: VersionedTensor}[name].from_address(capsule_pointer(capsule, name))
 
@@ -107,7 +107,8 @@ def longs(values):
 
 
 class Handmade:
-    """A producer over four float64 (or what the arguments say) that counts what happens to its managed tensor.
+    """A producer of four float64 elements, unless the arguments specify other fields, which counts calls for its
+    managed tensor.
 
     Parameters are the fields of the tensor; `deleted` counts calls of the deleter, `requests` holds the keywords of
     each call of ``__dlpack__``.
@@ -167,7 +168,7 @@ class Handmade:
 
 
 class OnlyDLPack:
-    """Show an array by DLPack and by nothing else."""
+    """An object that exports an array only by DLPack."""
 
     def __init__(self, array):
         self.array = array

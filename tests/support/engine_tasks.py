@@ -61,7 +61,7 @@ def fill(x, value):
 
 
 def where_mapped(x):
-    """The file that joblib has mapped the elements from, if any."""
+    """Return the file from which joblib has mapped the elements, or None."""
     owner = x
     for _ in range(10):
         if isinstance(owner, np.memmap):
@@ -71,7 +71,7 @@ def where_mapped(x):
 
 
 class FromLater:
-    """An array as a later release would pickle it, of a form that this one does not know."""
+    """An array that is pickled in the format of a later release."""
 
     def __reduce__(self):
         return arrayhub._unpickle, ((99, "whatever comes"), b"")
@@ -82,7 +82,7 @@ def make_later():
 
 
 def read_in_a_task():
-    """The name of the error that a queue of the task's own raises."""
+    """Return the name of the error that a queue created in the task raises."""
     queue = multiprocessing.SimpleQueue()
     queue.put(FromLater())
     try:
@@ -122,7 +122,7 @@ def same(x):
 
 
 def die_at_third(x, k):
-    """Use the array, and end this process without a word when it is the third's turn."""
+    """Use the array, and exit this process without a message on the third call."""
     np.asarray(x).sum()
     if k == 2:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -141,7 +141,7 @@ def send_and_wait(connection, x):
 
 
 def where_mapped_by_mmap(x):
-    """Return whether the elements lie in a file that this process has mapped by name, and the access."""
+    """Return whether this process has mapped the elements from a file by name, and the access."""
     import mmap
 
     owner = x.base

@@ -1,6 +1,6 @@
 """C structs made by ctypes, and exporters with wrong descriptions, for the tests of the host protocols.
 
-CPython before 3.12 lets no Python class export a buffer, so a class gets its C slot written by hand.
+Before CPython 3.12, Python classes cannot export a buffer, so this module writes the C slot of a class.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ def ssizes(values):
 
 
 def exporter(**fields):
-    """An object whose buffer says `fields`, true or not, over 64 bytes that count from 0; it counts its releases."""
+    """An exporter of 64 bytes with values from 0, whose Py_buffer has the given fields. It counts releases."""
     memory = (ctypes.c_ubyte * 64)(*range(64))
     said = {
         "buf": ctypes.addressof(memory), "len": 12, "itemsize": 4, "readonly": 0, "ndim": 1, "format": b"i",
@@ -114,12 +114,12 @@ capsule_pointer.restype = ctypes.c_void_p
 
 
 def read_struct(capsule):
-    """The struct in a capsule without a name."""
+    """Return the struct in a capsule without a name."""
     return PyArrayInterface.from_address(capsule_pointer(capsule, None))
 
 
 class StructProducer:
-    """An object with ``__array_struct__`` over 64 bytes that count from 0; `freed` counts its capsules' ends."""
+    """An object with ``__array_struct__`` over 64 bytes that count from 0; `freed` counts freed capsules."""
 
     freed = 0
 
@@ -148,19 +148,19 @@ def _count_end(capsule):
     StructProducer.freed += 1
 
 
-# Whether this run is the one in which known types are read by their protocols; see docs/protocols.md.
+# Whether fast paths are disabled in this run; see docs/protocols.md.
 FAST_WAYS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
 
 
 class Shows:
-    """An object with the attributes that it is given, and no others."""
+    """An object with only the given attributes."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
 
 
 class Index:
-    """An integer by ``__index__`` alone; it may run code first, or answer something else."""
+    """An integer by ``__index__``, which may first run code, or return another value."""
 
     def __init__(self, value, before=None):
         self.value, self.before = value, before

@@ -19,7 +19,7 @@ class Held(NamedTuple):
     resident: int  # of memory from anywhere
 
 
-ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # how much more afterwards: next to nothing a call
+ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth, almost nothing per call
 
 
 class MallInfo(ctypes.Structure):

@@ -1,5 +1,5 @@
-"""Small extensions in several languages, each compiled once a session outside of the tree, by whichever process of
-pytest's comes first."""
+"""Small extensions in several languages. Each is compiled once per session, outside of the tree, by one of pytest's
+processes."""
 
 import fcntl
 import importlib.util
@@ -34,13 +34,13 @@ def shared_folder(factory, name):
 
 
 def run(*command, **options):
-    """Run a command that has to succeed, and return what it said. Compilers are not what a sanitizer watches."""
+    """Run a command that has to succeed, and return its output. Compilers run without sanitizers."""
     options.setdefault("env", {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"})
     return children.run(*command, **options)
 
 
 def once(folder, name, make):
-    """Return what ``make(path)`` left at ``folder/name``; it is called by one process only."""
+    """Return the path ``folder/name``, which one process creates by ``make(path)``."""
     path = folder / name
     with open(folder / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
 """The notebooks of docs/notebooks, which are stored with their output.
 
-``PYTHONPATH=.:tests/support python -m notebooks`` executes them and stores what they show.
+``PYTHONPATH=.:tests/support python -m notebooks`` executes them and stores the output.
 `tests/docs/test_notebooks.py` executes them and compares. The notebook for CUDA is stored without output, and
 `tests/gpu` executes it.
 """
@@ -28,7 +28,7 @@ def needs_cuda(path):
 
 
 def executed(path):
-    """Execute a notebook in a kernel of its own, and return it with its output."""
+    """Execute a notebook in a separate kernel, and return it with its output."""
     import nbclient
     import nbformat
 
@@ -66,7 +66,7 @@ def merged(outputs):
 
 
 def shown(notebook):
-    """Return what each code cell shows, as pairs of a type and a text."""
+    """Return the output of each code cell, as pairs of a type and a text."""
     return [
         [part for output in cell.outputs for part in parts(output)]
         for cell in notebook.cells

@@ -14,7 +14,7 @@ def grid(*shape, dtype="f8"):
 
 
 class OwnRecord(np.void):
-    """A class of a user's for the elements of records."""
+    """A user-defined class for the elements of records."""
 
 
 def record():
@@ -30,7 +30,7 @@ def packed_int4():
 
 LARGE = grid(40, 50, 3)
 
-# What is sent, by name: each a function, so that nothing is shared between tests.
+# Arrays to pickle, by name, as functions, so that tests do not share arrays.
 SOURCES = {
     "C": lambda: grid(3, 4),
     "F": lambda: np.asfortranarray(grid(3, 4)),
@@ -82,7 +82,7 @@ SOURCES = {
 
 
 def elements(x):
-    """The elements as bytes in C order, whatever they are."""
+    """Return the elements as bytes in C order, for every element type."""
     return bytes(memoryview(arrayhub.transfer.host.raw(x.copy())).cast("B")) if x.size and x.itemsize else b""
 
 

@@ -19,7 +19,7 @@ def raising(error):
 
 
 def producer(*bases, **attributes):
-    """An object of a class of its own with these attributes; where it speaks DLPack, it says that it is on the host."""
+    """Return an object of a new class with the given attributes. If it supports DLPack, its device is the host."""
     device = {"__dlpack_device__": lambda self: (1, 0)} if "__dlpack__" in attributes else {}
     return type("Producer", bases, {**device, **attributes})()
 

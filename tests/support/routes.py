@@ -1,6 +1,7 @@
-"""The ways in and out, one statement each, for the tests that go them many times: growth, interrupts, threads.
+"""All imports and exports, with one statement each, for tests that repeat them: growth, interrupts, threads.
 
-A table per library; the host's needs none. `namespace(library)` makes the names that its statements use.
+There is one table per library, and one for host memory without a library. `namespace(library)` makes the names that its
+statements use.
 """
 
 import array
@@ -18,8 +19,8 @@ from numpy_release import HAS_DLPACK_1
 import arrayhub
 
 MILLION = 1_000_000
-SOME = MILLION // 20  # for what takes microseconds, as a text written for people does
-FEW = SOME // 10  # for what compiles, waits or copies
+SOME = MILLION // 20  # for statements that take microseconds, such as those that return text
+FEW = SOME // 10  # for statements that compile, wait or copy
 
 
 class Route(NamedTuple):
@@ -90,7 +91,7 @@ def used_capsule(a):
 
 
 class Table:
-    """Our exchange table, called as a C library calls it."""
+    """arrayhub's exchange table, called like from C code."""
 
     def __init__(self):
         self.out, self.back, self.tensor = pointer(), pointer(), Tensor()
@@ -541,13 +542,13 @@ def namespace(library):
 
 
 def installed(library):
-    """Return whether a library's routes can be gone."""
+    """Return whether the routes of a library can be tested."""
     module = LIBRARIES[library].module
     return module is None or importlib.util.find_spec(module) is not None
 
 
 def runner(route, names):
-    """Compile a route into a function that goes it n times."""
+    """Compile a route into a function that runs it n times."""
     body = f"{route.statement}"
     if route.error:
         body = f"try: {body}\n    except {route.error}: pass\n    else: raise AssertionError('was not refused')"

@@ -1,4 +1,4 @@
-"""The conformance kit: each rule fails for a class that breaks it, and for no other."""
+"""The conformance kit: each rule fails only for a class that breaks the rule."""
 
 import broken_arrays
 import numpy as np

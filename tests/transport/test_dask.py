@@ -46,7 +46,7 @@ def test_tokens_are_equal_for_equal_arrays(name):
 
 @pytest.mark.parametrize("char", "gG")
 def test_tokens_ignore_padding_of_long_double(char):
-    """Half of a long double on x86 may hold anything, and differs between arrays that are equal."""
+    """Half of the bytes of a long double on x86 are undefined, and may differ between equal arrays."""
     tokens = set()
     for filler in (0, 255):
         memory = np.full(np.dtype(char).itemsize * 6, filler, "u1")
@@ -185,7 +185,7 @@ def test_device_memory_has_a_new_token_on_each_call():
 
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"x": (x,)}], ids=["array", "list", "dict"])
 def test_deterministic_token_of_device_memory_raises(wrap):
-    """By tokenize's own argument, which dask keeps apart from its configuration and prefers to it."""
+    """Use tokenize's own argument, which takes precedence over dask's configuration."""
     x = tasks.make_on_device(4)
     with pytest.raises(dask.tokenize.TokenizationError, match="to_host"):
         tokenize(wrap(x), ensure_deterministic=True)
@@ -220,9 +220,9 @@ def client(tmp_path_factory):
     from distributed import Client, LocalCluster
 
     folder = tmp_path_factory.mktemp("dask")
-    # Only what sizes say decides, and not what the process happens to take.
+    # Only ``sizeof`` determines spilling, not the memory of the process.
     memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
-    # What is refused between workers leaves a stand-in, which the memory manager takes for a replica worth keeping.
+    # A rejected transfer between workers leaves a stand-in, which the memory manager counts as a replica.
     manager = {"distributed.scheduler.active-memory-manager.start": False}
     limits = {"distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
     settings = {**memory, **manager, **limits}
@@ -299,7 +299,7 @@ def test_arguments_reach_the_task(client):
 
 
 def test_spilling(client, workers):
-    """Four times 20 MB where 40 MB are the target: spilled arrays are read from the disk."""
+    """Four arrays of 20 MB with a target of 40 MB: spilled arrays are read from the disk."""
     futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
     totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
@@ -321,7 +321,7 @@ def test_a_refusal_reaches_the_client(client):
 
 
 def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
-    """dask tries whether it can be sent, and sends its words where it cannot."""
+    """dask tests whether an exception can be sent, and sends only its text otherwise."""
     with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
         client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
 
@@ -353,7 +353,7 @@ def test_refusal_of_an_argument_reaches_the_client(client, n):
 
 
 def test_refusal_in_a_direct_gather_reaches_the_client(client):
-    """An error would leave the worker waiting, and the next question would be taken for thanks."""
+    """An error would leave the worker waiting, and it would interpret the next request as the acknowledgement."""
     there = client.submit(tasks.make_on_device, 10, pure=False)
     for _ in range(3):
         found = client.gather(there, direct=True)
@@ -380,7 +380,7 @@ def test_array_of_a_later_release_is_refused(client, workers):
 
 
 def test_memory_error_is_not_deferred():
-    """It speaks of this process, and not of the array: who sends hears of it."""
+    """The error is about the sending process, not about the array, so it is raised in the sender."""
     python("""
         import resource
 
@@ -503,7 +503,7 @@ def scheduler_of_its_own(tmp_path, **variables):
 
 
 def test_scheduler_forwards_device_arrays(tmp_path):
-    """It reads each graph and must not touch devices; an error in the scheduler would end the cluster."""
+    """The scheduler reads each graph and must not use devices. An error in the scheduler would end the cluster."""
     with scheduler_of_its_own(tmp_path) as client:
         for told in (False, True):
             if told:
@@ -517,7 +517,7 @@ def test_scheduler_forwards_device_arrays(tmp_path):
 
 @pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
 def test_invalid_environment_variable_raises(tmp_path, variable):
-    """It arrives in words, between workers too."""
+    """The error arrives as text, also between workers."""
     words = rf"{variable} is 'away'; accepted: 're"
     with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
         first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
@@ -528,7 +528,7 @@ def test_invalid_environment_variable_raises(tmp_path, variable):
             there = client.submit(tasks.make_on_device, 10, workers=first, pure=False)
         for where in (first, second):
             if where == first and variable == "ARRAYHUB_PICKLING":
-                continue  # no pickle is between
+                continue  # data are not pickled
             with pytest.raises(pickle.PickleError, match=words):
                 client.submit(tasks.total, there, workers=where).result(timeout=WAIT)
         with pytest.raises(pickle.PickleError, match=words):
@@ -633,7 +633,7 @@ def test_new_workers_are_registered(told):
 
 
 def goes_around(client):
-    """Scatter, worker to worker where there are two, gather: an array that compresses well, by frames of their own."""
+    """Scatter, worker to worker, and gather of an array that compresses well, as frames."""
     source = asarray(np.asfortranarray(np.ones((300, 400)))).with_dims("IJ")
     there = client.scatter(source, hash=False)
     for worker in client.scheduler_info(n_workers=-1)["workers"]:
@@ -674,7 +674,7 @@ def test_frames_by_tls(tmp_path):
 
 
 def test_within_one_process(tmp_path):
-    """By inproc:// no data are pickled, so that device memory stays where it is; graphs are."""
+    """With inproc://, graphs are pickled but data are not, so device memory is not moved."""
     cluster = {**SMALL_CLUSTER, "processes": False}
     with (
         distributed.LocalCluster(**cluster, local_directory=str(tmp_path)) as cluster,
@@ -765,7 +765,8 @@ def test_message_is_deserialized_twice():
 
 
 def test_results_of_a_killed_worker_are_computed_again(client, workers):
-    """Its results are made again elsewhere. Last in the file: the cluster has to start the worker anew."""
+    """The results of the killed worker are computed again by another worker. Last in the file: the cluster has to start
+    the worker anew."""
     there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
     there.result(timeout=WAIT)
     holder = next(iter(client.who_has(there)[there.key]))

@@ -50,7 +50,7 @@ def sent(handle):
 
 @contextlib.contextmanager
 def child_with(target, *arguments):
-    """Run `target` in a process, which is always ended. Yield the process and the connection to it."""
+    """Run `target` in a process, which is always terminated. Yield the process and the connection to it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=target, args=(*arguments, theirs), daemon=True)
@@ -64,7 +64,7 @@ def child_with(target, *arguments):
 
 
 def eventually(condition):
-    """Return whether a condition becomes true; the server's thread acts a moment later."""
+    """Return whether a condition becomes true within a short time, because the server's thread acts asynchronously."""
     for _ in range(WAIT * 100):
         if condition():
             return True
@@ -181,7 +181,7 @@ def test_readonly_memory_is_mapped_readonly():
 
 
 def test_the_size_of_shared_memory_cannot_change():
-    """An access to a page behind the end of a file ends the process."""
+    """An access to a page beyond the end of a file crashes the process."""
     x = shared()
     for size in (0, 1 << 20):
         with pytest.raises(PermissionError):
@@ -366,7 +366,7 @@ def test_a_handle_of_an_ended_process_is_refused():
 
 
 def test_a_server_that_is_not_the_owner_is_refused():
-    """Whatever answers under the owner's name, the reply is not trusted."""
+    """A reply under the owner's name is not trusted."""
     handle = arrayhub.ipc_handle(shared())
     for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:

@@ -1,4 +1,4 @@
-"""MPI between two real processes, started once; and what `as_mpi` refuses."""
+"""MPI between two processes, which are started once, and arrays that `as_mpi` rejects."""
 
 import contextlib
 import copy
@@ -312,7 +312,7 @@ def launcher():
 
 
 def run_two(program, fails=False):
-    """Run a program on two ranks, which are ended whatever happens, and return what they print."""
+    """Run a program on two ranks, which are always terminated, and return their output."""
     folder = str(Path(arrayhub.__file__).parents[1])
     with subprocess.Popen(
         [launcher(), "-n", "2", sys.executable, "-c", textwrap.dedent(program)],
@@ -372,7 +372,7 @@ def test_a_rank_that_is_killed_in_the_middle(begin, wait):
 
 
 def test_the_stencil_of_the_how_to():
-    """The whole program, on two ranks as it says."""
+    """Run the whole program on two ranks."""
     blocks = python_blocks(ROOT / "docs" / "howto" / "cluster_user.md")
     (program,) = [block for block in blocks if block.startswith("# stencil.py")]
     run_two(program)

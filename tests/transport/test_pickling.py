@@ -1,4 +1,4 @@
-"""Arrays through pickle and the module copy: what arrives, what is copied, and what no pickle can do."""
+"""Pickles and copies of arrays: restored properties, copied bytes, and rejected arrays."""
 
 import copy
 import inspect
@@ -74,7 +74,7 @@ def test_gapless_layouts_are_not_copied(name):
     assert y.byte_strides == x.byte_strides
 
 
-# How many bytes of elements travel, where the array has gaps, repetitions or windows.
+# The number of pickled bytes of arrays with gaps, repetitions or windows.
 SIZES = {
     "broadcast": 4 * 8,
     "broadcast inside": 4 * 8,
@@ -98,7 +98,8 @@ def test_pickle_contains_only_the_elements(name):
 
 
 def test_random_layouts():
-    """Any view of any view: what arrives has the same elements, and never more bytes travel than elements have."""
+    """Any view of any view: the restored array has the same elements, and the pickle does not contain more bytes than
+    the elements."""
     draw = random.Random(5)
     for _ in range(400):
         base = np.arange(3 * 4 * 5 * 6, dtype="i2").reshape(3, 4, 5, 6)
@@ -279,7 +280,7 @@ def state_and_data():
     return list(state), data
 
 
-# What is put into a state, by its place, and what the refusal says.
+# Invalid parts of a state, by key, and the text of the error.
 FORGED = [
     (0, 2, "form 2; this release reads form 1"),
     (0, "1", "form '1'"),
@@ -342,7 +343,7 @@ def test_forged_data_is_refused(data):
         arrayhub._unpickle(tuple(state), data)
 
 
-# The state of a dtype of 8 bytes, which NumPy believes.
+# The state of a dtype of 8 bytes, which NumPy does not validate.
 SUB_ARRAY = ("V8", (3, "|", (np.dtype("f8"), (4,)), None, None, 8, 1, 0))
 FORGED_DTYPES = {
     "hidden objects": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0)),
@@ -381,7 +382,7 @@ class ForgedArray:
 
 @pytest.mark.parametrize("name", FORGED_DTYPES)
 def test_a_forged_dtype_is_refused(name):
-    """In a process of its own, which it may end: what is read is looked at."""
+    """Run in a separate process, which the state may crash."""
     program = """
         import pickle, sys, arrayhub
         try:
@@ -482,7 +483,7 @@ def test_arrays_are_sent_to_a_child_process(method):
 
 # --------------------------------------------------------------------------------------------------- pickles of old
 
-# Pickles of form 1 as the first release that had it wrote them: every later one reads them, or says that it does not.
+# Pickles of format 1 from its first release. Later releases read these pickles, or raise an error about the format.
 GOLDEN = {
     "C": (
         "gASVmwAAAAAAAACMCGFycmF5aHVilIwJX3VucGlja2xllJOUKEsBSwNLBIaUTksAjAM8ZjiUSwJOTnSUQ2AAAAAAAAAAAAAAAAAA"
@@ -708,7 +709,7 @@ def test_blocks_end_in_any_order():
 
 
 def test_blocks_of_threads_leave_no_settings():
-    """Switched from one to the other as often as Python can."""
+    """Threads are switched as often as Python permits."""
     program = """
         import sys, threading
         import arrayhub

@@ -1,4 +1,4 @@
-"""ray, joblib, multiprocessing, process pools, torch: arrays through real processes on this machine."""
+"""ray, joblib, multiprocessing, process pools and torch: arrays in several processes on this machine."""
 
 import concurrent.futures
 import contextlib
@@ -29,7 +29,7 @@ WAIT = 60  # seconds until a result counts as hanging
 
 
 def child_of(method, function, *arguments):
-    """Run a function in a process that is always ended, and return what it gives."""
+    """Run a function in a process that is always terminated, and return its result."""
     context = multiprocessing.get_context(method)
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(function, *arguments).result(timeout=WAIT)
@@ -86,7 +86,8 @@ def test_files_of_any_name(tmp_path, name):
 
 
 def by_name(tmp_path, dumps=ForkingPickler.dumps):
-    """A mapped file, and the pickle of its array: by the file's name where multiprocessing makes it."""
+    """A mapped file, and the pickle of its array, which contains the file's name if multiprocessing creates the
+    pickle."""
     path = tmp_path / "elements"
     np.arange(500.0).tofile(path)
     return path, bytes(dumps(asarray(np.memmap(path, "f8", mode="r+"))))
@@ -160,7 +161,7 @@ def test_process_executor_round_trip(method):
 
 
 def test_queue_copies_device_memory_by_policy():
-    """Its feeder thread pickles, so the policy is not the thread's."""
+    """The queue's feeder thread pickles, so the policy of the calling thread must apply."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="host"):
         queue.put(tasks.make_on_device(5))
@@ -193,7 +194,7 @@ def check_refused(arrived):
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_unrestorable_array_raises_in_a_pool(method):
-    """The task fails in words, a result does where it is used, and what comes next is done."""
+    """The task fails with the message, the use of a result fails, and later tasks succeed."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         with pytest.raises(pickle.PicklingError, match="form 99"):
             pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)
@@ -219,7 +220,8 @@ def test_queue_get_raises_the_error():
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
-    """Its writes stay, the memory stays mapped, and a process that waits for it gets an error."""
+    """The writes of a killed process remain, the memory stays mapped, and a process that waits for the killed process
+    receives an error."""
     before = set(os.listdir("/dev/shm"))
     shared = shared_memory.SharedMemory(create=True, size=1 << 20)
     try:
@@ -243,7 +245,7 @@ def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_child_that_is_killed_while_it_sends(method):
-    """Half of a pickle has arrived: that is the end of the file, and no wait for the other half."""
+    """After half of a pickle, the reader reports the end of the file instead of waiting for the other half."""
     context = multiprocessing.get_context(method)
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=tasks.send_and_wait, args=(theirs, asarray(np.zeros(4_000_000))), daemon=True)
@@ -452,7 +454,7 @@ def test_ray(program, tmp_path):
     """In one process of its own, so that all of ray's end with it."""
     pytest.importorskip("ray", reason="ray is not released for this Python yet")
     folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
-    # Short: the paths of ray's sockets have to fit 107 bytes.
+    # The path is short, because the paths of ray's sockets must fit in 107 bytes.
     settings = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(folders),

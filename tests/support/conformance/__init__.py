@@ -1,1 +1,1 @@
-"""The conformance kit against real libraries: how each makes and reads arrays, and the page of the reports."""
+"""Tests of real libraries with the conformance kit, and the page of the reports."""

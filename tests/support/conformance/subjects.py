@@ -1,4 +1,4 @@
-"""How each library makes an array of an ndarray, and reads one: what `arrayhub.testing` checks."""
+"""Functions by which each library creates and imports arrays, for `arrayhub.testing`."""
 
 
 def make_numpy(array):

@@ -1,8 +1,7 @@
-"""Arrow's structs by chance.
+"""Random Arrow structs.
 
-No struct says how large its buffers are, and characters end where the last offset says, so lengths and these offsets
-stay below what is there. Wrong are formats, numbers of buffers and children, null pointers, counts, and what leads into
-something that has a length: offsets, views and indices.
+Arrow structs do not contain the sizes of buffers, so lengths and last offsets are within the actual buffers. Formats,
+numbers of buffers and children, pointers, counts, offsets, views and indices may be invalid.
 """
 
 import ctypes
@@ -16,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import arrow_by_hand as by_hand
 
-BYTES = 1024  # of each buffer: more than any length here reaches
+BYTES = 1024  # size of each buffer, which exceeds all lengths
 FLAT = [
     b"c",
     b"C",
@@ -54,7 +53,8 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """A buffer of integers, most in range and rising; some lie below, or `beyond` if that can be seen."""
+    """A buffer of integers, mostly in range and increasing. Some are too small, or, if arrayhub can detect this,
+    `beyond` the range."""
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
     rate = r.choice([0, 0, 0.05, 0.5])
@@ -141,7 +141,7 @@ def union(r, depth, length):
 
 
 def struct_of(r, depth, length):
-    """A producer of an array of about that length, with one thing or another wrong."""
+    """Draw a producer of an array of about the given length, with some invalid fields."""
     format, buffers, children, dictionary = parts(r, depth, length)
     bitmap = r.choice([None, None, noise(r)])
     said = {"length": length, "null_count": r.choice([0, -1]) if bitmap is None else r.choice([-1, -1, 0, 1])}
@@ -169,7 +169,7 @@ def struct_of(r, depth, length):
 
 
 def form_of(r, made):
-    """An array by one of the interfaces, whose other fields may be wrong too."""
+    """Draw an export by one of the interfaces, whose other fields may also be invalid."""
     form = r.choice([None, by_hand.OnDevice, by_hand.Streamed, by_hand.StreamedOnDevice])
     if form is None:
         return made
@@ -185,7 +185,7 @@ def form_of(r, made):
 
 
 def draw(r):
-    """An array, taken as what is dense and as what is not, and read to its last element."""
+    """Draw an array, and a call that imports it as dense and as nested, and reads all elements."""
     dense, length = r.random() < 0.3, r.randint(0, 6)
     array = struct_of(r, 0, length)
     made = form_of(r, array)

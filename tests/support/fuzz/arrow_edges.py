@@ -1,4 +1,4 @@
-"""Arrow's structs by chance, of kinds that `arrow` seldom draws.
+"""Random Arrow structs of kinds that `arrow` rarely draws.
 
 They are schemas without arrays, buffers without bytes, views, and events of CUDA without a driver.
 
@@ -19,7 +19,7 @@ NAMES = [b"key", b"value", b"f0", b"f1", b"f0"]
 
 
 def is_without_driver():
-    """Return whether the CUDA driver cannot be loaded. A driver ends the process on an invalid event."""
+    """Return whether the CUDA driver cannot be loaded. A driver crashes the process for an invalid event."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -64,7 +64,7 @@ def named(children):
 
 
 def tower(r):
-    """A schema that is deep, and whose levels share their children; and the number of its nodes."""
+    """Draw a deep schema whose levels share their children, and the number of its nodes."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
     shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])  # of its levels
@@ -149,7 +149,7 @@ def empty(r, depth=0):
 
 
 def draw_empty(r):
-    """Arrays of length 0, which are lawful: Arrow C++ accepts offsets without bytes (ARROW-544)."""
+    """Valid arrays of length 0: Arrow C++ accepts empty offsets (ARROW-544)."""
     made = empty(r)
     form = by_hand.FORMS[r.choice(list(by_hand.FORMS))](made)
 
@@ -166,7 +166,8 @@ def draw_empty(r):
 def draw_views(r):
     """Draw arrays of string views with buffers that are NULL or have 0 bytes, and with wrong sizes and counts.
 
-    A view may lead anywhere, because the sizes say where its buffer ends. Only these have to be as large as they say.
+    A view may lead anywhere, because the sizes say where its buffer ends. Only these buffers have the size that the
+    array specifies.
     """
     length = r.choice([0, 0, 1, 3, 6])
     data, sizes = [], []

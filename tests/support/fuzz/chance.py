@@ -1,4 +1,4 @@
-"""Values by chance: right ones mostly, and every kind of wrong one. What is drawn depends on `r` alone."""
+"""Random values, mostly valid, and every kind of invalid value. The values depend only on `r`."""
 
 from exporters import Index
 
@@ -6,7 +6,7 @@ EDGES = [0, 1, -1, 2, 3, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 
 
 
 class Raises:
-    """Refuses everything that could be asked of it."""
+    """An object that raises in all of its methods."""
 
     def __index__(self):
         raise ValueError("no index")
@@ -27,7 +27,7 @@ class Raises:
 
 
 def integer(r):
-    """A length, step, offset or address: small mostly."""
+    """Draw a length, step, offset or address, which is mostly small."""
     kind = r.random()
     if kind < 0.6:
         return r.randint(-4, 9)
@@ -50,13 +50,13 @@ def scalar(r):
 
 
 def lengths(r, most=4):
-    """A shape or strides; seldom of more dimensions than there may be."""
+    """Draw a shape or strides, rarely with too many dimensions."""
     nd = r.randint(0, most) if r.random() < 0.95 else r.choice([32, 63, 64, 65, 300])
     return tuple(scalar(r) if r.random() < 0.3 else r.randint(0, 5) for _ in range(nd))
 
 
 def text(r, letters, most=12):
-    """A sentence of the letters and words given, with a stranger now and then."""
+    """Draw text of the given letters and words, occasionally with other characters."""
     words = [r.choice(letters) for _ in range(r.randint(0, most))]
     if r.random() < 0.2:
         words.insert(r.randint(0, len(words)), chr(r.choice([0, 10, 127, 233, 0x3000, 0xD800, 0x1F600])))
@@ -64,7 +64,7 @@ def text(r, letters, most=12):
 
 
 def changed(r, text, letters):
-    """A right sentence with some places cut, doubled or replaced."""
+    """Draw valid text with some parts removed, doubled or replaced."""
     text = list(text)
     for _ in range(r.randint(0, 3)):
         at = r.randint(0, len(text))
@@ -79,7 +79,7 @@ def changed(r, text, letters):
 
 
 def spoilt(r, said, strangers):
-    """A right description with some entries replaced or left out; `strangers` draws a replacement for a key."""
+    """Draw a valid description with some entries replaced or omitted; `strangers` draws a replacement for a key."""
     said = dict(said)
     for _ in range(r.choice([0, 1, 1, 1, 2, 3])):
         key = r.choice(list(said) or ["shape"])

@@ -1,4 +1,4 @@
-"""Lists inside lists by chance: deep, shared and inside themselves, and arrays without elements with any strides."""
+"""Random nested lists that are deep, shared or contain themselves, and arrays without elements and with any strides."""
 
 import sys
 
@@ -12,7 +12,7 @@ STRIDES = [-8, -1, 0, 1, 3, 8, 2**31, 2**62, -(2**62)]
 
 
 def nested(r):
-    """A list that is deep, or shares its parts, or contains itself."""
+    """Draw a list that is deep, shares parts, or contains itself."""
     value = r.choice([1, 2.5, "a", None, [], [1, 2]])
     for _ in range(r.choice([1, 3, 30, 63, 64, 65, 200, 3000])):
         value = [value] * (2 if r.random() < 0.02 else 1)
@@ -25,7 +25,7 @@ def nested(r):
 
 
 def draw_lists(r):
-    """Lists given to each call that takes lists."""
+    """Pass lists to each function that accepts lists."""
     value, what = nested(r), r.choice(["asarray", "dtype", "set", "full", "nested", "check"])
 
     def call():
@@ -46,7 +46,7 @@ def draw_lists(r):
 
 
 def draw_empty(r):
-    """Arrays without elements given to consumers; the references to the array are counted before and after."""
+    """Pass arrays without elements to consumers, and compare the reference counts before and after."""
     shape = [r.choice([1, 2, 3, 7]) for _ in range(r.randint(1, 4))]
     shape[r.randrange(len(shape))] = 0
     strides = [r.choice(STRIDES) for _ in shape]

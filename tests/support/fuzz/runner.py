@@ -1,4 +1,4 @@
-"""Runs a target: in this process input by input, and from outside in a process that may die."""
+"""Run a target in this process, input by input, or in a separate process that may crash."""
 
 import contextlib
 import os
@@ -49,7 +49,7 @@ def again(target, seed, number):
 
 
 def run_apart(target, count, seed, environment=None):
-    """Run a target in a process of its own. Return what went wrong, which may be that it died or never ended."""
+    """Run a target in a separate process. Return the faults, including a crash or a timeout of the process."""
     root = Path(__file__).resolve().parents[3]
     with tempfile.NamedTemporaryFile("r", suffix=".last", encoding="utf-8", errors="replace") as last:
         command = [

@@ -1,4 +1,4 @@
-"""Sparse arrays by chance: SciPy's and torch's arrays with indices, pointers and shapes that may contradict each other.
+"""Random sparse arrays of SciPy and torch, whose indices, pointers and shapes may be inconsistent.
 
 Every import either raises, or its exports have indices within the shape.
 """
@@ -45,7 +45,7 @@ def _pointers(r, count, stored):
 
 
 def _replaced(r, made, **parts):
-    """Put the parts into an array of SciPy without SciPy's checks."""
+    """Create a SciPy array from the parts without SciPy's checks."""
     for name, value in parts.items():
         setattr(made, name, value if r.random() > 0.05 else value[: r.randint(0, len(value))])
     return made

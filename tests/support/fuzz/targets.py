@@ -1,6 +1,6 @@
-"""The table of targets. Each draws one input and gives its description and the call that takes it.
+"""The table of targets. Each target draws one input, and returns its description and a call with the input.
 
-A call may raise any of REFUSALS with a message. What it accepts must lie inside the memory that was described.
+A call may raise any of REFUSALS with a message. Arrays that are accepted must be inside the described memory.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ RIGHT_SHAPES = [
 
 
 class Host:
-    """An object with an interface dict under a name of its own, and memory behind it."""
+    """An object with an interface dict under a given name, and valid memory."""
 
     def __init__(self, name, interface, memory):
         self.memory = memory
@@ -67,7 +67,7 @@ def typestr(r):
 
 
 def descr(r, depth=0):
-    """A description of fields; lists may be shared, so that they name more fields than they have."""
+    """Draw a description of fields. Shared lists can describe more fields than they have items."""
     if r.random() < 0.1:
         return chance.strange(r)
     if depth == 0 and r.random() < 0.1:
@@ -138,7 +138,7 @@ VIA = {
 
 
 def inside_description(x, said, obj):
-    """An accepted dict: the array is what it said, neither longer nor elsewhere."""
+    """Check that the array of an accepted dict has the described shape, size and address."""
     assert x.shape == tuple(int(n.__index__()) for n in said["shape"]), x.shape
     low, high = reach(x)
     data = said.get("data")
@@ -164,7 +164,7 @@ def reach(x):
 
 
 def inside_memory(x):
-    """All of an array lies in its memory block."""
+    """Check that an array is inside its memory block."""
     low, high = reach(x)
     if x.size:
         assert x.memory.address <= x.ptr + low and x.ptr + high <= x.memory.address + x.memory.nbytes
@@ -370,7 +370,7 @@ def draw_constructor(r):
 
 
 def small(r, value):
-    """Return whether to try an allocation: not of more than a few megabytes."""
+    """Return whether to try an allocation, of at most a few megabytes."""
     try:
         lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
     except Exception:
@@ -448,7 +448,7 @@ def spoilt_state(r, state):
 
 
 def draw_unpickle(r):
-    """The arguments of what a pickle calls, some of them spoilt."""
+    """Draw the arguments of a pickle's function, some of them invalid."""
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
     said = spoilt_state(r, state)
     if r.random() < 0.2:
@@ -463,7 +463,7 @@ def draw_unpickle(r):
 
 
 def _bytearray_of_sane_length(reader):
-    """Pickle makes a bytearray of any length that a stream names before it looks whether the bytes are there."""
+    """pickle allocates a bytearray of any length in the stream before it checks whether the bytes exist."""
     (length,) = struct.unpack("<Q", reader.read(8))
     if length > 1 << 30:
         raise pickle.UnpicklingError("a bytearray longer than any that is sent here")
@@ -471,7 +471,7 @@ def _bytearray_of_sane_length(reader):
 
 
 def _dtype_of_whole_state(reader):
-    """Call ``numpy.dtype.__setstate__``, which in NumPy 2.4 ends the process for states of 6 elements."""
+    """Call ``numpy.dtype.__setstate__``, which crashes the process for states of 6 elements in NumPy 2.4."""
     state = reader.stack[-1]
     if not isinstance(state, tuple) or len(state) not in (8, 9):
         raise pickle.UnpicklingError("a state that numpy.dtype does not check")
@@ -482,7 +482,7 @@ KNOWN = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", 
 
 
 def asked_of_us(stream, buffers=()):
-    """The arguments that a pickle gives our function, where it calls nothing else."""
+    """Return the arguments that a pickle passes to arrayhub's function if it does not call other functions."""
     asked = []
 
     class Reader(pickle._Unpickler):
@@ -503,7 +503,7 @@ def asked_of_us(stream, buffers=()):
 
 
 def bytes_changed(r, stream):
-    """A stream in which bytes were changed, and which was cut short now and then."""
+    """Draw a stream with changed bytes, which is sometimes truncated."""
     stream = bytearray(stream)
     for _ in range(r.randint(1, 3)):
         stream[r.randrange(len(stream))] = r.randrange(256)
@@ -513,7 +513,7 @@ def bytes_changed(r, stream):
 
 
 def draw_pickle(r):
-    """A pickle that was cut short, or in which bytes were changed; only those are read that call nothing else."""
+    """Draw a truncated or changed pickle. Only pickles that do not call other functions are read."""
     stream = bytes_changed(r, pickle.dumps(ah.asarray(r.choice(PICKLED)()), r.choice([2, 4, 5])))
 
     def call():
@@ -527,7 +527,7 @@ def draw_pickle(r):
 
 
 def file_of(r, nbytes):
-    """The path of memory with a name, and what has to be called in the end: a file, shared memory, or none of them."""
+    """Draw the path of a file or of shared memory, or an invalid path, and a function that removes it."""
     folder = "/dev/shm" if os.path.isdir("/dev/shm") and r.random() < 0.5 else None
     handle, path = tempfile.mkstemp(prefix="arrayhub-fuzz-", dir=folder)
     os.write(handle, bytes(nbytes))
@@ -536,7 +536,8 @@ def file_of(r, nbytes):
 
 
 def draw_by_name(r):
-    """The name of a file in place of elements, some parts of it spoilt; the file may be too short, or gone."""
+    """Draw a pickle with the name of a file instead of elements, with invalid parts. The file may be too short or
+    missing."""
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(4)
     nbytes = memoryview(data[0] if type(data) is tuple else data).nbytes
     start = r.choice([0, 0, 8, 4096, 4100])
@@ -607,7 +608,7 @@ def draw_name_pickle(r):
 
 
 def draw_frames(r):
-    """dask's header and frames of an array, in one buffer or in several, some of them spoilt."""
+    """Draw dask's header and frames of an array, in one or several buffers, some of them invalid."""
     from distributed.protocol.serialize import pickle_loads
 
     from arrayhub.transport import dask
@@ -650,7 +651,7 @@ def draw_frames(r):
 
     def call():
         if arrived and isinstance(arrived[0], (bytes, bytearray, memoryview)):
-            asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))  # what calls nothing else is read
+            asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))  # pickles without other calls are read
         for _ in range(2):
             try:
                 x = dask._array_of(header, list(arrived))
@@ -677,7 +678,7 @@ def went_through(error, function):
 
 
 def inside(x, buffer):
-    """Return whether an array lies in a bytearray."""
+    """Return whether an array is in a bytearray."""
     start = ctypes.addressof(ctypes.c_char.from_buffer(buffer)) if buffer else 0
     return start <= x.ptr < start + len(buffer)
 

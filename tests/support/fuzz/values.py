@@ -1,6 +1,6 @@
-"""Numbers, strings, times and sequences of them, of plain types and of all that inherit from them or look alike.
+"""Random numbers, strings, times and sequences, of the built-in types, their subclasses and similar types.
 
-Whatever is taken is what NumPy makes of it: nothing is lost or changed on the way that NumPy itself would keep.
+Accepted values agree with NumPy's conversion of the same values.
 """
 
 import datetime

@@ -1,4 +1,5 @@
-"""The consumers of the matrix: one row each, with how it takes a USMArray and what it then says of the memory."""
+"""The consumers of the matrix, with one row each: the import of a USMArray, and the memory that the consumer
+reports."""
 
 import functools
 from typing import NamedTuple
@@ -108,7 +109,7 @@ def _tvm_values(t):
 def _tvm_dtype(t):
     try:
         return str(t.dtype)
-    except ValueError:  # it carries complex numbers without a name for them
+    except ValueError:  # it transfers complex numbers, but does not name the type
         return None
 
 
@@ -127,8 +128,8 @@ def _take_numba(u):
     import numba
 
     view = ah.as_numba(u)
-    # Types that numba lacks are refused here. A call would find out too, but it keeps the array for ever, and takes
-    # a type of foreign byte order for the native one that it compiled before.
+    # Types that numba lacks are refused here. A call would detect these types too, but it leaks the array, and treats
+    # foreign byte order as the native type that was compiled before.
     numba.typeof(view)
     _compiled_address()(view)
     return view
@@ -204,6 +205,6 @@ CONSUMERS = [
     ),
 ]  # fmt: skip
 
-# These ask for a legacy capsule, which cannot say who may write, and know no device but the host's.
+# These consumers request a legacy capsule, which cannot represent read-only memory, and support only the host device.
 if not HAS_DLPACK_1:
     CONSUMERS = [row for row in CONSUMERS if row.name not in ("numpy.from_dlpack", "array_api_strict")]

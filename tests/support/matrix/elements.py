@@ -1,4 +1,4 @@
-"""The element types of the matrix, and which protocols can say each: the table of docs/protocols.md, as data."""
+"""The element types of the matrix, and the protocols that support each: the table of docs/protocols.md as data."""
 
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def _ml(name, padded=False):
 
 
 def _of_ml(name):
-    """A dtype of ml_dtypes, or None: its releases have more and more of them."""
+    """Return a dtype of ml_dtypes, or None if the installed release lacks it."""
     scalar = getattr(ml_dtypes, name, None)
     return None if scalar is None else np.dtype(scalar)
 

@@ -1,4 +1,4 @@
-"""Memory as the machine sees it, for a judge that trusts none of the libraries."""
+"""Functions that read and compare memory independently of the tested libraries."""
 
 import ctypes
 import importlib
@@ -39,12 +39,12 @@ def elements_at(address, shape, byte_strides, itemsize):
 
 
 def called(module, name):
-    """Return a function that calls what a library has under a name, and imports the library then."""
+    """Return a function that imports a library and calls its function of the given name."""
     return lambda x: operator.attrgetter(name)(importlib.import_module(module))(x)
 
 
 class Py_buffer(ctypes.Structure):
-    """CPython's struct, to ask an exporter without any library in between."""
+    """CPython's Py_buffer, to request a buffer without another library."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),
@@ -65,7 +65,7 @@ FULL, FULL_RO = 0x11D, 0x11C
 
 
 def buffer_address(exporter, flags=FULL_RO, write=None):
-    """Return where an exporter's buffer starts; `write` puts those bytes there first, through a writable request."""
+    """Return the address of an exporter's buffer; `write` puts those bytes there first, through a writable request."""
     view = Py_buffer()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(exporter), ctypes.byref(view), ctypes.c_int(flags))
     address = view.buf
@@ -87,7 +87,7 @@ _ALONE = sys.getrefcount(_calibration.held)  # of an object that only a holder h
 
 
 def watch(root):
-    """Return a function that says whether the memory behind `root` is free, once the caller has let go of `root`.
+    """Return a function that returns whether the memory of `root` is free after the caller has dropped `root`.
 
     By a weak reference where the type allows one; otherwise by the count of references; one reference is kept.
     """

@@ -49,7 +49,8 @@ JAGGED = ("lists",)
 
 
 class Made(NamedTuple):
-    """The product of a producer: the object, the address of its values (None: unknown), and a test for freed memory."""
+    """The result of a producer: the object, the address of its values (None if unknown), and a test for freed
+    memory."""
 
     obj: object
     address: int | None
@@ -302,7 +303,7 @@ CONSUMERS = [
 
 
 def is_run(obj, consumer):
-    """nanoarrow 0.9 corrupts memory where it hands string views on, another library's too, and ends the process."""
+    """nanoarrow 0.9 corrupts memory and crashes if it exports string views, also those of another library."""
     return consumer != "nanoarrow" or "view" not in kinds_in(ah.asnested(obj))
 
 
@@ -358,7 +359,7 @@ REFUSALS = [
     ),
 ]  # fmt: skip
 
-# Where a consumer has the numbers or characters elsewhere, and why.
+# Consumers that copy the numbers or characters, with the reason.
 COPIES = {
     ("awkward", "truth values"): "awkward has a byte a value",
     ("polars", "categories"): "polars has categories of its own",

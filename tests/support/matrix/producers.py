@@ -1,7 +1,7 @@
-"""The producers of the matrix: one row each, with the types and layouts it has and how it makes an array.
+"""The producers of the matrix, with one row each: the types and layouts, and the function that creates an array.
 
-Memory comes from `aligned` or from the producer's own allocator, and each row says which object's end means that the
-memory is free.
+Memory comes from `aligned` or from the producer's own allocator. Each row names the object whose deletion frees the
+memory.
 """
 
 import array
@@ -37,7 +37,7 @@ from .memory import BOUNDARY, aligned, buffer_address, called
 
 @dataclass
 class Made:
-    """The product of a producer.
+    """The result of a producer.
 
     Attributes
     ----------
@@ -132,13 +132,13 @@ def _owner(root):
 
 
 def _described(obj, root, view, access=None):
-    """Say of `obj` what NumPy's `view` of the same memory shows."""
+    """Describe `obj` by NumPy's `view` of the same memory."""
     access = access or ("readwrite" if view.flags.writeable else "readonly")
     return Made(obj, _owner(root), view.ctypes.data, view.shape, view.strides, view.tobytes(), access)
 
 
 def _of_view(wrap, access=None):
-    """For what shows an ndarray: `wrap` makes it of one."""
+    """Row of a producer that exports an ndarray, which `wrap` creates from the ndarray."""
 
     def make(element, layout):
         view, root = as_numpy(element, layout)
@@ -199,7 +199,7 @@ def _make_arrow_array(element, layout):
     buffer = pyarrow.py_buffer(root)
     values = pyarrow.Array.from_buffers(pyarrow.from_numpy_dtype(element.dtype), layout.base[0], [None, buffer])
     del buffer
-    # DLPack's legacy capsule, which is what pyarrow gives, cannot say who may write.
+    # pyarrow exports legacy DLPack capsules, which cannot represent read-only memory.
     return _described(layout.view(values), root, view, access="readonly")
 
 
@@ -207,7 +207,7 @@ def _make_arrow_array(element, layout):
 
 
 def _own(obj, model, address, access=None):
-    """Say of an object with memory of its own, which is where it says, what NumPy's `model` shows."""
+    """Describe an object with its own memory by NumPy's `model`."""
     made = _described(obj, model, model, access)
     made.root, made.address = obj, address
     return made
@@ -272,7 +272,7 @@ def _make_memory(kind):
 
 
 def _of_values(build, access="readwrite"):
-    """For what has a buffer of its own: `build` makes it from the elements' bytes."""
+    """Row of a producer with its own buffer, which `build` creates from the bytes of the elements."""
 
     def make(element, layout):
         model, _ = as_numpy(element, layout)
@@ -358,7 +358,7 @@ def _make_pil(element, layout):
 
     model, _ = as_numpy(element, layout)
     obj = Image.frombytes(PIL_MODES[element.name], model.shape[::-1], model.tobytes())
-    return _own(obj, model, None, "immutable")  # each reading makes bytes of its own
+    return _own(obj, model, None, "immutable")  # each access creates new bytes
 
 
 # ---------------------------------------------------------------------------------------------------------- the table

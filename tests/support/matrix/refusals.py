@@ -1,7 +1,7 @@
-"""The documented refusals: which cells of the matrix cannot be, with which error, and why in words.
+"""The documented errors of the matrix: cells, error types and reasons.
 
-Each row follows from a fact about a protocol or a library, not from what the code happens to do. The first row that
-fits a cell is the one that must occur; a row that fits and does not occur is a failure too.
+Each row follows from a fact about a protocol or a library, not from arrayhub's implementation. The error of the first
+row that applies to a cell must occur. If it does not occur, the test fails.
 """
 
 from typing import NamedTuple
@@ -194,7 +194,8 @@ REFUSALS = [
 
 
 def refusal_of(cell):
-    """Return the row that a cell must be refused by, and whether it is certain; (None, True) for a cell that passes."""
+    """Return the row of the error that a cell must raise, and whether the error is certain; (None, True) for a cell
+    that passes."""
     for refusal in REFUSALS:
         if cell.consumer in refusal.consumers:
             answer = refusal.when(cell)

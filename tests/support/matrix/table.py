@@ -1,4 +1,4 @@
-"""docs/matrix.md, from the three tables alone: test_matrix.py holds every cell to them."""
+"""docs/matrix.md, generated from the three tables. test_matrix.py tests every cell."""
 
 import pathlib
 from collections import Counter

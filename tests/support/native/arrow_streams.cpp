@@ -1,4 +1,4 @@
-// Arrow's own C++ library at the other end of a device stream: what it reads of one, and one that it writes.
+// Device streams that Arrow's C++ library imports and exports.
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 

@@ -1,4 +1,4 @@
-// What pybind11 and nanobind functions do with arrayhub's views, the same in both; compiled once with each.
+// The same functions with arrayhub's views for pybind11 and nanobind, compiled once with each.
 #ifdef WITH_NANOBIND
 #include <arrayhub/nanobind.hpp>
 #include <nanobind/stl/map.h>

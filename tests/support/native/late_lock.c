@@ -1,4 +1,4 @@
-/* Delay a thread where it takes a lock for reading, as a scheduler may. For LD_PRELOAD. */
+/* Delay a thread before it acquires a read lock, as a scheduler may. For LD_PRELOAD. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

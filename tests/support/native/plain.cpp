@@ -1,4 +1,4 @@
-// What arrayhub.hpp has that the pages of docs/howto do not show, as a module without pybind11 or nanobind.
+// Features of arrayhub.hpp that the pages in docs/howto do not use, as a module without pybind11 or nanobind.
 #include <arrayhub.hpp>
 
 #include <array>
@@ -275,7 +275,7 @@ static PyObject *kept_by_pointer(PyObject *, PyObject *owner) {
     return guarded([&] { return arrayhub::hand_out(three, {3}, owner).release(); });
 }
 
-// Threads that Python knows nothing of: they copy and drop views, or drop one after 300 ms, whatever Python does meanwhile.
+// Threads that Python did not create. They copy and drop views, or drop one view after 300 ms.
 static PyObject *copy_forever(PyObject *, PyObject *obj) {
     return guarded([&] {
         view<const double, 1> a(obj);

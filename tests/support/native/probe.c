@@ -1,4 +1,4 @@
-/* Every function of the C interface as a Python function, so that tests can ask anything of it. */
+/* Each function of the C interface as a Python function, for tests. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <arrayhub.h>
@@ -82,7 +82,7 @@ static PyObject *explain(PyObject *module, PyObject *args, PyObject *keywords) {
     return read_request(args, keywords, &obj, &wanted) < 0 ? NULL : PyUSMArray_Explain(obj, &wanted.request);
 }
 
-/* A longer struct, of a newer header: zero behind what is known here, or not. */
+/* A longer struct of a newer header. Its unknown members are zero or not. */
 static PyObject *request_longer(PyObject *module, PyObject *args) {
     struct { PyUSMArrayRequest r; Py_ssize_t newer; } longer;
     PyObject *obj;

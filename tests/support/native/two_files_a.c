@@ -1,4 +1,4 @@
-/* An extension of two source files, each with a pointer to the table of its own. */
+/* An extension of two source files, each with its own pointer to the table. */
 #include <arrayhub.h>
 
 int nd_elsewhere(PyObject *array);
