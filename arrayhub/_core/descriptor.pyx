@@ -536,7 +536,7 @@ cdef Descriptor index(Descriptor a, object key):
 
 
 cdef Descriptor row(Descriptor a, Py_ssize_t i):
-    """Return ``a[i]``, as `index` does, but faster, because loops use it."""
+    """Return ``a[i]``, like `index`, but optimized for loops."""
     cdef int k, nd = a.nd_ - 1
     if a.labels != NULL or a.flags_ & PACKED:
         return index(a, (i,))

@@ -342,7 +342,7 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
-    """Export some bytes of `a` as a flat ndarray of ``uint8``, which keeps `owner` alive instead of `a`."""
+    """Export some bytes of `a` as a flat ndarray of ``uint8``. The ndarray keeps `owner` alive instead of `a`."""
     Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,

@@ -210,7 +210,7 @@ cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint
 cdef str pool_of(Descriptor model, object obj):
     """Return "numpy" or "torch" if this library allocates for the model `obj`, imported as `model`, else None.
 
-    The library of a USMArray is that of the object which owns its memory.
+    For a USMArray, the result is the library of the object that owns its memory.
     """
     if model.device_.device_type == kDLCPU:
         return "numpy"
@@ -444,8 +444,8 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     like : object, optional
         Any array that `asarray` accepts. The memory is allocated by NumPy for host memory, by torch's caching allocator for
         CUDA tensors, by cupy's current allocator for other CUDA memory, and by dpctl for USM, of the same kind and with the
-        queue of `like`. The device is that of `like`. For torch, the stream is also that of `like`. Shape, layout and labels of
-        `like` are not used.
+        queue of `like`. The memory is on the device of `like`. For torch, it is also allocated on the stream of `like`. Shape,
+        layout and labels of `like` are not used.
     aligned_index : sequence of int, optional
         Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
         `alignment` bytes. The default is the lower widths of `halo`, or zeros.
