@@ -27,6 +27,7 @@ SLOW = (
     "docs/test_docs.py::test_the_demo",
     "docs/test_extension_authors.py",
     "docs/test_notebooks.py::test_notebooks_show",
+    "docs/test_standalone.py",
     "docs/test_tutorials.py",
     "gpu/",
     "inspection/test_printout.py::test_memory_blocks_of_all_producers",

@@ -45,6 +45,7 @@ HEAD = ("-Wno-missing-field-initializers",)
 FILES = (
     ("arrayhub/include/arrayhub.h", (*C, *CPP), (), ()),
     ("arrayhub/include/arrayhub.hpp", CPP, (), ()),
+    ("arrayhub/include/arrayhub.hpp", CPP, (), ("-DARRAYHUB_STANDALONE",)),
     ("arrayhub/include/arrayhub/overloads.hpp", CPP, ("pybind11",), ("-include", "pybind11/pybind11.h")),
     ("arrayhub/include/arrayhub/pybind11.hpp", CPP, ("pybind11",), ()),
     ("arrayhub/include/arrayhub/nanobind.hpp", CPP, ("nanobind",), ()),
@@ -54,6 +55,7 @@ FILES = (
     ("tests/support/native/two_files_a.c", (*C, *CPP), (), HEAD),
     ("tests/support/native/two_files_b.c", (*C, *CPP), (), HEAD),
     ("tests/support/native/plain.cpp", CPP[1:], (), ()),
+    ("tests/support/native/standalone.cpp", CPP, (), ()),
     ("tests/support/native/frameworks.cpp", CPP, ("pybind11",), ()),
     ("tests/support/native/frameworks.cpp", CPP, ("nanobind",), ("-DWITH_NANOBIND",)),
     ("tests/support/native/arrow_streams.cpp", CPP[1:], ("pyarrow",), ()),

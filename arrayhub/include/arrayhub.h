@@ -267,6 +267,20 @@ ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
 static const PyUSMArrayAPI *arrayhub_api = NULL;
 #endif
 
+#ifdef ARRAYHUB_STANDALONE /* import host arrays without the package: arrayhub/standalone.hpp, which arrayhub.hpp includes */
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "ARRAYHUB_STANDALONE needs C++17 and arrayhub.hpp"
+#else
+} /* extern "C" */
+namespace arrayhub __attribute__((visibility("hidden"))) {
+namespace standalone {
+inline const PyUSMArrayAPI *table() noexcept;
+}
+} // namespace arrayhub
+extern "C" {
+#endif
+#endif
+
 /* Import arrayhub and check that its C interface is at least the targeted version. Return 0, or -1 with an ImportError set.
    Calling it is optional; in a module's init function, it reports a missing or old arrayhub at import. */
 ARRAYHUB_INLINE int import_arrayhub(void) {
@@ -274,7 +288,12 @@ ARRAYHUB_INLINE int import_arrayhub(void) {
     if (arrayhub_api != NULL) return 0;
     /* PyCapsule_Import imports only the first component of the name and gets the others as attributes, which exist after
        that import. */
-    api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
+#ifdef ARRAYHUB_STANDALONE
+    api = arrayhub::standalone::table(); /* NULL if the package is installed */
+    if (api == NULL && PyErr_Occurred()) return -1;
+    if (api == NULL)
+#endif
+        api = (const PyUSMArrayAPI *)PyCapsule_Import(ARRAYHUB_CAPSULE, 0);
     if (api == NULL) return -1;
     if (api->version < ARRAYHUB_TARGET_VERSION || api->array_type == NULL ||
         api->size < (Py_ssize_t)(offsetof(PyUSMArrayObject, stream) + sizeof(void *))

@@ -17,6 +17,9 @@
 #define ARRAYHUB_HPP
 
 #include <arrayhub.h>
+#ifdef ARRAYHUB_STANDALONE
+#include <arrayhub/standalone.hpp>
+#endif
 
 #if ARRAYHUB_TARGET_VERSION < 2
 #error "arrayhub.hpp needs ARRAYHUB_TARGET_VERSION 2 or more"

@@ -1,0 +1,570 @@
+// Host arrays in C++ without the package arrayhub at run time: DLPack and the buffer protocol, read by this header.
+//
+//     #define ARRAYHUB_STANDALONE          // or -DARRAYHUB_STANDALONE, in all source files of a library
+//     #include <arrayhub.hpp>
+//
+// If the package is installed, it is used, as without the macro. Otherwise import_arrayhub() uses the function table that
+// this header defines. It imports arrays in host memory, without copies, as objects with the fields of a USMArray. All
+// other functions raise an ImportError that names the package.
+#ifndef ARRAYHUB_STANDALONE_HPP
+#define ARRAYHUB_STANDALONE_HPP
+
+#include <arrayhub.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace arrayhub __attribute__((visibility("hidden"))) {
+namespace standalone {
+
+// ------------------------------------------------------------------------------------------------------------- DLPack
+
+// The structs of DLPack 1.x and of its capsules before 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html).
+struct dl_tensor {
+    void *data;
+    PyUSMArrayDevice device;
+    int32_t ndim;
+    PyUSMArrayDataType dtype;
+    int64_t *shape;
+    int64_t *strides; // in elements; NULL for compact C order
+    uint64_t byte_offset;
+};
+struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(dl_managed *);
+};
+struct dl_managed_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(dl_managed_versioned *);
+    uint64_t flags;
+    dl_tensor tensor;
+};
+constexpr uint64_t dl_readonly = 1, dl_copied = 2;
+constexpr int dl_cpu = 1;
+
+// -------------------------------------------------------------------------------------------------------------- arrays
+
+// An imported array. It begins as a USMArray does, so PyUSMArray_Fields applies. It owns one of three things.
+struct array_object {
+    PyObject_HEAD
+    ARRAYHUB_FIELDS
+    Py_buffer buffer;                // if protocol is USM_ARRAY_PEP3118
+    dl_managed *managed;             // or NULL
+    dl_managed_versioned *versioned; // or NULL
+    Py_ssize_t dimensions[3 * 64];   // shape, strides, byte_strides
+};
+
+static_assert(offsetof(array_object, nd) == offsetof(PyUSMArrayObject, nd), "the fields begin where PyUSMArray_Fields expects");
+
+constexpr int max_nd = 64;
+inline PyTypeObject *array_type = nullptr;
+
+inline array_object *fields_of(PyObject *array) noexcept { return reinterpret_cast<array_object *>(array); }
+
+inline void release(PyObject *self) noexcept {
+    array_object *a = fields_of(self);
+    PyObject *type, *value, *traceback; // a producer's deleter may run Python code
+    PyErr_Fetch(&type, &value, &traceback);
+    if (a->managed != nullptr && a->managed->deleter != nullptr) a->managed->deleter(a->managed);
+    if (a->versioned != nullptr && a->versioned->deleter != nullptr) a->versioned->deleter(a->versioned);
+    if (a->buffer.obj != nullptr) PyBuffer_Release(&a->buffer);
+    Py_XDECREF(a->base);
+    PyErr_Restore(type, value, traceback);
+    PyTypeObject *cls = Py_TYPE(self);
+    PyObject_Free(self);
+    Py_DECREF(cls);
+}
+
+// Return a new array that owns nothing yet, or NULL with an exception set.
+inline array_object *new_array(PyObject *base) noexcept {
+    array_object *a = PyObject_New(array_object, array_type);
+    if (a == nullptr) return nullptr;
+    std::memset(reinterpret_cast<char *>(a) + offsetof(array_object, nd), 0, sizeof(array_object) - offsetof(array_object, nd));
+    a->shape = a->dimensions;
+    a->strides = a->dimensions + max_nd;
+    a->byte_strides = a->dimensions + 2 * max_nd;
+    a->device.device_type = dl_cpu;
+    Py_INCREF(base);
+    a->base = base;
+    return a;
+}
+
+// Return the name of an object's type, as "torch.Tensor", or NULL with an exception set.
+inline PyObject *type_name(PyObject *obj) noexcept {
+    PyObject *cls = reinterpret_cast<PyObject *>(Py_TYPE(obj));
+    PyObject *name = PyType_GetName(Py_TYPE(obj)), *module = PyObject_GetAttrString(cls, "__module__");
+    PyObject *full = name;
+    if (module == nullptr || !PyUnicode_Check(module)) {
+        PyErr_Clear();
+    } else if (name != nullptr && PyUnicode_CompareWithASCIIString(module, "builtins") != 0) {
+        full = PyUnicode_FromFormat("%U.%U", module, name);
+        Py_DECREF(name);
+    }
+    Py_XDECREF(module);
+    return full;
+}
+
+// Raise `exception` about an object. `words` follow "this NAME".
+inline void raise_about(PyObject *exception, PyObject *obj, const char *words) noexcept {
+    PyObject *name = type_name(obj);
+    if (name != nullptr) PyErr_Format(exception, "this %U %s", name, words);
+    Py_XDECREF(name);
+}
+
+// Put the type's name before a producer's message, and the package after it. Exceptions of the process are kept.
+inline void explain_refusal(PyObject *obj) noexcept {
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
+        !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
+        return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *name = type_name(obj);
+    if (name != nullptr)
+        PyErr_Format(PyExc_BufferError, "this %U: %S; the package arrayhub imports more arrays. Install arrayhub", name, value);
+    Py_XDECREF(name);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+}
+
+inline bool needs_package(const char *what) noexcept {
+    PyErr_Format(PyExc_ImportError, "%s needs the package arrayhub, which cannot be imported; install arrayhub", what);
+    return false;
+}
+
+// ---------------------------------------------------------------------------------------------------------- validation
+
+// Compute the flags from shape, byte strides and data. Return what is wrong with them, or NULL.
+inline const char *finish(array_object *a, bool writeable) noexcept {
+    bool c = true, f = true, aligned = true, whole = true, empty = false;
+    Py_ssize_t size = a->itemsize, reach = 0; // bytes of all elements; distance from the first element to the last
+    for (int k = 0; k < a->nd; ++k) {
+        if (a->shape[k] < 0) return "has a negative length";
+        empty = empty || a->shape[k] == 0;
+    }
+    // Alignment as of the type in C: complex numbers are aligned as their parts.
+    const Py_ssize_t boundary = a->dl_dtype.code == 5 ? a->itemsize / 2 : a->itemsize;
+    aligned = reinterpret_cast<uintptr_t>(a->data) % static_cast<uintptr_t>(boundary) == 0;
+    for (int k = a->nd - 1; k >= 0; --k) {
+        const Py_ssize_t length = a->shape[k], step = a->byte_strides[k];
+        if (step == PY_SSIZE_T_MIN) return "has a stride that is too large";
+        if (step % a->itemsize != 0) whole = false;
+        a->strides[k] = step / a->itemsize;
+        if (empty || length == 1) continue;
+        if (size > PY_SSIZE_T_MAX / length) return "has more elements than memory can hold";
+        if (step != size) c = false;
+        size *= length;
+        const Py_ssize_t distance = step < 0 ? -step : step;
+        if (distance > (PY_SSIZE_T_MAX - reach) / (length - 1)) return "has strides that lead out of memory";
+        reach += distance * (length - 1);
+        if (step % boundary != 0) aligned = false;
+    }
+    size = a->itemsize;
+    for (int k = 0; k < a->nd && !empty; ++k) {
+        if (a->shape[k] == 1) continue;
+        if (a->byte_strides[k] != size) f = false;
+        size *= a->shape[k];
+    }
+    if (a->data == nullptr && !empty) return "has elements at the address NULL";
+    if (!whole) a->strides = nullptr;
+    a->flags = (c ? USM_ARRAY_C_CONTIGUOUS : 0) | (f ? USM_ARRAY_F_CONTIGUOUS : 0) | (writeable ? USM_ARRAY_WRITEABLE : 0) |
+               (aligned || empty ? USM_ARRAY_ALIGNED : 0) | USM_ARRAY_NOTSWAPPED;
+    return nullptr;
+}
+
+// Set the strides of compact C order. Overflow is found by `finish`, which multiplies the same lengths.
+inline void make_compact(array_object *a) noexcept {
+    size_t step = static_cast<size_t>(a->itemsize);
+    for (int k = a->nd - 1; k >= 0; --k) {
+        a->byte_strides[k] = static_cast<Py_ssize_t>(step);
+        step *= static_cast<size_t>(a->shape[k] > 1 ? a->shape[k] : 1);
+    }
+}
+
+// Element types of this header, with the numbers of NumPy.
+struct element_type {
+    PyUSMArrayDataType dtype;
+    int typenum;
+    const char *name;
+};
+constexpr element_type element_types[] = {
+    {{6, 8, 1}, 0, "bool"},      {{0, 8, 1}, 1, "int8"},       {{1, 8, 1}, 2, "uint8"},      {{0, 16, 1}, 3, "int16"},
+    {{1, 16, 1}, 4, "uint16"},   {{0, 32, 1}, 5, "int32"},     {{1, 32, 1}, 6, "uint32"},    {{0, 64, 1}, 7, "int64"},
+    {{1, 64, 1}, 8, "uint64"},   {{2, 16, 1}, 23, "float16"},  {{2, 32, 1}, 11, "float32"},  {{2, 64, 1}, 12, "float64"},
+    {{4, 16, 1}, -1, "bfloat16"}, {{5, 64, 1}, 14, "complex64"}, {{5, 128, 1}, 15, "complex128"},
+};
+inline bool same(const PyUSMArrayDataType &a, const PyUSMArrayDataType &b) noexcept {
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+inline const element_type *find_type(const PyUSMArrayDataType &dtype) noexcept {
+    for (const element_type &type : element_types)
+        if (same(type.dtype, dtype)) return &type;
+    return nullptr;
+}
+// Set the element type; false if this header does not know it.
+inline bool set_type(array_object *a, const PyUSMArrayDataType &dtype) noexcept {
+    const element_type *type = find_type(dtype);
+    if (type == nullptr) return false;
+    a->dl_dtype = dtype;
+    a->typenum = type->typenum;
+    a->itemsize = dtype.bits / 8;
+    return true;
+}
+
+// ------------------------------------------------------------------------------------------------------ buffer protocol
+
+// Return the element type of a format of PEP 3118 in native byte order, or code USM_ARRAY_NO_DLPACK.
+inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize) noexcept {
+    const PyUSMArrayDataType unknown{USM_ARRAY_NO_DLPACK, 0, 0};
+    const auto type = [](int code, size_t bytes) {
+        return PyUSMArrayDataType{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * bytes), 1};
+    };
+    if (format == nullptr) format = "B";
+    const uint16_t one = 1;
+    const bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
+    const bool other_order = little ? *format == '>' || *format == '!' : *format == '<';
+    if (other_order && itemsize != 1) return unknown;
+    if (*format != '\0' && std::strchr("@=<>!", *format) != nullptr) ++format;
+    const bool is_complex = *format == 'Z';
+    if (is_complex) ++format;
+    const size_t long_size = itemsize == sizeof(long) ? sizeof(long) : 4; // ctypes writes '<l' for native longs, too
+    if (*format == '\0' || format[1] != '\0') return unknown;
+    PyUSMArrayDataType found = unknown;
+    switch (*format) {
+    case '?': found = type(6, 1); break;
+    case 'b': found = type(0, 1); break;
+    case 'B': found = type(1, 1); break;
+    case 'h': found = type(0, 2); break;
+    case 'H': found = type(1, 2); break;
+    case 'i': found = type(0, 4); break;
+    case 'I': found = type(1, 4); break;
+    case 'l': found = type(0, long_size); break;
+    case 'L': found = type(1, long_size); break;
+    case 'q': found = type(0, 8); break;
+    case 'Q': found = type(1, 8); break;
+    case 'n': found = type(0, sizeof(Py_ssize_t)); break;
+    case 'N': found = type(1, sizeof(size_t)); break;
+    case 'e': found = type(2, 2); break;
+    case 'f': found = type(2, 4); break;
+    case 'd': found = type(2, 8); break;
+    default: return unknown;
+    }
+    if (is_complex) found = found.code == 2 ? type(5, found.bits / 4) : unknown;
+    return found.bits == 8 * itemsize ? found : unknown;
+}
+
+// Fill in an array from its buffer. Return what is wrong, or NULL.
+inline const char *read_buffer(array_object *a) noexcept {
+    const Py_buffer &b = a->buffer;
+    a->protocol = USM_ARRAY_PEP3118;
+    if (!set_type(a, type_of_format(b.format, b.itemsize))) return "has elements without a DLPack type in native byte order, which the package arrayhub imports. Install arrayhub";
+    if (b.ndim < 0 || b.ndim > max_nd) return "has more than 64 dimensions";
+    if (b.ndim > 0 && b.shape == nullptr) return "has a buffer without a shape";
+    a->nd = b.ndim;
+    a->data = static_cast<char *>(b.buf);
+    for (int k = 0; k < b.ndim; ++k) {
+        if (b.suboffsets != nullptr && b.suboffsets[k] >= 0) return "has a buffer with suboffsets";
+        a->shape[k] = b.shape[k];
+    }
+    if (b.strides == nullptr) make_compact(a);
+    for (int k = 0; k < b.ndim && b.strides != nullptr; ++k) a->byte_strides[k] = b.strides[k];
+    const char *wrong = finish(a, !b.readonly);
+    if (PyBytes_CheckExact(a->base)) a->flags |= USM_ARRAY_IMMUTABLE;
+    return wrong;
+}
+
+inline PyObject *import_buffer(PyObject *obj) noexcept {
+    array_object *a = new_array(obj);
+    if (a == nullptr) return nullptr;
+    const char *wrong = nullptr;
+    if (PyObject_GetBuffer(obj, &a->buffer, PyBUF_FULL_RO) < 0) {
+        a->buffer.obj = nullptr; // a failed call has nothing to release
+        explain_refusal(obj);
+    } else if ((wrong = read_buffer(a)) == nullptr) {
+        return reinterpret_cast<PyObject *>(a);
+    } else {
+        raise_about(PyExc_BufferError, obj, wrong);
+    }
+    Py_DECREF(reinterpret_cast<PyObject *>(a));
+    return nullptr;
+}
+
+// -------------------------------------------------------------------------------------------------------------- DLPack
+
+// Fill in an array from a tensor. Return what is wrong, or NULL.
+inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeable) noexcept {
+    a->protocol = USM_ARRAY_DLPACK;
+    if (t.device.device_type != dl_cpu) return "has memory of a device, which the package arrayhub imports. Install arrayhub";
+    if (!set_type(a, t.dtype)) return "has elements of another type, which the package arrayhub imports. Install arrayhub";
+    if (t.ndim < 0 || t.ndim > max_nd) return "has a negative number of dimensions, or more than 64";
+    if (t.ndim > 0 && t.shape == nullptr) return "has a DLPack tensor without a shape";
+    if (t.byte_offset > static_cast<uint64_t>(PY_SSIZE_T_MAX)) return "has a byte_offset that leads out of memory";
+    a->nd = t.ndim;
+    a->data = t.data == nullptr ? nullptr : static_cast<char *>(t.data) + t.byte_offset;
+    for (int k = 0; k < t.ndim; ++k) a->shape[k] = static_cast<Py_ssize_t>(t.shape[k]);
+    if (t.strides == nullptr) make_compact(a);
+    for (int k = 0; k < t.ndim && t.strides != nullptr; ++k) {
+        const int64_t most = PY_SSIZE_T_MAX / a->itemsize;
+        if (t.strides[k] > most || t.strides[k] < -most) return "has strides that lead out of memory";
+        a->byte_strides[k] = static_cast<Py_ssize_t>(t.strides[k]) * a->itemsize;
+    }
+    return finish(a, writeable);
+}
+
+// Return the tensor's capsule. DLPack 1.0 is requested first, because older capsules cannot mark read-only memory.
+inline PyObject *call_dlpack(PyObject *obj) noexcept {
+    PyObject *method = PyObject_GetAttrString(obj, "__dlpack__");
+    PyObject *no_arguments = method == nullptr ? nullptr : PyTuple_New(0);
+    PyObject *options = no_arguments == nullptr ? nullptr : Py_BuildValue("{s(ii)}", "max_version", 1, 0);
+    PyObject *capsule = options == nullptr ? nullptr : PyObject_Call(method, no_arguments, options);
+    if (options != nullptr && capsule == nullptr && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear(); // a producer from before DLPack 1.0 does not have the argument
+        capsule = PyObject_Call(method, no_arguments, nullptr);
+    }
+    Py_XDECREF(options);
+    Py_XDECREF(no_arguments);
+    Py_XDECREF(method);
+    return capsule;
+}
+
+// Return whether __dlpack_device__ reports host memory. A tensor of a device is not requested, because this could wait for
+// the device's work.
+inline bool is_on_host(PyObject *obj) noexcept {
+    PyObject *device = PyObject_CallMethod(obj, "__dlpack_device__", nullptr);
+    if (device == nullptr) return false;
+    PyObject *number = PySequence_GetItem(device, 0);
+    Py_DECREF(device);
+    const long type = number == nullptr ? -1 : PyLong_AsLong(number);
+    Py_XDECREF(number);
+    if (PyErr_Occurred()) return false;
+    if (type == dl_cpu) return true;
+    PyErr_Format(PyExc_BufferError, "its memory is on DLPack device %ld; accepted: host memory", type);
+    return false;
+}
+
+inline PyObject *import_dlpack(PyObject *obj) noexcept {
+    PyObject *capsule = is_on_host(obj) ? call_dlpack(obj) : nullptr;
+    if (capsule == nullptr) return explain_refusal(obj), nullptr;
+    array_object *a = new_array(obj);
+    const char *wrong = "returned something else than an unused DLPack capsule";
+    if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        auto *m = static_cast<dl_managed_versioned *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+        wrong = m->major != 1 ? "has a DLPack tensor of another version than 1"
+                              : read_tensor(a, m->tensor, !(m->flags & dl_readonly));
+        if (wrong == nullptr && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0) {
+            a->versioned = m; // the capsule no longer releases the tensor
+            if (m->flags & dl_copied) a->flags |= USM_ARRAY_COPIED;
+        }
+    } else if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor")) {
+        auto *m = static_cast<dl_managed *>(PyCapsule_GetPointer(capsule, "dltensor"));
+        wrong = read_tensor(a, m->tensor, false); // the capsule does not say whether its memory may be written
+        if (wrong == nullptr && PyCapsule_SetName(capsule, "used_dltensor") == 0) a->managed = m;
+    }
+    Py_DECREF(capsule);
+    if (a != nullptr && wrong == nullptr && !PyErr_Occurred()) return reinterpret_cast<PyObject *>(a);
+    if (a != nullptr && wrong != nullptr) raise_about(PyExc_BufferError, obj, wrong);
+    Py_XDECREF(reinterpret_cast<PyObject *>(a));
+    return nullptr;
+}
+
+// ------------------------------------------------------------------------------------------------------------- requests
+
+// Return the first condition that an array does not meet and the exception for it, or NULL.
+inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyObject **exception) noexcept {
+    bool accepted = r->ndtypes == 0;
+    for (int k = 0; k < r->ndtypes; ++k) accepted = accepted || same(r->dtypes[k], a->dl_dtype);
+    *exception = PyExc_TypeError;
+    if (!accepted) return "has elements of another type";
+    *exception = PyExc_ValueError;
+    if (a->nd < r->min_nd || (r->max_nd > 0 && a->nd > r->max_nd) || (r->shape != nullptr && a->nd != r->max_nd))
+        return "has another number of dimensions";
+    for (int k = 0; r->shape != nullptr && k < a->nd; ++k)
+        if (r->shape[k] != -1 && r->shape[k] != a->shape[k]) return "has another shape";
+    if ((r->flags & USM_ARRAY_WRITEABLE) && !(a->flags & USM_ARRAY_WRITEABLE)) return "is read-only";
+    if ((r->flags & USM_ARRAY_WRITEABLE) && (a->flags & USM_ARRAY_COPIED)) return "was exported as a copy";
+    *exception = PyExc_BufferError;
+    if (r->where != 0 && !(r->where & USM_ARRAY_ON_HOST)) return "is in host memory";
+    if (!(a->flags & USM_ARRAY_ALIGNED) && !r->as_is) return "is not aligned for its element type";
+    if ((r->flags & USM_ARRAY_WHOLE_STRIDES) && a->strides == nullptr && a->nd > 0)
+        return "has strides that are not multiples of its elements";
+    if (r->flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS) & ~a->flags) return "is not contiguous in the required order";
+    return nullptr;
+}
+
+// Write the accepted element types and numbers of dimensions, as "float32, float64, 2 dimensions".
+inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexcept {
+    size_t length = 0;
+    const auto add = [&](const char *format, auto... values) {
+        const int written = PyOS_snprintf(text + length, size - length, format, values...);
+        length = written < 0 || length + static_cast<size_t>(written) >= size ? size - 1 : length + static_cast<size_t>(written);
+    };
+    for (int k = 0; k < r->ndtypes; ++k) {
+        const element_type *type = find_type(r->dtypes[k]);
+        if (type != nullptr) add("%s, ", type->name);
+    }
+    if (r->shape != nullptr || (r->max_nd > 0 && r->max_nd == r->min_nd))
+        add("%d dimensions", r->max_nd);
+    else if (r->max_nd > 0)
+        add("%d to %d dimensions", r->min_nd, r->max_nd);
+    else
+        add("%d or more dimensions", r->min_nd);
+    if (r->flags & USM_ARRAY_WRITEABLE) add(", writeable");
+    if (r->flags & USM_ARRAY_C_CONTIGUOUS) add(", C order");
+    if (r->flags & USM_ARRAY_F_CONTIGUOUS) add(", Fortran order");
+}
+
+inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayRequest *r, PyObject *exception,
+                         const char *wrong) noexcept {
+    char accepted[256] = "";
+    describe(r, accepted, sizeof(accepted));
+    const element_type *type = find_type(a->dl_dtype);
+    PyObject *name = type_name(obj);
+    if (name != nullptr)
+        PyErr_Format(exception, "%s%sthis %U %s: it has %d dimensions of %s, %s; accepted: %s. %s",
+                     r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name, wrong, a->nd,
+                     type == nullptr ? "an unknown type" : type->name,
+                     a->flags & USM_ARRAY_WRITEABLE ? "writeable" : "read-only", accepted,
+                     r->may == 0 ? "Convert it first" : "Convert it first, or install arrayhub, which converts it");
+    Py_XDECREF(name);
+}
+
+// --------------------------------------------------------------------------------------------------------- the table
+
+inline PyObject *from_object(PyObject *obj) noexcept {
+    if (obj == nullptr) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "arrayhub: the object is NULL; accepted: a Python object");
+        return nullptr;
+    }
+    if (Py_TYPE(obj) == array_type) {
+        Py_INCREF(obj);
+        return obj;
+    }
+    const bool has_dlpack = PyObject_HasAttrString(obj, "__dlpack__") != 0;
+    if (PyObject_CheckBuffer(obj)) {
+        PyObject *found = import_buffer(obj);
+        if (found != nullptr || !has_dlpack || !PyErr_ExceptionMatches(PyExc_Exception)) return found;
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        found = import_dlpack(obj); // for elements that only DLPack represents, such as bfloat16 of jax
+        if (found == nullptr) return PyErr_Restore(type, value, traceback), nullptr; // drops the exception of DLPack
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        return found;
+    }
+    if (has_dlpack) return import_dlpack(obj);
+    raise_about(PyExc_TypeError, obj,
+                "supports neither DLPack nor the buffer protocol; accepted: an array in host memory. Numbers, lists and other "
+                "protocols need the package arrayhub; install arrayhub");
+    return nullptr;
+}
+
+// Put "name: " before the message of the current exception.
+inline void add_name(const char *name) noexcept {
+    if (name == nullptr || !PyErr_ExceptionMatches(PyExc_Exception)) return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (type == PyExc_TypeError || type == PyExc_BufferError || type == PyExc_ValueError) {
+        PyErr_Format(type, "%s: %S", name, value);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+    } else {
+        PyErr_Restore(type, value, traceback);
+    }
+}
+
+inline PyObject *request(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
+    PyObject *array = from_object(obj);
+    if (array == nullptr) {
+        add_name(r->name);
+        return nullptr;
+    }
+    PyObject *exception;
+    const char *wrong = misfit(fields_of(array), r, &exception);
+    if (wrong == nullptr) return array;
+    raise_misfit(fields_of(array), obj, r, exception, wrong);
+    Py_DECREF(array);
+    return nullptr;
+}
+
+inline int match(PyObject *array, const PyUSMArrayRequest *r) noexcept {
+    PyObject *exception;
+    return array != nullptr && Py_TYPE(array) == array_type && misfit(fields_of(array), r, &exception) == nullptr;
+}
+
+inline PyObject *explain(PyObject *obj, const PyUSMArrayRequest *r) noexcept {
+    PyObject *array = request(obj, r);
+    if (array != nullptr) {
+        Py_DECREF(array);
+        return PyUnicode_FromString("");
+    }
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *words = PyObject_Str(value);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return words;
+}
+
+inline int host_ready(PyObject *) noexcept { return 0; }
+inline int device(PyObject *, PyUSMArrayDevice *out) noexcept {
+    *out = PyUSMArrayDevice{dl_cpu, 0};
+    return 0;
+}
+inline PyObject *make(const PyUSMArraySpec *) noexcept { return needs_package("Making an array (hand_out)"), nullptr; }
+inline int queue_ref(PyObject *, void **) noexcept { return needs_package("A SYCL queue"), -1; }
+inline int type_of_number(int, PyUSMArrayElement *) noexcept { return needs_package("An element type by number"), -1; }
+inline int type_of_dlpack(PyUSMArrayDataType, PyUSMArrayElement *) noexcept { return needs_package("An element type"), -1; }
+inline int type_of_object(PyObject *, PyUSMArrayElement *) noexcept { return needs_package("An element type by name"), -1; }
+inline PyObject *convert(PyObject *, const char *) noexcept { return needs_package("Conversion to a library"), nullptr; }
+inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_package("Conversion to a library"), nullptr; }
+
+// Return whether the package arrayhub is absent. Keep the exception of a package that is present but cannot be imported.
+inline bool is_absent() noexcept {
+    PyObject *package = PyImport_ImportModule("arrayhub");
+    if (package != nullptr) {
+        Py_DECREF(package);
+        return false;
+    }
+    if (!PyErr_ExceptionMatches(PyExc_ModuleNotFoundError)) return false;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *name = PyObject_GetAttrString(value, "name");
+    const bool absent = name != nullptr && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "arrayhub") == 0;
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, traceback);
+    return absent;
+}
+
+// Return the function table of this header if the package is absent, else NULL with or without an exception set.
+inline const PyUSMArrayAPI *table() noexcept {
+    if (!is_absent()) return nullptr;
+    PyErr_Clear();
+    if (array_type == nullptr) {
+        static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void *>(release)}, {0, nullptr}};
+        static PyType_Spec spec = {"arrayhub_standalone.Array", sizeof(array_object), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+        array_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
+        if (array_type == nullptr) return nullptr;
+    }
+    static const PyUSMArrayAPI functions = {
+        ARRAYHUB_C_VERSION, sizeof(array_object), array_type, sizeof(PyUSMArrayAPI), offsetof(array_object, nd),
+        from_object, request, match, explain, make, from_object /* to_host */, host_ready, device, queue_ref,
+        type_of_number, type_of_dlpack, type_of_object, convert, like,
+    };
+    return &functions;
+}
+
+} // namespace standalone
+} // namespace arrayhub
+
+#endif
