@@ -1,21 +1,26 @@
-"""The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device."""
+"""The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device.
+
+    python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
+"""
+
+import sys
 
 import arrayhub
 
 from . import sweep
 
 SECONDS = 80
-SIDES = ("to_host", "out=", "to_device", "copy", "from host", "from device")
+WAYS = ("to_host", "out=", "to_device", "copy", "from host", "from device")
 
 
-def pairs(cupy):
+def pairs(cupy, ways=WAYS):
     """Yield pairs of shapes, like the engines of ``benchmarks.sweep``."""
 
     def waited(made):
         cupy.cuda.get_current_stream().synchronize()
         return made
 
-    for dtype, shapes, layout, way in sweep.cases(sweep.TYPES, SIDES):
+    for dtype, shapes, layout, way in sweep.cases(sweep.TYPES, ways):
 
         def prepare(shape, dtype=dtype, layout=layout, way=way):
             a = sweep.filled(shape, dtype)
@@ -48,12 +53,22 @@ def pairs(cupy):
         yield sweep.Pair(into[way].format(layout), dtype, "cupy", shapes, prepare)
 
 
-def run(cupy):
+def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST):
     """Print the worst rows. Return them for the report, and the number of printed rows above the limit."""
-    rows, number, costs = sweep.measure(pairs(cupy), SECONDS)
-    worst = [row for row in rows if not row.small][: 3 * sweep.SHOWN]
-    for row in worst:
-        print(f"{row.ratio:7.3f}  {row.ours * 1e6:10.1f} us  {row.way}  ({row.peer * 1e6:.1f} us: {row.best})")
-    print(sweep.summary("CUDA", rows, number, costs))
+    worst = sweep.print_worst("CUDA", pairs(cupy, ways), seconds, at_most)
     report = [{"way": r.way, "seconds": r.ours, "best": r.best, "peer": r.peer, "ratio": r.ratio} for r in worst]
-    return report, sum(row.ratio > sweep.AT_MOST for row in worst)
+    return report, sum(row.ratio > at_most for row in worst)
+
+
+def main():
+    """Print the worst rows. The exit status is 1 if a row is above the target."""
+    chosen = sweep.arguments(__doc__.splitlines()[0], WAYS, SECONDS).parse_args()
+    try:
+        import cupy
+    except ImportError as error:
+        sys.exit(f"benchmarks.gpu_sweep needs cupy and a CUDA device ({error})")
+    return int(run(cupy, chosen.ways, chosen.seconds, chosen.at_most)[1] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,11 +8,17 @@ number of rows that remain when the peer's slowdown is excluded.
 A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
 that of Python and the checks, not of the copy. Small calls are reported separately, by the added time. The fixed cost
 depends on the kind of call (target, layout, number of dimensions), and is measured with a few elements for each kind.
+
+    python -m benchmarks.sweep [host SYCL] [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
+
+prints the worst rows of the selected engines and ways. `benchmarks.gpu_sweep` prints those of a GPU.
 """
 
+import argparse
 import itertools
 import random
 import statistics
+import sys
 import time
 from typing import NamedTuple
 
@@ -63,6 +69,7 @@ LAYOUTS = {
     "x[..., 1]": lambda a: a[..., 1],
     "moveaxis(x, 0, -1)": lambda a: np.moveaxis(a, 0, -1) if isinstance(a, np.ndarray) else turned(a),
 }
+WAYS = ("to_host", "out=", "to_device", "from host", "from device")  # of the SYCL engine
 TARGETS = {
     "C": lambda shape, dtype: filled(shape, dtype),
     "F": lambda shape, dtype: filled(shape[::-1], dtype).T,
@@ -163,14 +170,14 @@ def host():
         yield Pair(f"to_host({layout}, {into})", dtype, "np.copyto", shapes, prepare)
 
 
-def sycl():
+def sycl(ways=WAYS):
     """Copies from and to device USM, and assignment to it, beside dpnp's."""
     import dpnp.tensor as dpt
 
     def down(view, out):
         return lambda: arrayhub.to_host(view, out=out)
 
-    for dtype, shapes, layout, way in cases(TYPES, ("to_host", "out=", "to_device", "from host", "from device")):
+    for dtype, shapes, layout, way in cases(TYPES, ways):
 
         def prepare(shape, dtype=dtype, layout=layout, way=way):
             a = filled(shape, dtype)
@@ -232,7 +239,7 @@ class Measured:
             turn.reverse()  # a call after the other shape's call finds less of its memory in the caches
         return self
 
-    def rows(self, cost):
+    def rows(self, cost, at_most):
         """Yield a row for each of the two shapes. `cost` is the fixed cost of this kind of call."""
         if 0 in self.sizes:  # the layout selects no elements of a small shape
             return
@@ -248,7 +255,7 @@ class Measured:
             else:
                 best, who, theirs = peer, self.pair.peer, self.times[2 * k + 1]
             ratios = [a / b for a, b in zip(self.times[2 * k], theirs, strict=True)]
-            small = best < cost / (AT_MOST - 1)
+            small = best < cost / (at_most - 1)
             spread, typical = middle_half(ratios), statistics.median(ratios)
             yield Row(self.pair.way(self.pair.shapes[k]), who, ours, best, spread, small, self.pair, typical, shared)
 
@@ -278,7 +285,7 @@ def fixed_costs(pairs):
     return costs
 
 
-def measure(pairs, budget):
+def measure(pairs, budget, at_most=AT_MOST):
     """Measure pairs in a random order, which is the same in each run, until the budget is spent. Repeat the worst rows.
 
     Returns
@@ -296,13 +303,13 @@ def measure(pairs, budget):
             break
 
     def ranked():
-        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.call()])]
+        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.call()], at_most)]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # excludes disturbances by other processes
         if time.perf_counter() - begin > budget:
             break
-        if not row.small and row.ratio > AT_MOST:
+        if not row.small and row.ratio > at_most:
             found[row.pair].measure(2 * ROUNDS)
     return ranked(), len(pairs), costs
 
@@ -310,18 +317,18 @@ def measure(pairs, budget):
 # ------------------------------------------------------------------------------------------------------------ reporting
 
 
-def summary(engine, rows, pairs, costs):
+def summary(engine, rows, pairs, costs, at_most=AT_MOST):
     """Return the findings as text."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
-    above = [row for row in large if row.ratio > AT_MOST]
-    own = sum(row.own > AT_MOST for row in above)
+    above = [row for row in large if row.ratio > at_most]
+    own = sum(row.own > at_most for row in above)
     added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
         f"{engine}: {len(rows)} of {2 * pairs} rows were measured. {len(above)} of the {len(large)} large rows are"
-        f" above {AT_MOST}, and {own} of them remain above it without the peer's cost of the shape. The fixed cost of a"
+        f" above {at_most}, and {own} of them remain above it without the peer's cost of the shape. The fixed cost of a"
         f" call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call. {len(small)} rows"
-        f" are small, because they take less than {1 / (AT_MOST - 1):.1f} times this cost. A small row takes up to"
+        f" are small, because they take less than {1 / (at_most - 1):.1f} times this cost. A small row takes up to"
         f" {added:.1f} µs longer than its peer"
     )
 
@@ -337,3 +344,38 @@ def sweep(options):
         for row in [row for row in rows if not row.small][:SHOWN]:
             yield Result("sweep", row.way, row.best, row.ours * 1e9, row.peer * 1e9, row.ratio, row.spread, AT_MOST)
         yield "sweep", summary(name, rows, pairs, costs), True
+
+
+def print_worst(engine, pairs, seconds, at_most):
+    """Measure pairs, print the worst rows and a summary, and return the worst rows."""
+    rows, number, costs = measure(pairs, seconds, at_most)
+    worst = [row for row in rows if not row.small][: 3 * SHOWN]
+    for row in worst:
+        print(f"{row.ratio:7.3f}  {row.ours * 1e6:10.1f} us  {row.way}  ({row.peer * 1e6:.1f} us: {row.best})")
+    print(summary(engine, rows, number, costs, at_most))
+    return worst
+
+
+def arguments(description, ways, seconds):
+    """Return a parser of the arguments that the sweeps share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--ways", nargs="+", choices=ways, default=ways, help="ways to measure")
+    parser.add_argument("--seconds", type=float, default=seconds, help="duration of a sweep")
+    parser.add_argument("--at-most", type=float, default=AT_MOST, help="target of the ratios")
+    return parser
+
+
+def main():
+    """Print the worst rows. The exit status is 1 if a row is above the target."""
+    parser = arguments(__doc__.splitlines()[0], WAYS, BUDGET * 0.2)
+    parser.add_argument("engines", nargs="*", choices=ENGINES, default=[*ENGINES])
+    chosen = parser.parse_args()
+    above = 0
+    for name in chosen.engines:
+        pairs = sycl(chosen.ways) if name == "SYCL" else ENGINES[name]()
+        above += sum(row.ratio > chosen.at_most for row in print_worst(name, pairs, chosen.seconds, chosen.at_most))
+    return int(above > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """The benchmark runner works, and its JSON has the documented form. These tests do not assert times."""
 
+import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -98,3 +99,21 @@ def test_installed_transports_are_measured():
     dask = {f"dask: {way}" for way in ("client.scatter", "client.gather", "worker to worker")}
     assert one_process | dask < set(facts)
     assert all(facts.values()), results["facts"]
+
+
+def test_a_sweep_measures_selected_ways():
+    done = finished(
+        *(sys.executable, "-m", "benchmarks.sweep", "SYCL", "--ways", "from host", "--seconds", "0", "--at-most", "1000"),
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    *rows, summary = done.stdout.splitlines()
+    assert all("[...] = host" in row for row in rows)
+    assert summary.startswith("SYCL: 2 of ")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
+def test_the_gpu_sweep_names_the_missing_library():
+    done = finished(sys.executable, "-m", "benchmarks.gpu_sweep", "--ways", "from host", cwd=ROOT)
+    assert done.returncode == 1
+    assert "cupy" in done.stderr
