@@ -27,10 +27,11 @@ from arrayhub._core.descriptor cimport (
     get_dtype,
     layout_for_copy,
     new_array,
-    same_layout,
     seal,
+    set_labels,
     set_type,
     size_of,
+    view_of,
 )
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport interface_dict
@@ -379,22 +380,49 @@ def can_pack(Descriptor array):
 def pack(Descriptor array, Descriptor target):
     """Copy `array` into `target` with a kernel of dpnp, which may still run on return.
 
-    Both arrays must have the same shape and queue, without pending work elsewhere. Dimensions of length 1 are removed
-    first, because dpnp 0.20 raises "Unexpected result of simplifying iteration space" for some of their strides.
+    Both arrays must have the same shape and queue, without pending work elsewhere.
     """
-    squeeze = getattr(sys.modules.get("dpnp.tensor"), "squeeze", None)
-    if squeeze is None:
-        raise BufferError("dpnp: dpnp.tensor is not imported; see can_pack")
-    squeeze(emit(as_words(target)))[...] = squeeze(emit(as_words(array)))
+    emit(as_words(target))[...] = emit(as_words(array))
 
 
-cdef Descriptor as_words(Descriptor array):
+def scatter(array, Descriptor target):
+    """Copy an ndarray of the shape of `target` into `target` with a kernel of dpnp, and wait for the kernel.
+
+    The elements are copied first, because dpnp does not accept an ndarray in USM.
+    """
+    kind = words_of(target).decode()
+    emit(as_words(target))[...] = array.copy("C").view(f"{kind}{target.itemsize_}").squeeze()
+
+
+cdef bytes words_of(Descriptor array):
+    """Return the kind of dpnp's type for elements of the size of `array`."""
     cdef bytes kind = _WORDS.get(array.itemsize_)
     if kind is None or array.strides_ == NULL:
         raise BufferError(f"dpnp: an item size of {array.itemsize_} bytes is not supported; see can_pack")
-    cdef Descriptor words = same_layout(array)
+    return kind
+
+
+cdef Descriptor as_words(Descriptor array):
+    """Return a view of `array` as words of its item size, without dimensions of length 1.
+
+    dpnp 0.20 raises "Unexpected result of simplifying iteration space" for some strides of such dimensions.
+    """
+    cdef bytes kind = words_of(array)
+    cdef Descriptor words
+    cdef int k, nd = 0
+    for k in range(array.nd_):
+        nd += array.shape_[k] != 1
+    words = view_of(array, nd)
+    set_labels(words, None)
+    nd = 0
+    for k in range(array.nd_):
+        if array.shape_[k] != 1:
+            words.shape_[nd] = array.shape_[k]
+            words.byte_strides_[nd] = array.byte_strides_[k]
+            nd += 1
     words.dtype_ = None
     set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
+    seal(words)
     return words
 
 

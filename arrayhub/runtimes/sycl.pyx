@@ -91,10 +91,12 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """Queue with its context, which takes time to query."""
+    """Queue with its context and its device, which take time to query."""
     cdef object queue
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
+    cdef int ordinal        # of the root device, or UNRESOLVED_ID
+    cdef bint elsewhere     # whether the context is not the default context of the root device
 
     def __dealloc__(self):
         leave(&self.native)
@@ -371,6 +373,7 @@ cdef QueueContext context_of(object queue):
         return last
     asked = QueueContext.__new__(QueueContext)
     asked.queue = queue
+    asked.ordinal = UNRESOLVED_ID
     asked.context = _dpctl.queue_context(_dpctl.queue_ref(<PyObject*> queue))
     enter(&asked.native, asked.context)
     with cython.critical_section(_lock):
@@ -628,10 +631,19 @@ cdef int _adopt_stream(Descriptor a, object stream) except -1:
 
 cdef int _resolve_device(Descriptor a) except -1:
     """Set the ordinal of the root device, and whether the memory is outside its default context."""
-    queue = queue_of(a)
-    device = queue.sycl_device
-    a.device_.device_id = device.get_device_id()
-    if device.parent_device is not None or device.sycl_platform.default_context != queue.sycl_context:
+    cdef QueueContext asked = context_of(queue_of(a))
+    cdef int ordinal
+    cdef bint elsewhere
+    with cython.critical_section(asked):
+        ordinal, elsewhere = asked.ordinal, asked.elsewhere
+    if ordinal == UNRESOLVED_ID:
+        device = asked.queue.sycl_device
+        ordinal = device.get_device_id()
+        elsewhere = device.parent_device is not None or device.sycl_platform.default_context != asked.queue.sycl_context
+        with cython.critical_section(asked):
+            asked.ordinal, asked.elsewhere = ordinal, elsewhere
+    a.device_.device_id = ordinal
+    if elsewhere:
         a.flags_ |= OTHER_CONTEXT
     return 0
 
@@ -850,7 +862,9 @@ def shares_context(Descriptor array, queue):
 
 
 def on_queue(Descriptor array, queue):
-    """Return a view of USM on another queue of its context, without ordering the queues."""
+    """Return USM on a queue of its context, as a view if the queue is not the queue of `array`. Do not order the queues."""
+    if queue_of(array) is queue:
+        return array
     cdef Descriptor view = same_layout(array)
     device_of(view)            # determined by the array's queue; the new queue may be on another device
     view.producer_ = checked_queue(queue)

@@ -228,6 +228,9 @@ def assign(array, out, *, stream=None, progress=None):
         if view.ptr == out.ptr and _have_same_strides(view, out):
             return
         array = _copy(array, order="K", stream=stream)
+    if progress is None:  # avoid the overhead of the context manager for small copies
+        _engine(target).assign(_near(array, target), out, stream=stream)
+        return
     from arrayhub.transfer.progress import reporting
 
     with reporting(progress, out.nbytes) as report:

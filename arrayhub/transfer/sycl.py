@@ -7,14 +7,13 @@ buffers are released at the end of the copy.
 Copies do not wait for a device. Each copy depends on a barrier event that follows the work queued by the producer.
 """
 
-import contextlib
 import math
 from typing import Any, NamedTuple
 
 import numpy
 
 from arrayhub._core.descriptor import empty_like
-from arrayhub.libraries.dpctl import can_pack, on_memory, pack
+from arrayhub.libraries.dpctl import can_pack, on_memory, pack, scatter
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import is_host_readable, is_packed
@@ -31,11 +30,25 @@ _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, se
 
 
 class Course(NamedTuple):
-    """Queue, dependencies and progress reporter of a copy."""
+    """Queue, dependencies and progress reporter of a copy.
 
-    queue: object  # a dpctl.SyclQueue
+    The context manager waits for the queues before an exception propagates, because the exception releases memory that
+    the queues use.
+    """
+
+    queue: Any  # a dpctl.SyclQueue
     after: list[Any]  # events that the copy depends on
-    progress: object  # reporter or None
+    progress: Any  # reporter or None
+    own: Any = None  # queue of the producer, if it differs
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        if error is not None:
+            self.queue.wait()
+            if self.own is not None:
+                self.own.wait()
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -138,7 +151,7 @@ def _beside(model, array, order):
 def _copied(array, out, course, fresh=True):
     """Copy USM or host-readable memory to device USM on the queue of `course`, and return `out`."""
     if out.nbytes:
-        with _settled(course.queue):
+        with course:
             if is_host_readable(array) and not _is_quicker_repeated_there(array, out):
                 _send(raw(broadcast(array, out.shape)), out, course, fresh)
             else:
@@ -157,7 +170,7 @@ def _relay(array, out, course, fresh):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out.shape)
     is_ordered = course.after and sycl.queue_of_array(array) == course.queue
-    with contextlib.nullcontext(course._replace(progress=None)) if is_ordered else _course(array, None, None) as origin:
+    with course._replace(progress=None) if is_ordered else _course(array, None, None) as origin:
         if origin.queue.sycl_context == course.queue.sycl_context:
             near = course if is_ordered else course._replace(after=[*course.after, *origin.after])
             if is_packed(array) or _has_strides(array, out.byte_strides):
@@ -178,20 +191,19 @@ def _relay(array, out, course, fresh):
 # ---------------------------------------------------------------------------------------------------- the order of work
 
 
-@contextlib.contextmanager
 def _course(array, stream, progress):
-    """Yield the queue of a copy, with barrier events that follow the work queued on it and on the producer's queue."""
+    """Return the queue of a copy, with barrier events that follow the work queued on it and on the producer's queue."""
     own = sycl.queue_of_array(array)
-    queue = own if stream is None else sycl.checked_queue(stream)
+    if stream is None or stream is own:
+        return Course(own, [sycl.submit_barrier(own)], progress)
+    queue = sycl.checked_queue(stream)
     if queue.sycl_context != own.sycl_context:
         raise BufferError(
             f"stream is {stream!r}, whose context differs from the memory's; accepted: a queue of the memory's context"
         )
-    after = [sycl.submit_barrier(own)]
-    if queue != own:
-        after.append(sycl.submit_barrier(queue))
-    with _settled(own), _settled(queue):
-        yield Course(queue, after, progress)
+    if queue == own:
+        return Course(own, [sycl.submit_barrier(own)], progress)
+    return Course(queue, [sycl.submit_barrier(own), sycl.submit_barrier(queue)], progress, own)
 
 
 def _target_queue(ordinal, stream):
@@ -200,16 +212,6 @@ def _target_queue(ordinal, stream):
     if queue.sycl_device.get_device_id() != ordinal:
         raise BufferError(f"stream is {stream!r}, a queue of another device; accepted: a queue of oneapi:{ordinal}")
     return queue
-
-
-@contextlib.contextmanager
-def _settled(queue):
-    """Wait for the queue before an exception propagates, because the exception releases memory that the queue uses."""
-    try:
-        yield
-    except BaseException:
-        queue.wait()
-        raise
 
 
 # -------------------------------------------------------------------------------------------------------- from a device
@@ -313,8 +315,15 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 def _send_packed(source: Any, out: Any, course: Course) -> None:
     """Copy elements to a non-contiguous array in device USM.
 
-    Each chunk is copied to a contiguous array on the device, from which dpnp's kernel scatters the elements.
+    A small array is scattered by dpnp from host memory. Larger arrays are copied to contiguous chunks on the device,
+    from which dpnp's kernel scatters the elements.
     """
+    if source.nbytes <= _SMALL:
+        sycl.tell_dpnp(course.queue, course.after)
+        scatter(source, sycl.on_queue(out, course.queue))
+        if course.progress is not None:
+            course.progress.update(source.nbytes)
+        return
     for key in _pieces(out.shape, _packed_steps(out), out.itemsize, settings.chunk()):
         piece = out[key]
         packed = _new(piece, course.queue, "C")
