@@ -1,6 +1,6 @@
 """The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device.
 
-    python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
+python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
 """
 
 import sys

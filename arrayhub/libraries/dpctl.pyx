@@ -40,6 +40,7 @@ from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, missing_library_error
+from arrayhub.runtimes import limits
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
     Py_ssize_t refcount
@@ -373,8 +374,10 @@ cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
 
 
 def can_pack(Descriptor array):
-    """Return whether dpnp is loaded and has a type with the item size of `array`."""
-    return "dpnp.tensor" in sys.modules and array.itemsize_ in _WORDS and array.strides_ != NULL
+    """Return whether dpnp is loaded and its device has a type with the item size of `array`."""
+    if "dpnp.tensor" not in sys.modules or array.itemsize_ not in _WORDS or array.strides_ == NULL:
+        return False
+    return array.itemsize_ != 16 or limits.has_type("complex128", sycl.queue_of(array))
 
 
 def pack(Descriptor array, Descriptor target):
@@ -386,12 +389,11 @@ def pack(Descriptor array, Descriptor target):
 
 
 def scatter(array, Descriptor target):
-    """Copy an ndarray of the shape of `target` into `target` with a kernel of dpnp, and wait for the kernel.
+    """Copy an ndarray of the shape of `target`, whose memory is not USM, into `target` with a kernel of dpnp.
 
-    The elements are copied first, because dpnp does not accept an ndarray in USM.
+    The kernel is complete on return.
     """
-    kind = words_of(target).decode()
-    emit(as_words(target))[...] = array.copy("C").view(f"{kind}{target.itemsize_}").squeeze()
+    emit(as_words(target))[...] = array.view(f"{words_of(target).decode()}{target.itemsize_}").squeeze()
 
 
 cdef bytes words_of(Descriptor array):

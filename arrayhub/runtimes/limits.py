@@ -73,6 +73,12 @@ def check_element(element: str, queue: Any, call: str) -> None:
         check_type(limits_of(device), element, call)
 
 
+def has_type(element: str, queue: Any) -> bool:
+    """Return whether the device of a queue has an element type."""
+    aspect, _ = OPTIONAL.get(element, (None, None))
+    return aspect is None or aspect in limits_of(queue.sycl_device).aspects
+
+
 def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None:
     """Raise MemoryError if the device of `queue`, or the default device for None, cannot make an allocation."""
     device = _device_of(queue) if nbytes > _LARGE or alignment > _PAGE else None

@@ -803,6 +803,11 @@ def tell_dpnp(queue, list after):
             managers[queue].add_event_pair(event, event)
 
 
+def is_usm(size_t address, queue):
+    """Return whether an address is in USM of the context of a queue."""
+    return usm_type_of(<void*> address, checked_queue(queue)) != 0
+
+
 def reach(Descriptor array):
     """Return the lowest address that `array` uses, and the number of bytes up to the highest."""
     cdef Py_ssize_t low, high

@@ -171,7 +171,7 @@ def _relay(array, out, course, fresh):
     array = broadcast(array, out.shape)
     is_ordered = course.after and sycl.queue_of_array(array) == course.queue
     with course._replace(progress=None) if is_ordered else _course(array, None, None) as origin:
-        if origin.queue.sycl_context == course.queue.sycl_context:
+        if is_ordered or origin.queue.sycl_context == course.queue.sycl_context:
             near = course if is_ordered else course._replace(after=[*course.after, *origin.after])
             if is_packed(array) or _has_strides(array, out.byte_strides):
                 source, nbytes = sycl.reach(array)
@@ -315,20 +315,32 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 def _send_packed(source: Any, out: Any, course: Course) -> None:
     """Copy elements to a non-contiguous array in device USM.
 
-    A small array is scattered by dpnp from host memory. Larger arrays are copied to contiguous chunks on the device,
-    from which dpnp's kernel scatters the elements.
+    On the CPU device, and for small arrays, dpnp scatters the elements from host memory. Other devices receive each
+    chunk as a contiguous array, from which dpnp's kernel scatters the elements.
     """
+    out = sycl.on_queue(out, course.queue)
     if source.nbytes <= _SMALL:
-        sycl.tell_dpnp(course.queue, course.after)
-        scatter(source, sycl.on_queue(out, course.queue))
-        if course.progress is not None:
-            course.progress.update(source.nbytes)
+        _scatter(source, out, course)
         return
+    scatters = course.queue.sycl_device.is_cpu
     for key in _pieces(out.shape, _packed_steps(out), out.itemsize, settings.chunk()):
         piece = out[key]
-        packed = _new(piece, course.queue, "C")
-        _send(source[key], packed, course._replace(after=[]), fresh=True)
-        _pack(packed, piece, course).wait()
+        if scatters:
+            _scatter(source[key], piece, course)
+        else:
+            packed = _new(piece, course.queue, "C")
+            _send(source[key], packed, course._replace(after=[]), fresh=True)
+            _pack(packed, piece, course).wait()
+
+
+def _scatter(source: Any, out: Any, course: Course) -> None:
+    """Copy an ndarray to device USM with dpnp's kernel, which reads host memory."""
+    if sycl.is_usm(source.ctypes.data, course.queue):  # dpnp requires other host memory
+        source = source.copy()
+    sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
+    scatter(source, out)
+    if course.progress is not None:
+        course.progress.update(source.nbytes)
 
 
 def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:

@@ -107,6 +107,35 @@ def test_every_kind_of_memory(source, target):
     assert there(sample(), source).to_device(out.device, out=out) is out
 
 
+@pytest.mark.parametrize("memory", [dpm.MemoryUSMHost, dpm.MemoryUSMShared])
+def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, packing):
+    """dpnp must not read such memory as an ndarray, and does not see that arrayhub's view is USM."""
+    values = np.ndarray(SHAPE, buffer=memory(sample().nbytes))
+    values[...] = sample()
+    out = there(np.zeros((8, 24)))
+    out[:, ::2] = ah.asarray(values)
+    assert same(out[:, ::2], sample())
+    out[:, 1::2] = values[::-1]
+    assert same(out[:, 1::2], sample()[::-1])
+
+
+@pytest.mark.parametrize("layout", ["steps", "negative", "new axis"])
+def test_large_arrays_are_assigned_to_gaps_in_pieces(layout, packing):
+    expected = sample("f4", shape=(1500, 1400))
+    whole = there(expected)
+    target = LAYOUTS[layout](expected)
+    target[...] = sample("f4", seed=3, shape=target.shape)
+    seen = []
+    ah.transfer.configure(chunk=1 << 16)
+    try:
+        given = np.asfortranarray(target)
+        ah.to_device(given, "oneapi:0", out=LAYOUTS[layout](whole), progress=lambda done, total: seen.append(done))
+    finally:
+        ah.transfer.configure(chunk=0)
+    assert same(whole, expected)
+    assert seen[-1] == target.nbytes and len(seen) > 2
+
+
 def test_a_foreign_array_as_out():
     dpnp = pytest.importorskip("dpnp")
     out = dpnp.zeros(SHAPE)

@@ -103,7 +103,18 @@ def test_installed_transports_are_measured():
 
 def test_a_sweep_measures_selected_ways():
     done = finished(
-        *(sys.executable, "-m", "benchmarks.sweep", "SYCL", "--ways", "from host", "--seconds", "0", "--at-most", "1000"),
+        *(
+            sys.executable,
+            "-m",
+            "benchmarks.sweep",
+            "SYCL",
+            "--ways",
+            "from host",
+            "--seconds",
+            "0",
+            "--at-most",
+            "1000",
+        ),
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import arrayhub as ah
 import numpy as np
 import pytest
 
+from arrayhub.libraries.dpctl import can_pack
 from arrayhub.runtimes import limits
 from arrayhub.runtimes.limits import Limits, check_size, check_type
 
@@ -81,3 +82,15 @@ def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, 
         CALLS[call]()
     assert ah.zeros(3, "f4", memory="usm_device").to_host().to_numpy().tolist() == [0, 0, 0]
     assert ah.asarray(np.zeros(3), dtype="f4", device="oneapi:0").dtype == "f4"
+
+
+def test_words_of_16_bytes_need_no_fp64(dpctl, monkeypatch):
+    """dpnp copies such words as complex128, which it converts to complex64 on a device without fp64."""
+    pytest.importorskip("dpnp.tensor")
+    out = ah.to_device(np.zeros((4, 6), "V16"), "oneapi:0")
+    given = np.arange(4 * 3 * 16, dtype="u1").view("V16").reshape(4, 3)
+    monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
+    assert limits.has_type("complex128", out.base.sycl_queue) is False
+    assert not can_pack(out)
+    out[:, ::2] = given
+    assert out[:, ::2].to_host().to_numpy().tobytes() == given.tobytes()
