@@ -1,6 +1,6 @@
 """Make the pip-installed SYCL CPU device visible to dpctl, before dpctl is imported.
 
-``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it: the vendor file
+``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it. The vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
 ``import arrayhub`` therefore calls `configure`, which names the library in ``OCL_ICD_FILENAMES`` unless the user has
 configured OpenCL. docs/sycl_runtime.md lists the rules.

@@ -1,7 +1,7 @@
 """Table of the node kinds of a NestedArray. The kind of a node determines the layout of its elements.
 
-Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython or ``kind_of(node).views``
-in Python, or define a table with a row for each kind (`per_kind`), which is checked for completeness on import.
+Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython or ``kind_of(node).views`` in
+Python, or define a table by `per_kind`. `per_kind` checks on import that the table has a row for each kind.
 
 Source: "Physical Memory Layout" of Arrow's columnar format.
 """

@@ -485,8 +485,8 @@ cdef int check_list_views(Tree t) except -1:
 cdef int check_views(Tree t) except -1:
     """Validate string views.
 
-    A view consists of a length and up to 12 bytes, or for longer strings of a length, the first 4 bytes, the index of a
-    buffer and the offset in this buffer.
+    The view of a string of up to 12 bytes consists of the length and the string. The view of a longer string consists of the
+    length, the first 4 bytes, the index of a buffer, and the offset in this buffer.
     """
     cdef Descriptor views = <Descriptor> t.content
     cdef Descriptor buffer

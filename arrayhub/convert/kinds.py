@@ -275,7 +275,7 @@ def array_of(model: Any) -> USMArray | None:
 def _imported(obj: Any, copy: Copy, library: str) -> Any:
     """Return `obj` as a USMArray, or as a NestedArray if it is not dense.
 
-    For a library of columns, a table stays records. A copy by `asarray` would be a matrix.
+    For a library of columns, such as polars, a table is imported as records. `asarray` would copy it to a matrix.
     """
     if issubclass(type(obj), Tree):
         return obj

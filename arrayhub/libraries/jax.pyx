@@ -191,8 +191,8 @@ cdef object emit(Descriptor a, bint may_copy):
     """Export as a ``jax.Array`` that shares the memory of `a`.
 
     With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares host
-    memory only if it is compact, aligned to 64 bytes and of an element type that jax supports, and silently copies other
-    memory, so this function compares the addresses. Read-only memory is accepted, because jax never writes to it.
+    memory only if it is compact, aligned to 64 bytes and of a supported element type. jax silently copies other memory, so this
+    function compares the addresses. Read-only memory is accepted, because jax never writes to it.
 
     Raises
     ------

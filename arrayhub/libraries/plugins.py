@@ -51,9 +51,9 @@ def register_library(
     root : str
         Top-level module that defines the library's types, such as ``"mylib"``.
     types : dict or iterable of str, optional
-        Names of the types that hold an array. Subclasses of these types are included. A dict maps each name to the path
-        to the array, such as ``"data"`` or ``"buffer.view()"``, to a function that returns the array, or to None, which
-        rejects the type even if the type supports a protocol. Names without a dict require `parse`.
+        Names of the types that hold an array. Subclasses of these types are included. A dict maps each name to one of
+        these values: the path to the array, such as ``"data"`` or ``"buffer.view()"``, a function that returns the
+        array, or None, which rejects the type even if it supports a protocol. Names without a dict require `parse`.
     parse : callable, optional
         ``parse(obj)`` returns any object that `asarray` accepts and that shares the memory of `obj`. Without `types`,
         `parse` is called for all types of the library. If it returns None, the protocols of the object are tried.

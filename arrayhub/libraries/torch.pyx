@@ -130,9 +130,9 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
 cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
     """Fill `out` from a tensor, and return the tensor's storage.
 
-    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled meanwhile: CPython 3.11 may
-    run it when torch creates the Python object of the storage, and a finalizer could replace the storage before torch fills
-    `out`.
+    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled meanwhile. Otherwise, CPython
+    3.11 may run it when torch creates the Python object of the storage, and a finalizer could replace the storage before torch
+    fills `out`.
     """
     cdef int enabled = PyGC_Disable()
     cdef PyObject* storage = PyObject_CallOneArg(_untyped_storage, tensor)

@@ -778,9 +778,8 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
 def hand_over(queue, list after):
     """Order later work of a queue after events, without waiting on the host.
 
-    Readers on the host and queues that are ordered after this queue wait for the events, too.
-    dpnp does not wait for its queue, but passes the events that dpctl's order manager has for the queue to its kernels, so
-    the events are added to the manager.
+    Readers on the host and queues that are ordered after this queue wait for the events, too. The events are added to dpctl's
+    order manager, because dpnp does not wait for its queue, but passes the manager's events for the queue to its kernels.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef int n = read_events(after, events, "hand_over")

@@ -442,10 +442,10 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. The memory is allocated by NumPy for host memory, by torch's caching allocator for
-        CUDA tensors, by cupy's current allocator for other CUDA memory, and by dpctl for USM, of the same kind and with the
-        queue of `like`. The memory is on the device of `like`. For torch, it is also allocated on the stream of `like`. Shape,
-        layout and labels of `like` are not used.
+        Any array that `asarray` accepts. NumPy allocates host memory, torch's caching allocator memory for CUDA tensors, and
+        cupy's current allocator other CUDA memory. dpctl allocates USM of the same kind and with the queue of `like`. The
+        memory is on the device of `like`. For torch, it is also allocated on the stream of `like`. Shape, layout and labels of
+        `like` are not used.
     aligned_index : sequence of int, optional
         Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
         `alignment` bytes. The default is the lower widths of `halo`, or zeros.

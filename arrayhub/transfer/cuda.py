@@ -9,9 +9,9 @@ host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
-If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device, piece
-by piece, which limits the additional device memory. If the installed cupy does not expose the handle of the kernel, a
-cupy assignment reorders the complete array first.
+If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device. It
+processes one piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of
+the kernel, a cupy assignment reorders the complete array first.
 """
 
 import contextlib

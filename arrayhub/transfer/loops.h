@@ -365,7 +365,7 @@ static inline ptrdiff_t arrayhub_spans(ptrdiff_t along, ptrdiff_t target_along, 
 
 /* Copy two dimensions by tiles: `along` is the dimension of the source's lines, and `across` is the dimension of the
    target's lines. If there are many tiles, the second tile starts on a line boundary. The last tile has a length of
-   whole vectors and ends with the dimension, so that its overlap with the previous tile is copied twice, which is
+   whole vectors and ends at the end of the dimension. Its overlap with the previous tile is copied twice, which is
    faster than a tile of arbitrary length. Only dimensions shorter than a vector use tiles of arbitrary length. If
    the extent exceeds the L2 cache, the lines of the next tile are prefetched before a tile is copied. */
 #define ARRAYHUB_TILES(SIZE)                                                                                           \

@@ -160,7 +160,7 @@ def _copied(array, out, course, fresh=True):
 
 
 def _is_quicker_repeated_there(array, out):
-    """Return whether copying a small host array to the device, and repeating its elements there, is faster."""
+    """Return whether it is faster to copy a small host array to the device and to broadcast it there."""
     return array.size < out.size and out.nbytes > _SMALL and can_pack(out)
 
 

@@ -35,7 +35,7 @@ def register_dask(client: Any = None) -> Any:
     ----------
     client : distributed.Client, optional
         Client whose current and future workers register the serializers. Without a client, only this process registers
-        them, as needed in a preload module of workers, and in a second client of a registered cluster.
+        them. Use this form in a preload module of workers, and in a second client of a registered cluster.
 
     Returns
     -------

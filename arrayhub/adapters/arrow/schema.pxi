@@ -167,7 +167,7 @@ cdef int check_chunks(Tree t) except -1:
 
 
 cdef object without_extension(object node, object requested, tuple asked):
-    """Return the storage of a node with an extension type if the request has none, as ``pyarrow.array(x, type=)`` requests."""
+    """Return the storage of a node with an extension type if the requested type is not an extension type."""
     cdef Tree t
     if not isinstance(node, Tree) or (<Tree> node).field is None or extension_of_node(<Tree> node) is None:
         return node
