@@ -386,7 +386,7 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
-    """Create a block of exactly the bytes that `a` covers. `publish` gives it the resource."""
+    """Create a block of exactly the bytes that `a` covers. `publish` passes the resource to the block."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)

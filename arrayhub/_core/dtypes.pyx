@@ -72,7 +72,7 @@ _OWN_ROWS = [
     ("int1",               4112,   0,   1, 1,    1,  None, None),
     ("uint1",              4113,   1,   1, 1,    1,  None, None),
     ("complex32",          4114,   5,  32, 1,    4,  None, None),     # NumPy reads its format `Ze` as a half float
-    ("bcomplex32",         4115,   18, 32, 1,    4,  None, None),     # a pair of bfloat16: kDLBcomplex, dmlc/dlpack#187
+    ("bcomplex32",         4115,   18, 32, 1,    4,  None, None),     # two bfloat16 values: kDLBcomplex (dmlc/dlpack#187)
     ("float4_e2m1fn_x2",   4116,   17,  4, 2,    1,  None, None),     # torch: a pair in one byte, pytorch/pytorch#146578
 ]
 

@@ -38,7 +38,7 @@ def examine() -> dict[str, Any]:
             By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
             (the protocol that `asarray` uses), ``error`` and ``fix``, which is None without a command that helps.
         ``plugins``
-            Libraries that entry points of the group ``arrayhub.libraries`` add, by name: ``entry_point``, ``types``,
+            By name, libraries that entry points of the group ``arrayhub.libraries`` add: ``entry_point``, ``types``,
             ``emits`` (whether `convert` makes its arrays) and ``error``.
         ``sycl``
             ``platforms`` with their ``devices``, ``runtime`` and ``error``.

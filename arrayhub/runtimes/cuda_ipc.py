@@ -242,7 +242,7 @@ def stream_after(event: bytes, stream: int | None, device: int) -> int:
 
 
 class _Import:
-    """Allocation of another process in this process, with the number of its users."""
+    """An allocation of another process that is mapped in this process, with the number of its users."""
 
     def __init__(self, address: int, close: Callable[[], None]) -> None:
         self.address, self.close, self.users = address, close, 0

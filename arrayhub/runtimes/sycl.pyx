@@ -345,7 +345,7 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
     """Return whether one allocation contains a range of bytes whose first byte is of kind `kind`.
 
-    If the allocation cannot be queried, compare the kinds of the pages instead, of at most about MOST_PAGES of them.
+    If the allocation cannot be queried, the kinds of about MOST_PAGES pages, or of all pages, are compared instead.
     """
     cdef char* last = first + nbytes - 1
     cdef char* base

@@ -41,7 +41,7 @@ class Description(NamedTuple):
 
 
 def _place() -> tuple[str, str]:
-    """Return the identifiers of the start of this operating system and of this machine."""
+    """Return an identifier of the last start of the operating system, and an identifier of this machine."""
     return _first_line(_BOOT), _first_line(_MACHINE) or os.uname().nodename
 
 

@@ -154,7 +154,8 @@ def _zeros_between(Descriptor a):
 
 
 def without_unused_bits(Descriptor array):
-    """Return `array`, or a copy with zeros in the unused bits if it is packed and unused bits of the last byte are set."""
+    """Return a copy with zeros in the unused bits if `array` is packed and unused bits of its last byte are set, else
+    `array`."""
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
@@ -367,7 +368,7 @@ cdef int check_state(object state) except -1:
 
 
 cdef Descriptor inside(tuple state, Descriptor memory):
-    """Return an array of the validated layout in `memory`, still without access."""
+    """Return an array in `memory` with the validated layout. Its access is not set yet."""
     _, shape, strides, offset, element, access, _, _ = state
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")

@@ -284,7 +284,7 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
     """Return the `length + 1` offsets of a node.
 
-    The buffer of a node without elements is not read, because it may have 0 bytes in Arrow C++ (ARROW-544,
+    Buffers of a node without elements are not read, because Arrow C++ permits buffers of 0 bytes for such a node (ARROW-544,
     `cpp/src/arrow/array/validate.cc`).
     """
     if length == 0:

@@ -13,10 +13,9 @@
     field     = ( name | quoted ) ":" type
 
 Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
-of datetimes are additions, so that every NumPy dtype has a datashape. Dates, times of day, timestamps with a time zone,
-decimals, intervals (months; days and milliseconds; months, days and nanoseconds), unions, runs and null are Arrow's
-types, which NumPy does not have. A timestamp without a zone is a ``datetime64``. The offsets of the
-fields of a record are not part of its type.
+of datetimes are additions, so that every NumPy dtype has a datashape. These types are Arrow's, without an equivalent in
+NumPy: dates, times of day, timestamps with a time zone, decimals, intervals, unions, runs and null. A timestamp without
+a zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
 """
 
 import json
