@@ -11,8 +11,9 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import first_line, show
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import convert
-from arrayhub.convert.names import library_name
+from arrayhub.convert.names import library_name, sparse_library
 from arrayhub.convert.placement import (
     NUMPY_KIND,
     NUMPY_PLACEMENT,
@@ -35,6 +36,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
       array.
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
       `placement` returns for the arguments. Numbers, strings and None are returned unchanged.
+    - Sparse arguments and results remain sparse. SciPy has the sparse arrays for "numpy", and for callers whose library
+      does not have sparse arrays.
     - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
 
     Parameters
@@ -119,6 +122,8 @@ class _Target(NamedTuple):
 
     def convert(self, obj: Any, name: str, key: str) -> Any:
         try:
+            if sparse_library(obj) is not None:
+                return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
             return convert(obj, self.library, copy=self.copy)
         except (BufferError, TypeError, ValueError) as error:
             raise _named(error, name, key, self.copy) from error

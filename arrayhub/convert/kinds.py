@@ -48,17 +48,20 @@ class Kind:
         The array whose labels and element type are used, or None.
     cls : type or None
         The array type, or None if the kind was created from a module.
+    sparse : type or None
+        The type of a sparse model, or None.
     """
 
     library: str
     device: Device | None
     model: Any = None
     cls: type | None = None
+    sparse: type | None = None
 
     def convert(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
         """Return `obj` as an array of this kind. See `like`."""
         if sparse_library(obj) is not None:
-            return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device)
+            return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, self.sparse)
         array = self.asarray(obj, call, copy, dtype, device)
         if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
             copy = None
@@ -169,14 +172,16 @@ def kind_of(model: Any, call: str) -> Kind:
         `model` is another object.
     """
     if issubclass(type(model), (ModuleType, type)):
+        own = model if issubclass(type(model), type) else None
+        sparse = own if own is not None and sparse_library(own) is not None else None
         try:
-            return Kind(library_name(model), None, None, model if issubclass(type(model), type) else None)
+            return Kind(library_name(model), None, None, own, sparse)
         except ValueError as error:
             raise _model_error(call, model) from error
     cls: Any = type(model)
     sparse = None if issubclass(cls, np.ndarray) else sparse_library(model)
     if sparse is not None:
-        return Kind(_DENSE_LIBRARY.get(sparse, sparse), hooks.sparse_device_of(model))
+        return Kind(_DENSE_LIBRARY.get(sparse, sparse), hooks.sparse_device_of(model), sparse=cls)
     library = _library_of_array(cls, types_generation())
     if library is None:
         if issubclass(cls, str):

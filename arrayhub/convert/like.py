@@ -81,12 +81,7 @@ def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = No
 
 def _sparse(call: str, obj: Any, model: Any, copy: Copy, dtype: Any, device: Any) -> Any:
     """Return a sparse array like `model`, which may be sparse or dense, a type or a module."""
-    cls = model if isinstance(model, type) else type(model)
+    kind = kind_of(model, call)
     if isinstance(dtype, str) and dtype == "model":
-        dtype = model.dtype if hasattr(model, "dtype") else kind_of(model, call).dtype(call)
-    library = sparse_library(model)
-    if library is None:
-        kind = kind_of(model, call)
-        return hooks.sparse_like(call, obj, kind.library, kind.device, copy, dtype, device)
-    where = None if cls is model else hooks.sparse_device_of(model)
-    return hooks.sparse_like(call, obj, library, where, copy, dtype, device, cls)
+        dtype = model.dtype if hasattr(model, "dtype") else kind.dtype(call)
+    return kind.convert(obj, call, copy, dtype, device)

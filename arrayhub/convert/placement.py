@@ -215,23 +215,32 @@ def _library_on(device: Device, library: str) -> str:
 
 
 def returned(result: Any, place: Placement, copy: Copy) -> Any:
-    """Convert a function's result to a placement, or a 0-d result to a NumPy scalar if the library lacks 0-d arrays."""
+    """Convert a function's result to a placement.
+
+    If the library lacks 0-d arrays, a 0-d result is a NumPy scalar. If it lacks sparse arrays, a sparse one is SciPy's.
+    """
+    if sparse_library(result) is not None:
+        kind = place._kind if place.library in _WITH_SPARSE else NUMPY_KIND
+        return kind.convert(result, "adapt", copy)
     if place._kind.lacks_scalars() and getattr(result, "ndim", None) == 0:
         return as_numpy(result, copy=copy)[()]
     return place.convert(result, copy=copy)
 
 
 def array_kind(obj: Any) -> Kind | None:
-    """Return the kind of an array, or None for values, Python containers, strings and other objects."""
+    """Return the kind of a dense or sparse array, or None for values, Python containers, strings and other objects."""
     if type(obj) is np.ndarray:
         return NUMPY_KIND
-    if issubclass(type(obj), _NO_ARRAYS) or sparse_library(obj) is not None:
+    if issubclass(type(obj), _NO_ARRAYS):
         return None
     try:
         return kind_of(obj, "adapt")
     except (TypeError, ValueError, BufferError):
         return None
 
+
+# Libraries that have sparse arrays in memory of the same kind. SciPy has those of NumPy.
+_WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
 
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)
 _NO_ARRAYS: tuple[type, ...] = (*_IGNORED, dict, set, type, ModuleType, *VALUES)

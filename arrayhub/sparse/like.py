@@ -3,18 +3,22 @@
 from typing import Any
 
 from arrayhub._core.copying import Copy, if_needed, wanted
-from arrayhub._core.descriptor import Device
-from arrayhub.convert.functions import asarray, convert
-from arrayhub.convert.names import OWN, SPARSE
+from arrayhub._core.descriptor import CPU, Device
+from arrayhub.convert.functions import asarray
+from arrayhub.convert.names import OWN, SPARSE, sparse_library
+from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
+from arrayhub.sparse.validation import SEEN
 
 # Libraries of dense arrays, and the library that `like` uses for sparse arrays in the same kind of memory.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
 
 
 def device_of(model: Any) -> Device | None:
-    """Return the device of a sparse array, which may require a gradient. Return None for other objects."""
+    """Return the device of a sparse array, which may require a gradient, or None for other objects."""
+    if sparse_library(model) in ("scipy", "pydata_sparse"):
+        return CPU
     x = sparse_or_none(model.detach() if getattr(model, "requires_grad", False) else model)
     return None if x is None else x.device
 
@@ -31,14 +35,17 @@ def sparse_like(
 ) -> Any:
     """Return a sparse array of a library on the device `where`, or on `device`. The format of `obj` is kept.
 
+    `obj` itself is returned if it is of the library and on the device, and nothing else is requested.
+
     The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model.
     """
-    library = _SPARSE_LIBRARY.get(library, library)
-    x = assparse(obj)
-    unchanged = dtype is None and (copy is None or if_needed(copy)) and type(obj) is cls
+    own = None if cls is None else sparse_library(cls)
+    library = own or _SPARSE_LIBRARY.get(library, library)
     target = where if device is None else Device(device)
-    if unchanged and (target is None or x.device == target):
+    unchanged = dtype is None and (copy is None or if_needed(copy)) and _is_of(obj, library, cls)
+    if unchanged and (target is None or device_of(obj) == target):
         return obj
+    x = assparse(obj)
     if dtype is not None:
         x = _cast(x, dtype)
     if target is not None and x.device != target:
@@ -49,10 +56,19 @@ def sparse_like(
         x = x.to_device(target)
     if library == SPARSE:
         return assparse(x, copy=copy)
-    if library == "scipy":
-        matrix = cls is not None and any(base.__name__ == "spmatrix" for base in cls.__mro__)
-        return give_any(x, "scipy", copy, matrix=matrix)
-    return convert(x, library, copy=copy)
+    return give_any(x, library, copy, matrix=cls is not None and _is_matrix(cls))
+
+
+def _is_of(obj: Any, library: str, cls: type | None) -> bool:
+    """Return whether an object is of a library, and a matrix if the model's type `cls` is one. Formats may differ."""
+    if library == SPARSE:
+        return type(obj) is SparseArray
+    return sparse_library(obj) == library and (cls is None or _is_matrix(type(obj)) == _is_matrix(cls))
+
+
+def _is_matrix(cls: type) -> bool:
+    """Return whether a type is one of SciPy's matrices, whose operators differ from those of arrays."""
+    return any(base.__name__ == "spmatrix" for base in cls.__mro__)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -60,4 +76,5 @@ def _cast(x: Any, dtype: Any) -> Any:
     data = asarray(x.data.to_host(), dtype=dtype)
     data = data if str(x.device) == "cpu" else data.to_device(x.device)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)
+    facts["state"] = x._state & SEEN
     return type(x)(x.format, x.shape, data, x.indices, x.indptr, **facts)

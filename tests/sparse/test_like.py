@@ -29,7 +29,7 @@ def test_like_keeps_the_kind_of_scipy_and_the_format():
 
 def test_like_returns_the_object_itself_if_nothing_changes():
     given = matrix()
-    assert ah.like(given, matrix()) is given
+    assert ah.like(given, matrix()) is given is ah.like(given, matrix("csc")) is ah.like(given, np.ones(2))
     assert ah.like(given, matrix(), copy=True).data.ctypes.data != given.data.ctypes.data
 
 
@@ -56,12 +56,89 @@ def test_placement_is_that_of_dense_arrays():
     assert ah.placement(matrix()).convert(tensor).format == "csr"
 
 
-def test_adapt_passes_sparse_arrays_through():
-    given = matrix()
+def product(a, x):
+    """Multiply a sparse array of SciPy by an array of NumPy."""
+    assert scipy.sparse.issparse(a) and isinstance(x, np.ndarray)
+    return a @ x, a * 2
 
-    @ah.adapt("numpy", copy="if_needed")
-    def product(a, x):
-        assert a is given and isinstance(x, np.ndarray)
-        return a @ x
 
-    assert isinstance(product(given, torch.ones(8, dtype=torch.float64)), torch.Tensor)
+adapted = ah.adapt("numpy", copy="if_needed")(product)
+ONES = np.ones(8)
+
+
+def test_adapt_passes_arrays_of_scipy_through():
+    given = matrix("lil")  # a format that assparse does not import
+
+    @ah.adapt("numpy")
+    def same(a):
+        assert a is given
+        return a
+
+    assert same(given) is given
+    dense, sparse = adapted(given, ONES)
+    assert type(dense) is np.ndarray and sparse.format == "lil"
+
+
+@pytest.mark.parametrize("cls", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+def test_adapt_returns_arrays_or_matrices_of_scipy(cls):
+    @ah.adapt("torch")
+    def double(a):
+        assert a.layout is torch.sparse_csr
+        return a * 2
+
+    given = cls(matrix())
+    made = double(given)
+    assert type(made) is cls and made.toarray().tolist() == (2 * matrix().toarray()).tolist()
+
+
+def test_adapt_converts_sparse_tensors_and_results():
+    dense, sparse = adapted(torch.from_numpy(matrix().toarray()).to_sparse_csr(), ONES)
+    assert dense.layout is torch.strided and sparse.layout is torch.sparse_csr
+    assert sparse.to_dense().tolist() == (2 * matrix().toarray()).tolist()
+    dense, sparse = adapted(matrix(), torch.ones(8, dtype=torch.float64))
+    assert isinstance(dense, torch.Tensor) and sparse.layout is torch.sparse_csr
+
+
+def test_adapt_returns_the_library_of_the_caller():
+    pydata = pytest.importorskip("sparse")
+    dense, made = adapted(pydata.GCXS.from_numpy(matrix().toarray(), compressed_axes=(0,)), ONES)
+    assert type(dense) is np.ndarray and type(made) is pydata.GCXS
+    dense, made = adapted(ah.assparse(matrix()), ONES)
+    assert type(dense) is ah.USMArray and type(made) is ah.SparseArray
+    from jax.experimental import sparse
+
+    given = sparse.BCSR.fromdense(matrix("csr", "float32").toarray())
+    dense, made = adapted(given, np.ones(8, "float32"))
+    assert type(made) is sparse.BCSR and type(dense).__module__.startswith("jax")
+
+
+def test_adapt_returns_arrays_of_scipy_to_libraries_without_sparse_arrays():
+    import pandas
+
+    dense, made = adapted(matrix(), pandas.Series(ONES))
+    assert isinstance(dense, pandas.Series) and type(made) is scipy.sparse.csr_array
+
+
+def test_adapt_names_the_argument():
+    @ah.adapt("torch")
+    def same(first, a):
+        return a
+
+    with pytest.raises(BufferError, match=r"same: a: .*x\.tocoo\(\) first"):
+        same(torch.ones(1), matrix("lil"))
+    with pytest.raises(BufferError, match=r"same: a: torch: indices of int32.*copy='if_needed' to arrayhub\.adapt"):
+        same(torch.ones(1), matrix("coo"))
+
+    @ah.adapt("pandas")
+    def series(a):
+        return a
+
+    with pytest.raises(BufferError, match="series: a: pandas: .* is sparse, and pandas does not have sparse arrays"):
+        series(matrix())
+
+
+def test_padding_survives_a_cast():
+    from jax.experimental import sparse
+
+    given = sparse.BCOO.fromdense(np.eye(3, dtype="float32"), nse=5)
+    assert ah.like(given, ah.SparseArray, dtype="float64").to_dense().tolist() == np.eye(3).tolist()
