@@ -26,7 +26,7 @@ TYPE_NAMES = {
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
 # Functions that convert other libraries' device objects to DLPack pairs, by the top-level module of the object's type. Higher
-# layers register them. The key "str" has the function for strings that are not of the form "name:id".
+# layers register them. The function at the key "str" converts strings that are not of the form "name:id".
 READERS = {}
 
 _ACCEPTED = (

@@ -224,8 +224,8 @@ Library("pyarrow", "pip install pyarrow", lambda pyarrow: pyarrow.array([0.0, 1.
 Library("nanoarrow", None) \
     .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
-# Arrays of these libraries are imported through Arrow's interfaces, as wrappers, or by `asnested`. Their rows are for reports.
-# polars (up to 2.1.0) exports columns of dtype Object, and no others, with the schema of fixed-size bytes.
+# Arrays of these libraries are imported through Arrow's interfaces, as wrappers, or by `asnested`. Reports such as `doctor` use
+# these rows. polars (up to 2.1.0) exports columns of dtype Object with the schema of fixed-size bytes, and no other columns.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))

@@ -68,8 +68,8 @@ def register_library(
     Raises
     ------
     TypeError, ValueError
-        An argument is invalid, or replaces a type that arrayhub already handles. Types can be added to known libraries,
-        but not changed.
+        An argument is invalid, or contains a type that arrayhub already handles. Types of known libraries can be added,
+        but not replaced.
 
     Notes
     -----

@@ -25,7 +25,7 @@ _NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memor
 
 
 class Description(NamedTuple):
-    """Content of a handle. The owner signs its text."""
+    """Content of a handle. The owner signs the content."""
 
     version: int
     boot: str  # identifier of the start of the operating system
