@@ -95,10 +95,10 @@ cdef extern from *:
     """
     #define arrayhub_dtype_slot(a) (&(a)->dtype_)
     #define arrayhub_block_slot(a) ((PyObject **)&(a)->block_)
-    #define arrayhub_instantiate(type, no_arguments) \
-        ((struct PyUSMArrayObject *)PyUSMArrayType.tp_new(type, no_arguments, NULL))
+    #define arrayhub_instantiate(type, base, no_arguments) \
+        ((struct PyUSMArrayObject *)(base)->tp_new(type, no_arguments, NULL))
     """
-    Descriptor instantiate "arrayhub_instantiate"(PyTypeObject* cls, PyObject* no_arguments)
+    Descriptor instantiate "arrayhub_instantiate"(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
     PyObject** dtype_slot "arrayhub_dtype_slot"(Descriptor a)
     PyObject** block_slot "arrayhub_block_slot"(Descriptor a)
 
@@ -154,7 +154,7 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
 
 cdef Descriptor bare_array():
     """Create an array of the registered class with all fields zero and without space for dimensions."""
-    return instantiate(_array_class, <PyObject*> _NO_ARGUMENTS)
+    return instantiate(_array_class, <PyTypeObject*> Descriptor, <PyObject*> _NO_ARGUMENTS)
 
 
 cdef int reserve_heap(Descriptor a, int nd) except -1:
