@@ -77,7 +77,8 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
 
 
 def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether an element type has a layout. Elements of one byte and byte strings are never unaligned."""
+    """Return whether arrays of an element type can have a layout. Elements of one byte and byte strings are never
+    unaligned."""
     return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
 
 
