@@ -1,7 +1,7 @@
 """The class `SparseArray`: sparse arrays in the formats coo, csr, csc, bsr and bsc, stored as flat arrays."""
 
 import math
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,20 @@ from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
 from arrayhub.sparse.to_device import copied, to_device, to_host
 from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of
+
+# Names of other libraries, and the equivalent call, for the error message.
+_ELSEWHERE = {
+    **{f"to{name}": f"x.to_format('{name}')" for name in ("coo", "csr", "csc", "bsr", "bsc")},
+    **dict.fromkeys(("scipy", "to_scipy", "to_scipy_sparse"), "arrayhub.as_scipy(x)"),
+    **dict.fromkeys(("torch", "to_torch"), "arrayhub.as_torch(x)"),
+    **dict.fromkeys(("toarray", "todense"), "x.to_dense()"),
+    **dict.fromkeys(("numpy", "to_numpy"), "arrayhub.as_numpy(x.to_dense())"),
+    **dict.fromkeys(("cpu", "get"), "x.to_host()"),
+    "coalesce": "x.to_format('coo')",
+    "to": "x.to_device(device)",
+    "tolist": "x.to_dense().tolist()",
+    "transpose": "x.T",
+}
 
 
 class SparseArray(SparseParts):
@@ -129,6 +143,13 @@ class SparseArray(SparseParts):
             coords = self.coords
             return type(self)("coo", shape, self.data, coords=coords[::-1])  # type: ignore[index]
         return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
+
+    if not TYPE_CHECKING:  # type checkers would accept any name
+
+        def __getattr__(self, name):
+            """Raise an AttributeError that names the call to make instead."""
+            instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise AttributeError(f"'SparseArray' object has no attribute {name!r}{instead}", name=name, obj=self)
 
     def to_host(self) -> "SparseArray":
         """Return the array itself if the host can read its memory, else a host copy of each part."""

@@ -10,6 +10,7 @@ from sparse_arrays import FORMATS, matrix
 
 import arrayhub as ah
 from arrayhub.runtimes.cuda import has_device
+from arrayhub.sparse.array import _ELSEWHERE as ELSEWHERE
 
 
 def verdicts(obj, to=None):
@@ -131,3 +132,14 @@ def test_patterns_of_other_arrays():
     given = matrix()
     given.indices[0] = 77
     assert "indices[0] is 77" in ah.assparse(given)._repr_html_()
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_names_of_other_libraries_name_the_call(name):
+    x = ah.assparse(matrix())
+    with pytest.raises(AttributeError, match=f"^'SparseArray' object has no attribute '{name}'; use ") as raised:
+        getattr(x, name)
+    call = str(raised.value).partition("; use ")[2]
+    result = eval(call, {"arrayhub": ah, "x": x, "device": "cpu"})
+    assert getattr(result, "shape", x.shape)[:2] in (x.shape, x.shape[::-1])
+    assert not hasattr(x, name) and not hasattr(x, "nonsense")
