@@ -137,9 +137,6 @@ _copy = copy
 def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
     copy = wanted(copy, "to_host")
-    readable = is_host_readable(array)
-    if readable:  # for device memory, the engine makes the copy wait for the producer's work
-        array = ordered(array, stream)
     if copy is False and out is not None:
         raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
     if out is not None:
@@ -149,10 +146,18 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
                 f" Call to_device(x, {str(out.device)!r}, out=out)"
             )
         check_out(array, out, "to_host")
-    elif readable and not copy:
-        return host_view(array)
+    elif is_host_readable(array) and not copy:
+        return host_view(ordered(array, stream))
     elif copy is False:
         raise BufferError(f"to_host: the memory is on {array.device}, and copy=False forbids the copy to the host")
+    return _copy_to_host(array, out, stream, progress)
+
+
+def _copy_to_host(array, out, stream, progress):
+    """Copy `array` to `out`, which was validated, or to new host memory for None."""
+    readable = is_host_readable(array)
+    if readable:  # for device memory, the engine makes the copy wait for the producer's work
+        array = ordered(array, stream)
     engine = _engine("host" if readable else _engine_name(array.device))
     if progress is None:  # avoid the overhead of the context manager for small copies
         return engine.to_host(array, out=out, stream=stream)
@@ -207,7 +212,7 @@ def into(array, out, device, *, copy=None, stream=None, progress=None):
     if queue is not None:
         stream = _only(queue, stream)
     check_out(array, out, "to_device")
-    assign(array, out, stream=stream, progress=progress)
+    _into(array, array, out, stream, progress)
 
 
 def assign(array, out, *, stream=None, progress=None):
@@ -217,12 +222,16 @@ def assign(array, out, *, stream=None, progress=None):
     copy.
     """
     check_writable(out, "the array")
-    view = broadcast(array, out.shape)
+    _into(array, broadcast(array, out.shape), out, stream, progress)
+
+
+def _into(array, view, out, stream, progress):
+    """Copy `array` to `out`, which was validated. `view` is `array`, broadcast to the shape of `out`."""
     if out.size == 0:
         return
     target = "host" if is_host_readable(out) else _engine_name(out.device)
     if target == "host":
-        to_host(view, out=out, stream=stream, progress=progress)
+        _copy_to_host(view, out, stream, progress)
         return
     if share_bytes(array, out):
         if view.ptr == out.ptr and _have_same_strides(view, out):

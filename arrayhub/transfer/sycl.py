@@ -54,8 +54,9 @@ class Course(NamedTuple):
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy USM to `out`, or to new host memory that is contiguous in `order`.
 
-    The copy is complete on return, with one exception: with `stream`, and an `out` in USM of the same context and
-    layout, the copy is only queued. The caller must then keep both arrays alive until the queue has completed the copy.
+    The copy is complete on return, with one exception: with `stream`, and an `out` in USM of the same context, the copy
+    is only queued if `_queued` supports the layouts. The caller must then keep both arrays alive until the queue has
+    completed the copy.
 
     Parameters
     ----------
@@ -115,20 +116,25 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
 
 
 def _queued(array, out, stream):
-    """Queue a copy between USM arrays, and return whether this is possible: in one context, and between equal layouts.
+    """Queue a copy between USM arrays of one context, and return whether this is possible.
 
-    Later work on the queues of both arrays, and readers on the host, wait for the copy.
+    Equal layouts are copied by the queue, other layouts by a kernel of dpnp. Later work on the queues of both arrays,
+    and readers on the host, wait for the copy.
     """
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
         return False
-    if not is_packed(array) and not _has_strides(array, out.byte_strides):
+    is_direct = is_packed(array) or _has_strides(array, out.byte_strides)
+    if not is_direct and not (can_pack(array) and can_pack(out)):
         return False
     queues = [sycl.queue_of_array(array), sycl.queue_of_array(out)]
     with _course(array, stream, None) as course:
         if queues[1] not in (queues[0], course.queue):
             course.after.append(sycl.submit_barrier(queues[1]))
-        source, nbytes = sycl.reach(array)
-        events = _submit(course, sycl.reach(out)[0], source, nbytes)
+        if is_direct:
+            source, nbytes = sycl.reach(array)
+            events = _submit(course, sycl.reach(out)[0], source, nbytes)
+        else:
+            events = [_pack(array, out, course)]
         for queue in dict.fromkeys([*queues, course.queue]):
             sycl.hand_over(queue, events)
     return True

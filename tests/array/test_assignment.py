@@ -257,6 +257,34 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
     assert ahead >= 1  # 0 if a call waited
 
 
+@pytest.mark.parametrize("layout", ["columns", "negative", "F"])
+@pytest.mark.parametrize("memory", ["usm_host", "usm_device"])
+def test_a_copy_between_layouts_on_a_queue_does_not_wait(memory, layout, busy):
+    """dpnp's kernel reorders the elements. The views of the arrays are freed before the kernel runs."""
+    dpnp = pytest.importorskip("dpnp")
+    queue = dpctl.SyclQueue()
+    whole = ah.zeros((1024, 1024), memory=memory, device=dpctl.SyclQueue())
+    expected = np.zeros((1024, 1024))
+    ahead = 0
+    for value in range(1, 5):
+        source = busy(queue, float(value)).reshape(1024, 1024)
+        out = LAYOUTS[layout](whole)
+        x = ah.asarray(source)[: out.shape[0], : out.shape[1]]
+        if memory == "usm_device":
+            ah.to_device(x, queue, out=out)
+        else:
+            ah.to_host(x, out=out, stream=queue)
+        ahead += not is_done(whole.base.sycl_queue)
+        del x, out
+        LAYOUTS[layout](expected)[...] = value
+        if value % 2:
+            assert (values_of(whole) == expected).all()
+        else:
+            assert (dpnp.asnumpy(ah.as_dpnp(whole) + 0) == expected).all()  # a kernel on the queue of `whole`
+        source[...] = -1.0  # waits for the copy
+    assert ahead >= 1  # 0 if a call waited
+
+
 def test_a_copy_to_other_host_memory_is_complete(busy):
     queue = dpctl.SyclQueue()
     out = np.zeros(1 << 20)
