@@ -5,17 +5,10 @@ import gc
 import numpy as np
 import pytest
 from children import python
+from creation_calls import CREATE, VALUES
 
 import arrayhub
 from arrayhub import asarray
-
-CREATE = {
-    "empty": arrayhub.empty,
-    "zeros": arrayhub.zeros,
-    "ones": arrayhub.ones,
-    "full": lambda shape, *dtype, **options: arrayhub.full(shape, 3, *dtype, **options),
-}
-VALUES = {"zeros": 0, "ones": 1, "full": 3}
 
 
 @pytest.mark.parametrize("call", CREATE)

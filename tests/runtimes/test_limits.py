@@ -64,6 +64,14 @@ def test_the_limit_is_that_of_the_runtime(dpctl, kind):
         ah.empty(most + 1, "u1", memory=f"usm_{kind}")
 
 
+@pytest.mark.parametrize("call", ["memory", "like"])
+def test_an_alignment_above_the_limit_is_refused(dpctl, call):
+    most = dpctl.SyclDevice().max_mem_alloc_size
+    options = {"memory": "usm_device"} if call == "memory" else {"like": ah.empty(3, memory="usm_device")}
+    with pytest.raises(MemoryError, match=f"accepted: at most {most} bytes in one allocation"):
+        ah.empty(3, "f4", alignment=1 << 50, **options)
+
+
 CALLS = {
     "empty": lambda: ah.empty(3, memory="usm_device"),
     "zeros": lambda: ah.zeros(3, memory="usm_shared"),

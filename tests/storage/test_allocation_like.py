@@ -8,14 +8,7 @@ import arrayhub as ah
 # isort: split
 import numpy as np
 import pytest
-
-CREATE = {
-    "empty": ah.empty,
-    "zeros": ah.zeros,
-    "ones": ah.ones,
-    "full": lambda shape, *dtype, **options: ah.full(shape, 3, *dtype, **options),
-}
-VALUES = {"zeros": 0, "ones": 1, "full": 3}
+from creation_calls import CREATE, VALUES
 
 
 @pytest.fixture(params=["numpy", "torch", "USMArray"])
