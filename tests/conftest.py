@@ -48,6 +48,7 @@ SLOW = (
     "sparse/test_conversion.py",
     "sparse/test_jax.py",
     "sparse/test_pickling.py::test_another_process_reads_a_pickle",
+    "sparse/test_pickling.py::test_dask_passes_sparse_arrays_to_tasks_and_frames",
     "sparse/test_pydata_sparse.py",
     "sparse/test_rules.py",
     "sparse/test_rules_matrix.py",

@@ -109,3 +109,11 @@ def test_invalid_indices_of_jax_are_refused():
 def test_traced_arrays_are_refused():
     with pytest.raises((BufferError, TypeError)):
         jax.jit(lambda x: ah.assparse(x).nnz)(sparse.BCOO.fromdense(jnp.eye(3)))
+
+
+@pytest.mark.parametrize("kind", ["COO", "CSR"])
+def test_other_classes_name_a_call(kind):
+    given = getattr(sparse, kind).fromdense(jnp.eye(3))
+    with pytest.raises(BufferError, match=rf"{kind} is not supported.*BCOO\.fromdense\(x\.todense\(\)\)"):
+        ah.assparse(given)
+    assert ah.assparse(sparse.BCOO.fromdense(given.todense())).to_dense().tolist() == np.eye(3).tolist()

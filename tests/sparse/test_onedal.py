@@ -15,7 +15,9 @@ def test_tables_are_made_of_sparse_arrays_of_any_library():
     tensor = ah.as_torch(given)
     table = datatypes.to_table(ah.as_scipy(tensor))
     assert table.kind == "csr" and table.shape == given.shape
+    given.data[0] = 777  # the table shares the memory
     x = ah.assparse(table, copy="if_needed")
+    assert x.data.tolist()[0] == 777
     assert x.to_dense().tolist() == given.toarray().tolist()
     assert ah.as_torch(ah.assparse(table, copy=True)).layout is torch.sparse_csr
 

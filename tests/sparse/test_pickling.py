@@ -117,3 +117,24 @@ def test_tokens_follow_the_elements():
 def test_size_counts_the_parts():
     x = ah.assparse(matrix())
     assert sys.getsizeof(x) >= x.nbytes > x.data.nbytes
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_joblib(tmp_path, format):
+    joblib = pytest.importorskip("joblib")
+    x = ah.assparse(matrix(format))
+    joblib.dump(x, tmp_path / "x")
+    assert joblib.load(tmp_path / "x").to_dense().tolist() == x.to_dense().tolist()
+    assert joblib.hash(x) == joblib.hash(ah.assparse(matrix(format))) != joblib.hash(ah.assparse(matrix(format) * 2))
+    back = joblib.Parallel(n_jobs=2, backend="threading")(joblib.delayed(copy.deepcopy)(y) for y in (x, x))
+    assert [y.to_dense().tolist() for y in back] == [x.to_dense().tolist()] * 2
+
+
+def test_dask_passes_sparse_arrays_to_tasks_and_frames():
+    x = ah.assparse(matrix())
+    for scheduler in ("threads", "processes"):
+        back = dask.delayed(copy.deepcopy)(x).compute(scheduler=scheduler, num_workers=1)
+        assert back.to_dense().tolist() == x.to_dense().tolist()
+    protocol = pytest.importorskip("distributed.protocol")
+    header, frames = protocol.serialize(x)
+    assert protocol.deserialize(header, frames).to_dense().tolist() == x.to_dense().tolist()

@@ -71,11 +71,12 @@ def test_fill_values_are_refused():
         ah.assparse(given)
 
 
-def test_other_compressed_axes_name_a_call():
-    given = sparse.GCXS.from_numpy(np.ones((2, 3, 4)))
+@pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
+def test_other_numbers_of_dimensions_name_a_call(shape):
+    given = sparse.GCXS.from_numpy(np.ones(shape))
     with pytest.raises(BufferError, match=r"compressed_axes.*Call x\.asformat\('coo'\)"):
         ah.assparse(given)
-    assert ah.assparse(given.asformat("coo")).shape == (2, 3, 4)
+    assert ah.assparse(given.asformat("coo")).to_dense().tolist() == np.ones(shape).tolist()
 
 
 def test_dok_names_a_call():

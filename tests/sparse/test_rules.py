@@ -11,7 +11,7 @@ import torch
 from sparse_arrays import matrix
 
 import arrayhub as ah
-from arrayhub.sparse.rules import RULES
+from arrayhub.sparse.rules import RULES, conform
 
 pydata_sparse = pytest.importorskip("sparse")
 
@@ -100,11 +100,15 @@ def test_index_types_of_csr(library, indices, shared):
         ("torch", "int64", True),
         ("pydata_sparse", "int32", True),
         ("pydata_sparse", "int64", True),
+        ("pydata_sparse", "uint8", True),
+        ("scipy", "int16", False),
+        ("torch", "uint8", False),
+        ("jax", "int64", False),
     ],
 )
 def test_index_types_of_coo(library, indices, shared):
     joined = np.array([[0, 1, 2], [3, 0, 1]], indices)
-    given = pydata_sparse.COO(joined, np.ones(3), shape=(4, 4), has_duplicates=False, sorted=True)
+    given = pydata_sparse.COO(joined, np.ones(3, "float32"), shape=(4, 4), has_duplicates=False, sorted=True)
     x = ah.assparse(given)
     made = ah.convert(x, library, copy=None if shared else "if_needed")
     assert dense(made) == given.todense().tolist()
@@ -194,3 +198,113 @@ def test_int64_indices_of_scipy_are_not_narrowed():
     for made in (ah.as_scipy(given), ah.like(given, scipy.sparse.csr_matrix((1, 1)))):
         assert made.indices.dtype == "int64" and np.shares_memory(made.indices, given.indices)
         assert made.toarray().tolist() == given.toarray().tolist()
+
+
+def cell(row, library):
+    """Return the cell of a library in a row of the table of docs/sparse.md."""
+    return row_of_page(row)[("scipy", "torch", "jax", "cupy", "pydata_sparse").index(library)]
+
+
+@pytest.mark.parametrize("columns", [(2, 0, 1), (1, 1, 0)], ids=["unsorted", "duplicates"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_coordinates_that_are_not_canonical(library, columns):
+    given = scipy.sparse.coo_array((2, 3), dtype="float32")
+    given.data = np.ones(3, "float32")
+    given.coords = np.zeros(3, "int32"), np.array(columns, "int32")
+    made = ah.convert(given, library, copy="if_needed")
+    assert dense(made) == given.toarray().tolist()
+    sorted_here = "coo" in RULES[library].canonical
+    assert ah.assparse(made).canonical is sorted_here is (cell("unsorted or repeated indices", library)[:6] == "sorted")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_coordinates_with_explicit_zeros_and_without_values(library):
+    for values in ([0.0, 1.0], []):
+        coords = np.arange(len(values)), np.arange(len(values))
+        given = scipy.sparse.coo_array((np.array(values, "float32"), coords), shape=(3, 4))
+        made = ah.convert(given, library, copy="if_needed")
+        assert ah.assparse(made).nnz == len(values) and tuple(made.shape) == (3, 4)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_numbers_of_dimensions(library):
+    """Three sparse dimensions in coo, dense dimensions and batches."""
+    values = np.arange(24, dtype="float32").reshape(2, 3, 4)
+    made = ah.convert(scipy.sparse.coo_array(values), library, copy="if_needed")
+    assert dense(made) == values.tolist()
+    tensor = torch.from_numpy(values)
+    for given, words in ((tensor.to_sparse(2), "dense dimensions"), (torch.ones(2, 3, 4).to_sparse_csr(), "batches")):
+        if library in ("torch", "jax"):
+            assert dense(ah.convert(given, library, copy="if_needed")) == given.to_dense().tolist()
+        else:
+            with pytest.raises(BufferError, match=words):
+                ah.convert(given, library, copy="if_needed")
+
+
+@pytest.mark.parametrize("indices", ["int8", "uint16", "int32", "uint32"])
+def test_index_types_of_jax(indices):
+    given = compressed(indices, (1, 2, 5))
+    made = ah.as_jax(given, copy="if_needed")
+    assert made.indices.dtype == indices and dense(made) == given.toarray().tolist()
+
+
+def test_int64_indices_of_jax_with_x64():
+    with jax.enable_x64(True):
+        made = ah.as_jax(compressed("int64", (1, 2, 5)), copy="if_needed")
+        assert made.indices.dtype == "int64"
+
+
+@pytest.mark.parametrize(
+    ("library", "dtype"),
+    [("torch", "longdouble"), ("torch", "S3"), ("jax", "longdouble"), ("jax", "float64"), ("jax", "datetime64[s]")],
+)
+def test_types_of_values_that_a_library_lacks_are_refused(library, dtype):
+    given = compressed(columns=(1, 2, 5))
+    given.data = np.ones(3, dtype)
+    with pytest.raises((BufferError, TypeError), match="does not have a code|requires jax_enable_x64"):
+        ah.convert(given, library, copy="if_needed")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
+def test_types_of_values(library, dtype):
+    given = compressed(columns=(1, 2, 5), dtype=dtype)
+    made = ah.assparse(ah.convert(given, library, copy="if_needed"))
+    assert made.dtype == dtype and made.data.tolist() == given.data.tolist()
+
+
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
+def test_classes_of_scipy(kind, format):
+    cls = getattr(scipy.sparse, f"{format}_{kind}")
+    given = cls(matrix(format))
+    assert type(ah.as_scipy(given)) is getattr(scipy.sparse, f"{format}_array")
+    assert type(ah.like(ah.assparse(given), cls)) is cls
+
+
+# The rules for CuPy that do not need a GPU; tests/gpu/test_sparse.py has the others.
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (matrix("bsr"), r"bsr is not supported; accepted: coo, csr, csc. Use x\.to_format\('csr'\)"),
+        (matrix(dtype="int32"), "values of int32 are not supported; accepted: bool, float32, float64, complex64"),
+        (scipy.sparse.coo_array(np.ones((2, 3, 4))), r"has 3 dimensions; accepted: 2. Use x\.to_dense\(\)"),
+        (torch.ones(2, 3, 4).to_sparse_csr(), r"batches, which are not supported. Use x\.to_dense\(\)"),
+        (torch.ones(2, 3, 4).to_sparse(2), r"dense dimensions, which are not supported. Use x\.to_dense\(\)"),
+        (compressed("int64", (1, 2, 2**32 + 5), width=2**33), "needs indices of int64; accepted: int32"),
+    ],
+    ids=["bsr", "int32 values", "three dimensions", "batches", "dense dimensions", "wide"],
+)
+def test_what_cupy_refuses(given, words):
+    with pytest.raises(BufferError, match=f"cupy: .*{words}"):
+        conform(ah.assparse(given), "cupy", True)
+
+
+def test_indices_of_cupy_are_narrowed():
+    x = ah.assparse(compressed("int64", (5, 1, 1)))
+    with pytest.raises(BufferError, match="indices of int64 are not supported; accepted: int32"):
+        conform(x, "cupy", None)
+    made = conform(x, "cupy", True)
+    assert made.indices.dtype == made.indptr.dtype == "int32" and made.data is x.data and not made.canonical

@@ -27,6 +27,10 @@ def length(x):
     return len(x.to_list())
 
 
+def stored(x):
+    return x.to_format("coo").nnz
+
+
 def addresses(x):
     """Return the addresses of all buffers of a NestedArray in order."""
     return [array.ptr for array in _arrays(x)]

@@ -416,6 +416,16 @@ RAY = """
     made = ray.get(ray.remote(tasks.make_nested).remote(), timeout=wait)
     assert made.to_list() == [[1.0], [2.0, 3.0]]
 
+    # sparse arrays: every part is read in the store, read-only
+    import scipy.sparse
+    matrix = scipy.sparse.random_array((3000, 3000), density=0.01, format="csr", rng=7)
+    x = arrayhub.assparse(matrix)
+    ref = ray.put(x)
+    a, b = ray.get(ref, timeout=wait), ray.get(ref, timeout=wait)
+    assert a.data.ptr == b.data.ptr and a.indices.ptr == b.indices.ptr and a.indptr.ptr == b.indptr.ptr, "two copies"
+    assert a.access != "readwrite" and (arrayhub.as_scipy(a) != matrix).nnz == 0
+    assert ray.get(ray.remote(tasks.stored).remote(ref), timeout=wait) == matrix.nnz
+
     # device memory: refused in words here and there
     for attempt in (lambda: ray.put(tasks.make_on_device(4)),
                     lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait),

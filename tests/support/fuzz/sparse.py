@@ -1,10 +1,11 @@
-"""Random sparse arrays of SciPy and torch, whose indices, pointers and shapes may be inconsistent.
+"""Random sparse arrays of SciPy, torch and jax, whose indices, pointers and shapes may be inconsistent.
 
 Every import either raises, or its exports have indices within the shape.
 """
 
 import pickle
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse
@@ -16,7 +17,7 @@ TYPES = ["int32", "int64", "int32", "int16", "uint8", "float64", ">i4"]
 WILD = [-1, 2**31 - 1, -(2**31), 10**6, 7, 8]
 USES = {
     "to_dense": lambda x: x.to_dense(),
-    "to_format": lambda x: x.to_format("bsr" if x.format == "csr" else "csr"),
+    **{f"to_{name}": lambda x, name=name: x.to_format(name).to_dense() for name in ("coo", "csr", "csc", "bsr", "bsc")},
     "canonical": lambda x: x.canonical,
     "as_scipy": lambda x: ah.as_scipy(x, copy="if_needed").toarray(),
     "as_torch": lambda x: ah.as_torch(x, copy="if_needed").to_dense(),
@@ -77,15 +78,51 @@ def _torch(r):
     if r.random() < 0.4:
         rows, columns = (torch.from_numpy(_indices(r, stored, n).astype("int64")) for n in shape)
         return torch.sparse_coo_tensor(torch.stack([rows, columns]), values, shape, check_invariants=False)
-    indices = torch.from_numpy(_indices(r, stored, shape[1]).astype("int64")).to(dtype)
-    pointers = torch.from_numpy(_pointers(r, shape[0], stored).astype("int64")).to(dtype)
-    return torch.sparse_csr_tensor(pointers, indices, values, shape, check_invariants=False)
+    by_columns, blocks = r.random() < 0.3, r.random() < 0.3
+    major, minor = shape[::-1] if by_columns else shape
+    batches = r.choice([1, 1, 2])
+    indices = _batches(batches, lambda: _indices(r, stored, minor), dtype)
+    pointers = _batches(batches, lambda: _pointers(r, major, stored), dtype)
+    values = torch.ones(batches, stored, *[1, 1] * blocks)
+    if batches == 1 and r.random() < 0.9:
+        indices, pointers, values = indices[0], pointers[0], values[0]
+    else:
+        shape = (batches, *shape)
+    name = {(0, 0): "csr", (0, 1): "csc", (1, 0): "bsr", (1, 1): "bsc"}[blocks, by_columns]
+    return getattr(torch, f"sparse_{name}_tensor")(pointers, indices, values, shape, check_invariants=False)
+
+
+def _batches(count, make, dtype):
+    import torch
+
+    return torch.stack([torch.from_numpy(make().astype("int64")).to(dtype) for _ in range(count)])
+
+
+def _jax(r):
+    """Return a BCSR or BCOO matrix, whose elements may be padding."""
+    import jax.numpy as jnp
+    from jax.experimental import sparse
+
+    shape, stored = (r.randint(1, 9), r.randint(1, 9)), r.randint(0, 20)
+    indices = _indices(r, stored, shape[1]).astype("int32")
+    if r.random() < 0.5:
+        pointers = _pointers(r, shape[0], stored).astype("int32")
+        return sparse.BCSR((jnp.ones(stored), jnp.asarray(indices), jnp.asarray(pointers)), shape=shape)
+    rows = _indices(r, stored, shape[0]).astype("int32")
+    return sparse.BCOO((jnp.ones(stored), jnp.asarray(np.stack([rows, indices], 1))), shape=shape)
+
+
+PRODUCERS = [_scipy, _scipy, _torch, _torch]
+if find_spec("jax"):
+    PRODUCERS.append(_jax)
+if find_spec("sparse"):
+    USES["as_pydata_sparse"] = lambda x: ah.as_pydata_sparse(x, copy="if_needed").todense()
 
 
 def draw(r):
     """Draw a sparse array and a use of it."""
     warnings.simplefilter("ignore")
-    obj = _scipy(r) if r.random() < 0.7 else _torch(r)
+    obj = r.choice(PRODUCERS)(r)
     use = r.choice(list(USES))
     seed = r.random()
 
