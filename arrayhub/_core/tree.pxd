@@ -65,7 +65,7 @@ cdef class Tree:
     cdef int kind                  # of `kinds`
     cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
-    cdef Py_ssize_t width          # WIDTH: elements of `content` in each element
+    cdef Py_ssize_t width          # WIDTH: number of elements of `content` per element
     cdef Py_ssize_t skip           # RUNS: elements of the runs before the first element
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`

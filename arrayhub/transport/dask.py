@@ -125,7 +125,7 @@ def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
-    """Return `elements`, after moving them to a 64-byte boundary if `space` precedes them in the same writable buffer.
+    """Move `elements` to a 64-byte boundary if the same writable buffer has `space` before them, and return them.
 
     Elements that cannot be moved and are not aligned are copied later, during unpickling.
     """

@@ -82,7 +82,7 @@ def _reader_loses_errors() -> bool:
 
 
 def _is_read_by_pool() -> bool:
-    """Return whether a process pool is reading, and not a task from its own queue."""
+    """Return whether a process pool reads the pickle. A task may also read pickles from its own queue."""
     reading = False
     for module, _ in calling():
         if reading and module not in _TRANSPORTS:

@@ -129,9 +129,9 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
     """Return whether `data` is a bytes object or bytearray that exists only for this access.
 
-    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. Such an object is referred to only by the dict,
-    and the dict only by the caller. Python shares ``bytes`` objects of length 1, so their reference count is not
-    conclusive. They are considered temporary if `obj` does not refer to them.
+    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. The only reference to such an object is in the
+    dict, and the only reference to the dict is the caller's. Python shares ``bytes`` objects of length 1, so their reference
+    count is not conclusive. They are considered temporary if `obj` does not refer to them.
     """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
