@@ -10,7 +10,7 @@ import numpy as np
 from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import first_line, needed, unreadable
 from arrayhub._core.tree import kind_of, per_kind
-from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.arrow import extension_schema, packs_booleans, unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (
     NestedArray,
@@ -36,7 +36,7 @@ from arrayhub.nested.to_device import offsets_on_host, type_codes
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
-        return asnested(obj, copy=True)
+        return unwrapped(asnested(obj, copy=True))
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
     return concatenate([array]) if copy else array
 
@@ -64,9 +64,14 @@ def _copied(x: NestedArray) -> NestedArray:
     return joined if is_on_host(x) else joined.to_device(x.device)
 
 
-def _imported_for_arrow(obj: Any, copy: Copy, call: str) -> Any:
+def _imported_for_arrow(obj: Any, copy: Copy, call: str, extension: bool = False) -> Any:
     """Import an object for a consumer of Arrow's types. In copies, ``datetime64[D]`` becomes date32."""
     array = _imported(obj, copy, call)
+    if copy is False and not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
+        raise BufferError(
+            f"{call}: copy is False, and booleans have one byte each, which Arrow represents as bits. Omit copy, which"
+            " permits this copy, or call arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
+        )
     return with_days(array) if copy else array
 
 
@@ -92,8 +97,11 @@ def _is_chunked(array: Any) -> bool:
     return isinstance(array, NestedArray) and kind_of(array).chunks
 
 
-def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
+
+    A dense array has the types of ``pyarrow.array(numpy_array)``, with nested fixed-size lists for its dimensions after
+    the first. Booleans become Arrow's bits, a copy of an eighth of their size.
 
     Parameters
     ----------
@@ -101,7 +109,12 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         Any object that `asnested` accepts, including dense arrays.
     copy : bool, optional
         True: copy to host memory, where ``datetime64[D]`` becomes date32. "if_needed": share the memory if possible,
-        otherwise copy. None or False: share the memory, or raise BufferError.
+        otherwise copy. None: share the memory except for booleans, or raise BufferError. False: share the memory, or
+        raise BufferError.
+    extension : bool, default: False
+        Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
+        ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. Tensors keep names of
+        dimensions and permuted strides. Nested arrays keep their own extension types in either case.
 
     Returns
     -------
@@ -121,14 +134,26 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> import pyarrow
     >>> arrayhub.as_arrow(np.array([1, 2])).to_pylist()
     [1, 2]
+    >>> print(arrayhub.as_arrow(np.array([True, False])).type)
+    bool
+    >>> print(arrayhub.as_arrow(np.array([True, False]), extension=True).type)
+    extension<arrow.bool8>
     """
+    return _arrow(obj, copy, "as_arrow", extension)
+
+
+def _arrow(obj: Any, copy: Copy, call: str, extension: bool = False) -> Any:
+    """Return the result of `as_arrow` for a function whose name is `call`."""
     pyarrow = needed("pyarrow", "for its arrays")
     if if_needed(copy):
-        return _view_or_copy(as_arrow, obj)
-    array = _imported_for_arrow(obj, copy, "as_arrow")
+        return _view_or_copy(lambda x, copy=None: _arrow(x, copy, call, extension), obj)
+    array = _imported_for_arrow(obj, copy, call, extension)
     if _is_chunked(array):
         return chunks_to_arrow(array)
-    if is_on_host(array):
+    if extension and not isinstance(array, NestedArray):
+        _need_arrow(array)
+        array = _WithExtension(array)
+    elif is_on_host(array):
         _need_arrow(array)
         import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
         return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
@@ -136,6 +161,17 @@ def as_arrow(obj: Any, /, *, copy: Copy = None) -> Any:
         return pyarrow.array(array)
     except (pyarrow.ArrowException, KeyError) as error:
         raise _device_error(array, "pyarrow") from error
+
+
+class _WithExtension:
+    """Producer of a dense array with Arrow's extension types."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.device = array.device
+
+    def __arrow_c_device_array__(self, requested_schema: Any = None, **keywords: Any) -> Any:
+        return self._array.__arrow_c_device_array__(extension_schema(self._array), **keywords)
 
 
 def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
@@ -245,7 +281,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     [1, 2]
     """
     pandas = needed("pandas", "for its arrays")
-    array = as_arrow(obj, copy=copy)
+    array = _arrow(obj, copy, "as_pandas")
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if not array.type.num_fields:

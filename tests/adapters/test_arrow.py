@@ -106,10 +106,11 @@ def test_nat_is_exported_as_null(kind):
     ][13] is None
 
 
-def test_nat_in_tensors_is_missing_in_their_storage():
+def test_nat_in_several_dimensions_is_missing():
     times = np.arange(6).astype("M8[s]").reshape(2, 3)
     times[1, 0] = "NaT"
-    assert pa.array(ah.asarray(times)).storage.values.is_valid().to_pylist() == [True] * 3 + [False] + [True] * 2
+    for column in (pa.array(ah.asarray(times)), ah.as_arrow(times, extension=True).storage):
+        assert column.values.is_valid().to_pylist() == [True] * 3 + [False] + [True] * 2
 
 
 def test_arrow_round_trip_keeps_the_type():
@@ -125,14 +126,14 @@ def test_the_tensors_of_the_specification():
     x = ah.asarray(source)
     assert (x.shape, x.dims) == ((2, 50, 10, 20), (None, "z", "x", "y"))
     assert (ah.as_numpy(x) == memory.transpose(0, 3, 1, 2)).all()
-    back = pa.array(x)
+    back = ah.as_arrow(x, extension=True)
     assert (back.type, address_of(back.storage.values)) == (kind, address_of(source.storage.values))
 
 
 def test_stencil_view_reports_its_memory():
     """A K,I,J view of memory in the order K,J,I."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
-    taken = pa.array(x)
+    taken = ah.as_arrow(x, extension=True)
     assert (taken.type.shape, taken.type.permutation, taken.type.dim_names) == ([3, 2], [1, 0], ["J", "I"])
     assert (taken.to_numpy_ndarray() == ah.as_numpy(x)).all()
     assert (ah.as_numpy(ah.asarray(taken)) == ah.as_numpy(x)).all()
@@ -145,25 +146,12 @@ def test_lists_on_request():
     assert taken.type == wanted
     assert taken.to_pylist() == ah.as_numpy(x).tolist()
     assert address_of(taken.values.values) == x.ptr
-    with pytest.raises(BufferError, match=r"not in C order.*copy\(\)"):
-        x.transpose(0, 2, 1).__arrow_c_array__(wanted.__arrow_c_schema__())
-
-
-def test_truth_values_are_bytes():
-    x = ah.asarray(np.array([True, False, True]))
-    taken = pa.array(x)
-    assert (taken.type.extension_name, taken.to_pylist()) == ("arrow.bool8", [True, False, True])
-    assert ah.asarray(taken).dtype == bool
-    assert ah.asarray(taken).ptr == x.ptr
-
-
-def test_truth_values_of_several_dimensions_stay_truth_values():
-    source = np.array([[[True, False, True]], [[False, True, True]]])
-    for values in (source, source.transpose(0, 2, 1)):
-        taken = pa.array(ah.asarray(values))
-        assert taken.type.value_type.extension_name == "arrow.bool8"
-        assert ah.asarray(taken).dtype == bool
-        assert np.array_equal(np.asarray(ah.asarray(taken)), values)
+    permuted = x.transpose(0, 2, 1)
+    for export in (pa.array, pl.Series, lambda x: x.__arrow_c_array__(wanted.__arrow_c_schema__())):
+        with pytest.raises(BufferError, match=r"not in C order.*copy\(\).*extension=True"):
+            export(permuted)
+    assert pa.array(permuted.copy()).to_pylist() == permuted.tolist()
+    assert ah.as_arrow(permuted, extension=True).to_numpy_ndarray().tolist() == permuted.tolist()
 
 
 @pytest.mark.parametrize(
@@ -334,8 +322,8 @@ OTHER_TYPES = {
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
     "string": (lambda: ah.asarray(np.arange(3.0)), pa.string()),
     "bool": (lambda: ah.asarray(np.arange(3.0)), pa.bool_()),
-    "truth values": (lambda: ah.asarray(np.array([True, False])), pa.int8()),
-    "truth values in rows": (lambda: ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.int8(), 3)),
+    "truth values": (lambda: ah.asarray(np.array([True, False])), pa.uint8()),
+    "truth values in rows": (lambda: ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.uint8(), 3)),
     "a matrix": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.int64())),
     "a matrix of others": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.float64(), 3)),
     "lists": (lambda: ah.asnested([[1], [2, 3]]), pa.list_(pa.int32())),
@@ -396,6 +384,11 @@ def test_requested_schema_of_the_array_is_honored():
         ah.asarray(np.arange(3)),
     ):
         assert pa.array(x, type=pa.array(x).type).equals(pa.array(x))
+    rows = ah.asarray(np.eye(3, dtype=bool))
+    for x, requested in ((rows[0], pa.int8()), (rows, pa.list_(pa.int8(), 3))):
+        assert pa.array(x, type=requested).to_pylist() == x.astype("i1").tolist()
+        assert pa.array(x, type=requested).buffers()[-1].address == x.ptr
+        assert pa.chunked_array(x, type=requested).chunk(0).buffers()[-1].address == x.ptr
     lists = ah.asnested([[1], [2, 3]])
     assert pa.array(lists, type=pa.list_(pa.field("another name", pa.int64()))).to_pylist() == [[1], [2, 3]]
 

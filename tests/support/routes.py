@@ -345,7 +345,8 @@ def pyarrow():
     return {
         "p": pyarrow.array(np.arange(12.0)), "pb": pyarrow.py_buffer(bytearray(64)),
         "pt": pyarrow.Tensor.from_numpy(np.arange(12.0).reshape(3, 4)), "nulls": pyarrow.array([1, None, 3]),
-        "strings": pyarrow.array(["a", "b"]),
+        "strings": pyarrow.array(["a", "b"]), "truth": arrayhub.asarray(np.arange(37) % 3 == 0),
+        "tensor": arrayhub.asarray(np.arange(12.0).reshape(3, 4)), "int8": pyarrow.int8(), "bool8": pyarrow.bool8(),
     }  # fmt: skip
 
 
@@ -356,6 +357,14 @@ PYARROW = (
     Route("as_numpy(p)"),
     Route("asarray(nulls)", SOME, "Exception"),
     Route("asarray(strings)", SOME, "Exception"),
+    Route("arrayhub.as_arrow(truth)", SOME),
+    Route("arrayhub.as_arrow(truth, extension=True)", SOME),
+    Route("arrayhub.as_arrow(tensor, extension=True)", SOME),
+    Route("arrayhub.as_arrow(truth, copy=False)", SOME, "BufferError"),
+    Route("truth.__arrow_c_array__()", SOME),
+    Route("truth.__arrow_c_stream__()", SOME),
+    Route("truth.__arrow_c_array__(int8.__arrow_c_schema__())", SOME),
+    Route("truth.__arrow_c_array__(bool8.__arrow_c_schema__())", SOME),
 )
 
 

@@ -9,7 +9,6 @@ from arrayhub._core.descriptor cimport (
     OTHER_CONTEXT,
     Descriptor,
     DLDevice,
-    host_readable,
     kDLCPU,
     kDLCUDA,
     kDLCUDAManaged,
@@ -68,12 +67,12 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     For CUDA, the struct contains an event for the producer's work. For SYCL, the interface does not define an event, so this
     function waits for the work. `exported_device` describes host-readable memory.
     """
-    cdef bint lists = wants_lists(requested_schema)
+    cdef int form = requested_form(requested_schema)
     cdef ArrowDeviceArray* array
     refuse_keywords("__arrow_c_device_array__", keywords)
-    node = exportable(node, lists)
+    node = exportable(node, form)
     ready_on_device(node)      # before the elements are scanned for NaT
-    schema = schema_capsule(node, lists)
+    schema = schema_capsule(node, form)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
         raise MemoryError
@@ -82,7 +81,7 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     except BaseException:
         PyMem_RawFree(array)
         raise
-    fill_device_array(array, node, lists)
+    fill_device_array(array, node, form)
     return (schema, capsule)
 
 
@@ -103,7 +102,7 @@ cdef DLDevice exported_device(Descriptor a) except *:
     Otherwise pyarrow could not import such USM: it tries ``__arrow_c_device_array__`` first, and rejects oneAPI memory ("Device
     type 14is not registered").
     """
-    if host_readable(a) and a.device_.device_type != kDLCUDAManaged:
+    if is_for_host(a):
         return DLDevice(kDLCPU, 0)
     return device_of(a)
 
@@ -137,11 +136,11 @@ cdef int ready_on_device(object node) except -1:
     return check_below(node)
 
 
-cdef int fill_device_array(ArrowDeviceArray* out, object node, bint lists) except -1:
+cdef int fill_device_array(ArrowDeviceArray* out, object node, int form) except -1:
     """Fill the struct of a node after `ready_on_device`. If this fails, the caller releases `out` unless release is NULL."""
     cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
-    fill_root_array(&out.array, node, lists)
+    fill_root_array(&out.array, node, form)
     out.device_type = device.device_type
     out.device_id = -1 if device.device_type == kDLCPU else device.device_id
     return note_event(out, node, device.device_id) if has_events(device) else 0

@@ -9,8 +9,8 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 
-from arrayhub._core cimport layout
-from arrayhub._core.descriptor cimport Descriptor, host_readable, size_of
+from arrayhub._core cimport layout, tracing
+from arrayhub._core.descriptor cimport Descriptor, host_readable, kDLCPU, size_of
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 from arrayhub._core.tree cimport (
@@ -40,6 +40,7 @@ from arrayhub._core.runtime cimport host_ready, device_name
 from arrayhub.runtimes cimport cuda
 
 from arrayhub._core.errors import unreadable
+from arrayhub._core.tracing import copied, started
 
 cdef extern from *:
     """
@@ -119,17 +120,21 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
     return body
 
 
-cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead) except -1:
-    """Fill the array of a node. The parent's offset skips the first `lead` elements of the array."""
-    if isinstance(node, Tree):
+cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=None) except -1:
+    """Fill the array of a node. The parent's offset skips the first `lead` elements of the array.
+
+    `field` has the name, flags and metadata that the node's parent states, as in `fill_schema`.
+    """
+    if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
         return fill_tree(out, <Tree> node, lead)
-    return fill_dense(out, node, <Descriptor> node, 0, lead)
+    a = (<Tree> node).content if isinstance(node, Tree) else node
+    return fill_dense(out, node, <Descriptor> a, 0, lead, has_bytes(node, field))
 
 
-cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead) except -1:
+cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead, bint as_bytes) except -1:
     """Fill the array of numbers: a primitive array, nested in one fixed-size list for each dimension after the first.
 
-    `owner` is `a`, or the Tree of kind FLAT whose content is `a`.
+    `owner` is `a`, or the Tree of kind FLAT whose content is `a`. Booleans become bits unless `as_bytes`.
     """
     cdef bint innermost = axis == a.nd_ - 1
     cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
@@ -140,9 +145,34 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
         set_bitmap(out, t.validity, t.bit, lead, t.nulls)
     lead += out.offset
     if not innermost:
-        return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1])
+        return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1], as_bytes)
+    return fill_values(out, a, lead, as_bytes)
+
+
+cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes) except -1:
+    """Set the buffer of values of a primitive array, and mark missing times."""
+    if is_packed(a, as_bytes):
+        return pack_bits(out, a, lead)
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
     return mark_missing_times(out, a, lead)
+
+
+cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
+    """Set the buffer of values to a copy of booleans as bits, preceded by `lead` zeros. `a` is contiguous in memory order."""
+    cdef Py_ssize_t n = size_of(a)
+    since = started() if tracing.active else None
+    if n == 0:
+        values = np.zeros(lead, np.uint8)
+    else:
+        values = np.asarray(<const unsigned char[:n]> <const unsigned char*> a.data_)
+        if lead:
+            values = np.concatenate([np.zeros(lead, np.uint8), values])
+    bits = np.packbits(values, bitorder="little")
+    hold_also(<Body*> out.private_data, bits)
+    out.buffers[1] = cnp.PyArray_DATA(<cnp.ndarray> bits)
+    if since is not None:
+        copied("arrow", "cpu" if a.device_.device_type == kDLCPU else device_name(a), "cpu", bits.nbytes, since)
+    return 0
 
 
 cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
@@ -201,8 +231,6 @@ cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssi
 
 cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     cdef Py_ssize_t k, start, count = 0 if t.parts is None else len(t.parts)
-    if has(t, NUMBERS):
-        return fill_dense(out, t, <Descriptor> t.content, 0, lead)
     new_body(out, t, buffers_in(t, count), count if has(t, FIELDS | TYPES) else NODE_KINDS[t.kind].children,
              has(t, INDICES))
     out.length = t.length + lead
@@ -223,7 +251,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
     if has(t, SIZES):
         out.buffers[2] = back_by(t.sizes, start)
     if has(t, LISTS):
-        fill_array(out.children[0], t.content, start * t.width if has(t, WIDTH) else 0)
+        fill_array(out.children[0], t.content, start * t.width if has(t, WIDTH) else 0, child_field(t, 0))
     elif has(t, VIEWS):
         fill_view_buffers(out, t, start)
     elif has(t, CHARACTERS):
@@ -234,16 +262,16 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
         if has(t, TYPES) and t.offsets is not None:
             out.buffers[1] = back_by(t.offsets, start)
         for k in range(count):
-            fill_array(out.children[k], t.parts[k], start if is_sliced_with(t) else 0)
+            fill_array(out.children[k], t.parts[k], start if is_sliced_with(t) else 0, child_field(t, k))
     elif has(t, RUNS):
         out.offset = t.skip if t.length else 0
         fill_array(out.children[0], t.offsets, 0)
-        fill_array(out.children[1], t.content, 0)
+        fill_array(out.children[1], t.content, 0, child_field(t, 1))
     elif has(t, ALL_MISSING):
         out.null_count = out.length
     elif has(t, INDICES):
         out.buffers[1] = back_by(t.indices, start)
-        fill_array(out.dictionary, t.content, 0)
+        fill_array(out.dictionary, t.content, 0, child_field(t, 0))
     elif has(t, BIT_PACKED):
         out.buffers[1] = (<Descriptor> t.content).data_ - ((start - t.bit) >> 3 if out.length else 0)
     return 0
@@ -296,19 +324,20 @@ cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
     return 0
 
 
-cdef int fill_root_array(ArrowArray* out, object node, bint lists) except -1:
+cdef int fill_root_array(ArrowArray* out, object node, int form) except -1:
     cdef Descriptor a
-    if lists or isinstance(node, Tree) or (<Descriptor> node).nd_ == 1:
+    if isinstance(node, Tree):
         return fill_array(out, node, 0)
     a = <Descriptor> node
+    if a.nd_ == 1 or not form & TENSOR:
+        return fill_dense(out, a, a, 0, 0, form & BOOL8)
     new_body(out, a, 1, 1, False)
     out.length = a.shape_[0]
     out.null_count = 0
     new_body(out.children[0], a, 2, 0, False)
     out.children[0].length = size_of(a)
     out.children[0].null_count = 0
-    out.children[0].buffers[1] = a.data_
-    return mark_missing_times(out.children[0], a, 0)
+    return fill_values(out.children[0], a, 0, form & BOOL8)
 
 
 cdef int ready_for_host(object node) except -1:
@@ -348,11 +377,11 @@ cdef tuple emit(object node, object requested_schema):
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """
-    cdef bint lists = wants_lists(requested_schema)
+    cdef int form = requested_form(requested_schema)
     cdef ArrowArray* array
-    node = exportable(node, lists)
+    node = exportable(node, form)
     ready_for_host(node)
-    schema = schema_capsule(node, lists)
+    schema = schema_capsule(node, form)
     array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))
     if array == NULL:
         raise MemoryError
@@ -361,5 +390,5 @@ cdef tuple emit(object node, object requested_schema):
     except BaseException:
         PyMem_RawFree(array)
         raise
-    fill_root_array(array, node, lists)
+    fill_root_array(array, node, form)
     return (schema, capsule)

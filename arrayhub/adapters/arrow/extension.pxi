@@ -118,6 +118,8 @@ cdef Tree tensor_storage(Tree t):
     rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
     fields = json_of(dict(pairs_in(t.field[1]))[b"ARROW:extension:metadata"])
     permutation = fields.get("permutation") or list(range(len(order)))
+    if a.dl_dtype_.code == BOOL_CODE:      # imported from bytes; bits are not numbers
+        rows.child_fields = ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
     same = fields.get("shape") == [a.shape_[axis] for axis in order] \
         and permutation == [order.index(axis) for axis in range(1, a.nd_)]
     rows.field = t.field if same else (t.field[0], tensor_metadata(a, order))
@@ -219,6 +221,11 @@ cdef bytes _BOOL8 = metadata_of(b"arrow.bool8", b"")
 
 cdef bytes bool8_metadata():
     return _BOOL8
+
+
+cdef bint is_bool8(bytes metadata):
+    """Return whether the metadata of a schema names the extension type ``arrow.bool8``."""
+    return dict(pairs_in(metadata)).get(b"ARROW:extension:name") == b"arrow.bool8"
 
 
 cdef list memory_order(Descriptor a):

@@ -125,13 +125,14 @@ cdef bint is_converted(Descriptor a, object name) except -1:
 
 
 cdef tuple fields_of_parts(ArrowSchema* schema, const char* conventional, tuple parts):
-    """Return `fields_of` without the extension types of children that were converted to arrays."""
+    """Return `fields_of` without the extension types of children that were converted to arrays, except ``arrow.bool8``."""
     cdef tuple fields = fields_of(schema, conventional)
     if fields is None:
         return None
     cdef list found = list(fields)
     for k in range(len(found)):
-        if found[k] is not None and not isinstance(parts[k], Tree) and extension_name(schema.children[k]) is not None:
+        if found[k] is not None and not isinstance(parts[k], Tree) \
+                and extension_name(schema.children[k]) not in (None, b"arrow.bool8"):
             found[k] = (found[k][0], found[k][1], None)
     return tuple(found)
 

@@ -8,7 +8,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, strcmp, strlen
 
-from arrayhub._core cimport dtypes
+from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     NOTSWAPPED,
@@ -16,6 +16,8 @@ from arrayhub._core.descriptor cimport (
     Descriptor,
     get_dtype,
     host_readable,
+    kDLCUDAManaged,
+    reshape,
     same_layout,
     set_type,
     shape_tuple,
@@ -114,24 +116,87 @@ cdef bint is_exportable(Descriptor a) except -1:
     return export_obstacle(a) is None
 
 
-cdef bint wants_lists(object requested) except -1:
-    """Return whether a requested schema represents several dimensions as nested fixed-size lists, not as a tensor.
+# Extension types of an exported array, which a requested schema selects. By default, dimensions are nested fixed-size lists,
+# and booleans in host memory are bits.
+cdef enum:
+    TENSOR = 1       # arrow.fixed_shape_tensor, for several dimensions
+    BOOL8 = 2        # arrow.bool8, for booleans
+
+
+cdef int requested_form(object requested) except -1:
+    """Return the extension types that a requested schema selects for a dense array.
 
     The rest of the request is left to higher layers and to the consumer, because a producer may ignore a request.
     """
     cdef ArrowSchema* schema
+    cdef int form = 0
     if requested is None:
-        return False
+        return 0
     schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if schema.release == NULL or schema.format == NULL:
         raise released_error("requested_schema")
-    if schema.metadata != NULL and b"ARROW:extension:name" in pairs_of(schema):
+    if extension_name(schema) == b"arrow.fixed_shape_tensor":
+        form = TENSOR
+    for _ in range(MAX_DEPTH):
+        if schema.n_children != 1 or schema.children == NULL or schema.children[0] == NULL:
+            break
+        schema = schema.children[0]
+    return form | BOOL8 if extension_name(schema) == b"arrow.bool8" else form
+
+
+cdef bint is_for_host(Descriptor a) noexcept:
+    """Return whether an array is exported as host memory: memory that the host can read, except CUDA's managed memory."""
+    return host_readable(a) and a.device_.device_type != kDLCUDAManaged
+
+
+cdef inline bint is_packed(Descriptor a, bint as_bytes) noexcept:
+    """Return whether the elements are booleans that are exported as bits. Booleans on a device stay bytes."""
+    return a.dl_dtype_.code == BOOL_CODE and not as_bytes and is_for_host(a)
+
+
+cdef bint has_bytes(object node, tuple field):
+    """Return whether the booleans of a node have the type ``arrow.bool8``. `field` is from the node's parent, or None."""
+    cdef Descriptor a
+    cdef Tree t = None
+    if isinstance(node, Tree):
+        t = <Tree> node
+        field = t.field if field is None else field
+        node = t.content if has(t, NUMBERS) else None
+    if not isinstance(node, Descriptor) or (<Descriptor> node).dl_dtype_.code != BOOL_CODE:
         return False
-    return schema.format[0] == c"+" and schema.format[1] == c"w"
+    a = <Descriptor> node
+    if a.nd_ > 1:
+        field = None if t is None else child_field(t, a.nd_ - 2)
+    metadata = None if field is None else field[len(field) - 1]
+    return metadata is not None and is_bool8(metadata)
 
 
-cdef object exportable(object node, bint lists):
-    """Return a node, or raise BufferError if Arrow cannot represent the node. `lists` requires C order."""
+cdef bint packs(object node, tuple field):
+    cdef Tree t
+    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
+        a = (<Tree> node).content if isinstance(node, Tree) else node
+        return is_packed(<Descriptor> a, has_bytes(node, field))
+    t = <Tree> node
+    if t.content is not None and packs(t.content, child_field(t, 0 if not has(t, RUNS) else 1)):
+        return True
+    for k in range(0 if t.parts is None else len(t.parts)):
+        if packs(t.parts[k], child_field(t, k)):
+            return True
+    return False
+
+
+def packs_booleans(node):
+    """Return whether an export of a node copies booleans to bits, as a requested ``arrow.bool8`` avoids."""
+    return packs(node, None)
+
+
+def extension_schema(Descriptor a):
+    """Return a schema capsule that requests the extension types of a dense array."""
+    return schema_capsule(exportable(a, TENSOR), TENSOR | BOOL8)
+
+
+cdef object exportable(object node, int form):
+    """Return a node, or raise BufferError if Arrow cannot represent the node in a form."""
     cdef Descriptor a
     if isinstance(node, Tree):
         node = with_tensor_rows(<Tree> node)
@@ -140,8 +205,9 @@ cdef object exportable(object node, bint lists):
         return node
     a = <Descriptor> node
     why = export_obstacle(a)
-    if why is None and lists and not a.flags_ & C_CONTIGUOUS:
-        why = f"byte strides {stride_tuple(a)} are not in C order, which lists require; call x.copy() first"
+    if why is None and not form & TENSOR and not a.flags_ & C_CONTIGUOUS:
+        why = f"byte strides {stride_tuple(a)} are not in C order, which lists require; call x.copy() first, or" \
+            " arrayhub.as_arrow(x, extension=True)"
     if why is not None:
         raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
     return a
@@ -153,10 +219,10 @@ cdef int check_chunks(Tree t) except -1:
     cdef str found
     if not has(t, CHUNKS) or t.checked:
         return 0
-    first = schema_capsule(t.parts[0], False)
+    first = schema_capsule(t.parts[0], 0)
     cdef ArrowSchema* expected = <ArrowSchema*> PyCapsule_GetPointer(first, SCHEMA_NAME)
     for k in range(1, len(t.parts)):
-        other = schema_capsule(t.parts[k], False)
+        other = schema_capsule(t.parts[k], 0)
         found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME), "chunks[0]")
         if found is not None:
             found = found.replace("the elements", f"chunks[{k}]")
@@ -167,21 +233,39 @@ cdef int check_chunks(Tree t) except -1:
 
 
 cdef object without_extension(object node, object requested, tuple asked):
-    """Return the storage of a node with an extension type if the requested type is not an extension type."""
+    """Return the storage of a node unless an extension type is requested."""
     cdef Tree t
-    if not isinstance(node, Tree) or (<Tree> node).field is None or extension_of_node(<Tree> node) is None:
+    if not isinstance(node, Tree):
+        return storage_of(<Descriptor> node, requested, asked)
+    if has(<Tree> node, CHUNKS):
+        return new_chunked(tuple([without_extension(chunk, requested, asked) for chunk in (<Tree> node).parts]))
+    if (<Tree> node).field is None or extension_of_node(<Tree> node) is None:
         return node
     if extension_name(<ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")) is not None:
         return node
     t = <Tree> node
-    flat = len(asked[1]) == 1 and not asked[1][0][0].startswith("+")
-    if flat and has(t, NUMBERS) and extension_of_node(t)[0] == "arrow.fixed_shape_tensor":
+    if has_flat_rows(asked) and has(t, NUMBERS) and extension_of_node(t)[0] == "arrow.fixed_shape_tensor":
         t = tensor_storage(t)
     t = same_node(t)
     if has(t, NUMBERS) and (<Descriptor> t.content).dl_dtype_.code == BOOL_CODE and asked[0] == "c":
         t.content = as_bytes(<Descriptor> t.content)
     t.field = None
     return t
+
+
+cdef Descriptor storage_of(Descriptor a, object requested, tuple asked):
+    """Return the storage of a dense array's extension types, if it is requested: flat rows of a tensor, and int8 for bool."""
+    cdef int form = requested_form(requested)
+    if not form & TENSOR and has_flat_rows(asked) and a.nd_ > 2 and a.flags_ & C_CONTIGUOUS:
+        a = reshape(a, (a.shape_[0], layout.count(a.nd_ - 1, a.shape_ + 1)))
+    while len(asked[1]) == 1:
+        asked = asked[1][0]
+    return as_bytes(a) if a.dl_dtype_.code == BOOL_CODE and asked[0] == "c" and not form & BOOL8 else a
+
+
+cdef bint has_flat_rows(tuple asked):
+    """Return whether a requested type is a list of a type without children."""
+    return len(asked[1]) == 1 and not asked[1][0][0].startswith("+")
 
 
 cdef Descriptor as_bytes(Descriptor a):
@@ -276,20 +360,20 @@ cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None
     if field is not None:
         name = name if field[0] is None else field[0]
         metadata = field[2]
-    fill_typed_schema(out, node, name, metadata)
+    fill_typed_schema(out, node, name, metadata, has_bytes(node, field))
     if field is not None:
         out.flags = (out.flags & ARROW_FLAG_DICTIONARY_ORDERED) | <int64_t> field[1]
     return 0
 
 
-cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes metadata) except -1:
+cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes metadata, bint as_bytes) except -1:
     cdef Tree t
     cdef Py_ssize_t k, children
     if not isinstance(node, Tree):
-        return fill_dense_schema(out, <Descriptor> node, None, 0, name, metadata, None)
+        return fill_dense_schema(out, <Descriptor> node, None, 0, name, metadata, None, as_bytes)
     t = <Tree> node
     if has(t, NUMBERS):
-        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name, metadata, t.child_fields)
+        return fill_dense_schema(out, <Descriptor> t.content, t.meaning, 0, name, metadata, t.child_fields, as_bytes)
     if has(t, INDICES):
         new_schema(out, letter_of(t.indices), name, metadata, 0, True)
         if t.meaning is not None:
@@ -323,7 +407,7 @@ cdef bytes format_of(Tree t):
 
 
 cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name, bytes metadata,
-                           tuple items) except -1:
+                           tuple items, bint as_bytes) except -1:
     """Fill in the schema of numbers. `items` has the name, flags and metadata of the items of each dimension but the first."""
     cdef tuple item = None
     if axis < a.nd_ - 1:
@@ -331,32 +415,31 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
         if items is not None and axis < len(items):
             item = items[axis]
         if item is None:
-            return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM, None, items)
-        fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM if item[0] is None else item[0], item[2], items)
+            return fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM, None, items, as_bytes)
+        fill_dense_schema(out.children[0], a, meaning, axis + 1, _ITEM if item[0] is None else item[0], item[2], items,
+                          as_bytes)
         out.children[0].flags = item[1]
         return 0
-    if metadata is None:
-        metadata = own_metadata(a)
-    return new_schema(out, letter_of(a) if meaning is None else meaning.encode(), name, metadata, 0, False)
+    if meaning is not None:
+        return new_schema(out, meaning.encode(), name, metadata, 0, False)
+    if is_packed(a, as_bytes):
+        return new_schema(out, b"b", name, metadata, 0, False)
+    if a.dl_dtype_.code == BOOL_CODE and (metadata is None or not is_bool8(metadata)):
+        metadata = bool8_metadata()
+    return new_schema(out, letter_of(a), name, metadata, 0, False)
 
 
-cdef int fill_root_schema(ArrowSchema* out, object node, bint lists) except -1:
+cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
-    cdef Py_ssize_t run = 1
-    if lists or isinstance(node, Tree) or (<Descriptor> node).nd_ == 1:
+    if isinstance(node, Tree):
         return fill_schema(out, node, b"")
     a = <Descriptor> node
+    if a.nd_ == 1 or not form & TENSOR:
+        return fill_typed_schema(out, a, b"", None, form & BOOL8)
     order = memory_order(a)
-    for axis in order:
-        run *= a.shape_[axis]
-    new_schema(out, b"+w:%d" % run, b"", tensor_metadata(a, order), 1, False)
-    return new_schema(out.children[0], letter_of(a), _ITEM, own_metadata(a), 0, False)
-
-
-cdef bytes own_metadata(Descriptor a):
-    """Return the metadata of ``arrow.bool8`` for booleans, or None for other types."""
-    return bool8_metadata() if a.dl_dtype_.code == BOOL_CODE else None
+    new_schema(out, b"+w:%d" % layout.count(a.nd_ - 1, a.shape_ + 1), b"", tensor_metadata(a, order), 1, False)
+    return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
 
 
 cdef void _drop_schema_capsule(object capsule) noexcept:
@@ -366,7 +449,7 @@ cdef void _drop_schema_capsule(object capsule) noexcept:
     PyMem_RawFree(schema)
 
 
-cdef object schema_capsule(object node, bint lists):
+cdef object schema_capsule(object node, int form):
     cdef ArrowSchema* schema = <ArrowSchema*> PyMem_RawCalloc(1, sizeof(ArrowSchema))
     if schema == NULL:
         raise MemoryError
@@ -375,14 +458,14 @@ cdef object schema_capsule(object node, bint lists):
     except BaseException:
         PyMem_RawFree(schema)
         raise
-    fill_root_schema(schema, node, lists)
+    fill_root_schema(schema, node, form)
     return capsule
 
 
 cdef object emit_schema(object node, object requested_schema):
     """Return a schema capsule for a node."""
-    cdef bint lists = wants_lists(requested_schema)
-    return schema_capsule(exportable(node, lists), lists)
+    cdef int form = requested_form(requested_schema)
+    return schema_capsule(exportable(node, form), form)
 
 
 # ------------------------------------------------------------------------------------------------------------- requests

@@ -183,7 +183,7 @@ cdef struct Exported:          # private data of an exported stream
     PyObject* node
     PyObject* words            # bytes of the last error message, or NULL if no error occurred
     const char* last           # message of the last call, or NULL if it succeeded
-    bint lists
+    int form
     Py_ssize_t next            # number of the chunk that the next call exports
 
 
@@ -221,7 +221,7 @@ cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     cdef int code
     out.release = NULL
     try:
-        fill_root_schema(out, <object> exported.node, exported.lists)
+        fill_root_schema(out, <object> exported.node, exported.form)
         return 0
     except BaseException as error:
         code = record_error(exported, error)
@@ -249,10 +249,10 @@ cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* devi
         chunk = chunk_number(<object> exported.node, exported.next)
         if device == NULL:
             ready_for_host(chunk)
-            fill_root_array(out, chunk, exported.lists)
+            fill_root_array(out, chunk, exported.form)
         else:
             ready_on_device(chunk)
-            fill_device_array(device, chunk, exported.lists)
+            fill_device_array(device, chunk, exported.form)
         exported.next += 1
         return 0
     except BaseException as error:
@@ -317,7 +317,7 @@ cdef void _drop_device_stream_capsule(object capsule) noexcept:
     PyMem_RawFree(stream)
 
 
-cdef void* new_stream(size_t size, object node, bint lists, Exported** exported) except NULL:
+cdef void* new_stream(size_t size, object node, int form, Exported** exported) except NULL:
     """Allocate the struct of a stream and its private data."""
     cdef void* stream = PyMem_RawCalloc(1, size)
     exported[0] = <Exported*> PyMem_RawCalloc(1, sizeof(Exported))
@@ -327,18 +327,18 @@ cdef void* new_stream(size_t size, object node, bint lists, Exported** exported)
         raise MemoryError
     Py_INCREF(node)
     exported[0].node = <PyObject*> node
-    exported[0].lists = lists
+    exported[0].form = form
     return stream
 
 
 cdef object emit_stream(object node, object requested_schema):
     """Return a capsule with a stream of the chunks of a node."""
-    cdef bint lists = wants_lists(requested_schema)
+    cdef int form = requested_form(requested_schema)
     cdef Exported* exported
     cdef ArrowArrayStream* stream
-    node = exportable(node, lists)
+    node = exportable(node, form)
     ready_for_host(node)
-    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, lists, &exported)
+    stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, form, &exported)
     stream.get_schema = _stream_schema
     stream.get_next = _stream_next
     stream.get_last_error = _stream_error
@@ -354,13 +354,13 @@ cdef object emit_stream(object node, object requested_schema):
 
 cdef object emit_device_stream(object node, object requested_schema, dict keywords):
     """Return a capsule with a device stream of the chunks of a node. Pending work is handled as in `emit_device`."""
-    cdef bint lists = wants_lists(requested_schema)
+    cdef int form = requested_form(requested_schema)
     cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream
     refuse_keywords("__arrow_c_device_stream__", keywords)
-    node = exportable(node, lists)
+    node = exportable(node, form)
     ready_on_device(node)
-    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, lists, &exported)
+    stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, form, &exported)
     stream.device_type = exported_device_of_node(node).device_type
     stream.get_schema = _device_stream_schema
     stream.get_next = _device_stream_next

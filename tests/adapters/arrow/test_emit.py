@@ -1,0 +1,257 @@
+"""Dense arrays in Arrow's ordinary types: consumers read what they read of the same NumPy array."""
+
+import gc
+import weakref
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute
+import pytest
+from producers import lives
+
+import arrayhub as ah
+from arrayhub.nested.array import make
+
+BOOLEANS = np.arange(37) % 3 == 0
+COLUMNS = {
+    **{
+        dtype: np.arange(5).astype(dtype)
+        for dtype in (
+            *("bool", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"),
+            *("M8[ms]", "M8[us]", "M8[ns]", "m8[ms]", "m8[us]", "m8[ns]"),
+        )
+    },
+    "NaT": np.array(["2020-01-01", "NaT"], "M8[us]"),
+    "NaN": np.array([1.5, np.nan]),
+    "no numbers": np.zeros(0),
+    "no booleans": np.zeros(0, bool),
+    "37 booleans": BOOLEANS,
+    "read-only booleans": np.frombuffer(b"\0\1\2\0", bool),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_are_those_of_numpy(name):
+    values = COLUMNS[name]
+    x = ah.asarray(values)
+    expected = pa.array(values)
+    assert pa.array(x).equals(expected) or name == "NaN"
+    assert (pa.array(x).type, str(pa.array(x))) == (expected.type, str(expected))
+    assert pa.chunked_array(x).type == ah.as_arrow(x).type == expected.type
+    for series in (pl.Series(x), ah.as_polars(x)):
+        assert series.dtype == pl.Series(values).dtype
+        assert series.equals(pl.Series(values), null_equal=True)
+    assert ah.as_pandas(x).dtype == pd.ArrowDtype(expected.type)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_pyarrow_are_those_of_numpy(unit):
+    for kind in "mM":
+        values = np.array([0, 5, np.iinfo(np.int64).min]).astype(f"{kind}8[{unit}]")
+        assert pa.array(ah.asarray(values)).equals(pa.array(values))
+
+
+ROWS = {
+    "numbers": np.arange(6.0).reshape(2, 3),
+    "small": np.arange(6, dtype="i2").reshape(3, 2),
+    "booleans": BOOLEANS[:36].reshape(12, 3),
+    "boxes": np.arange(24).reshape(2, 3, 4),
+    "boxes of booleans": BOOLEANS[:30].reshape(5, 3, 2),
+    "no rows": np.zeros((0, 3)),
+    "no rows of booleans": np.zeros((0, 3), bool),
+    "one row": np.arange(3, dtype="f4")[None],
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_arrays_of_polars(name):
+    values = ROWS[name]
+    x = ah.asarray(values)
+    expected = pl.Series(values)
+    for series in (pl.Series(x), ah.as_polars(x)):
+        assert (series.dtype, series.shape) == (expected.dtype, expected.shape)
+        assert series.equals(expected)
+    column = pa.array(x)
+    assert column.to_pylist() == values.tolist()
+    assert column.type == pa.array(expected.to_arrow()).type or values.ndim == 3
+    assert pa.types.is_fixed_size_list(column.type)
+    column.validate(full=True)
+    assert pa.chunked_array(x).combine_chunks().equals(column)
+    assert ah.as_pandas(x).tolist() == values.tolist()
+
+
+def test_ordinary_functions_compute():
+    x, rows = ah.asarray(BOOLEANS), ah.asarray(np.arange(6.0).reshape(2, 3))
+    assert pl.Series(x).sum() == pa.compute.sum(pa.array(x)).as_py() == BOOLEANS.sum()
+    assert pl.Series(np.arange(37)).filter(pl.Series(x)).to_list() == np.arange(37)[BOOLEANS].tolist()
+    assert pa.array(np.arange(37)).filter(pa.array(x)).to_pylist() == np.arange(37)[BOOLEANS].tolist()
+    assert (~pl.Series(x)).to_list() == (~BOOLEANS).tolist()
+    assert pl.Series(rows).arr.sum().to_list() == [3.0, 12.0]
+    assert pl.Series(rows).arr.get(1).to_list() == [1.0, 4.0]
+    assert pa.compute.list_flatten(pa.array(rows)).to_pylist() == list(range(6))
+    assert ah.as_pandas(x).sum() == BOOLEANS.sum()
+    frame = pl.DataFrame({"a": x[:2], "b": rows})
+    assert frame.filter("a")["b"].to_list() == [[0.0, 1.0, 2.0]]
+    assert pa.table({"a": pa.array(x[:2]), "b": pa.array(rows)}).filter(pa.compute.field("a")).num_rows == 1
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_frame_of_rows_is_made_through_numpy(name):
+    """polars requests the same type for a Series and for a DataFrame, which accepts only records."""
+    x = ah.asarray(ROWS[name])
+    with pytest.raises(pl.exceptions.SchemaError, match="expected `Struct`"):
+        pl.DataFrame(x)
+    if x.ndim == 2:
+        assert pl.DataFrame(ah.as_numpy(x)).equals(pl.DataFrame(ROWS[name]))
+    if x.ndim == 2 and len(x):
+        fields = pl.Series(x).arr.to_struct([f"column_{k}" for k in range(x.shape[1])]).struct.unnest()
+        assert fields.equals(pl.DataFrame(ROWS[name]))
+
+
+@pytest.mark.parametrize("name", ["numbers", "booleans", "boxes", "boxes of booleans"])
+def test_extension_types_on_request(name):
+    values = ROWS[name]
+    x = ah.asarray(values)
+    y = ah.as_arrow(x, extension=True)
+    assert y.type.extension_name == "arrow.fixed_shape_tensor"
+    assert y.type.value_type == (pa.bool8() if values.dtype == bool else pa.from_numpy_dtype(values.dtype))
+    back = ah.asarray(y)
+    assert (back.ptr, back.shape, back.dtype, back.tolist()) == (x.ptr, x.shape, x.dtype, values.tolist())
+    assert ah.asarray(ah.as_arrow(x, extension=True, copy=True)).tolist() == values.tolist()
+    assert ah.as_arrow(x, extension=True, copy=False).equals(y)
+    assert ah.as_arrow(x, extension=True, copy="if_needed").equals(y)
+    assert pa.Array._import_from_c_capsule(*x.__arrow_c_array__(y.type.__arrow_c_schema__())).equals(y)
+    assert pa.array(x, type=y.type).equals(y.storage)  # pyarrow requests and returns the storage
+    stream = pa.chunked_array(x, type=y.type)
+    assert stream.type == y.type and stream.chunk(0).equals(y)
+
+
+def test_booleans_are_bytes_on_request():
+    x = ah.asarray(BOOLEANS)
+    for column in (
+        ah.as_arrow(x, extension=True),
+        ah.as_arrow(x, extension=True, copy=False),
+        pa.Array._import_from_c_capsule(*x.__arrow_c_array__(pa.bool8().__arrow_c_schema__())),
+    ):
+        assert column.type == pa.bool8()
+        assert (ah.asarray(column).ptr, ah.asarray(column).dtype) == (x.ptr, np.dtype(bool))
+    assert pa.chunked_array(x, type=pa.bool8()).chunk(0).storage.buffers()[1].address == x.ptr
+    assert ah.as_arrow(np.arange(3), extension=True).equals(pa.array(np.arange(3)))
+    bits = pa.fixed_shape_tensor(pa.bool_(), [1])
+    assert pa.chunked_array(x.reshape(37, 1), type=bits).type == bits
+    bytes_in_rows = pa.list_(pa.bool8(), 1)
+    assert pa.array(x.reshape(37, 1), type=bytes_in_rows).values.storage.buffers()[1].address == x.ptr
+
+
+@pytest.mark.parametrize("call", [ah.as_arrow, ah.as_polars, ah.as_pandas])
+def test_bits_are_a_copy(call):
+    x = ah.asarray(BOOLEANS)
+    with pytest.raises(BufferError, match=rf"^{call.__name__}: copy is False.*bits.*extension=True"):
+        call(x, copy=False)
+    with pytest.raises(BufferError, match="copy is False"):
+        call(ah.asnested([[True], [False, True]]), copy=False)
+    for copy in (None, True, "if_needed"):
+        with ah.trace() as traced:
+            result = call(x, copy=copy)
+        assert result.to_list() == BOOLEANS.tolist() if call is not ah.as_arrow else result.type == pa.bool_()
+        packed = [event for event in traced.events if event.kind == "copy" and event.by == "arrow"]
+        assert [(event.source, event.target, event.nbytes) for event in packed] == [("cpu", "cpu", 5)]
+    with ah.trace() as traced:
+        ah.as_arrow(x, extension=True)
+        ah.as_arrow(np.arange(3))
+    assert [event for event in traced.events if event.kind == "copy"] == []
+
+
+def test_bits_round_trip_by_a_copy():
+    for values in (BOOLEANS, ROWS["booleans"], ROWS["boxes of booleans"]):
+        with pytest.raises(BufferError, match="packs eight values into a byte|is nested"):
+            ah.asarray(ah.as_arrow(values))
+        back = ah.asarray(ah.as_arrow(values), copy=True)
+        assert (back.shape, back.dtype, back.tolist()) == (values.shape, values.dtype, values.tolist())
+
+
+def test_bits_outlive_the_array():
+    source = BOOLEANS.copy()
+    alive = weakref.ref(source)
+    column = pa.array(ah.asarray(source))
+    source[:] = False
+    assert column.to_pylist() == BOOLEANS.tolist()
+    del source, column
+    gc.collect()
+    assert not lives(alive)
+
+
+def test_changes_after_the_export_of_a_stream_are_read_with_its_chunk():
+    x = ah.asarray(BOOLEANS.copy())
+    reader = x.__arrow_c_stream__()
+
+    class Opened:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return reader
+
+    x[:] = True
+    assert pa.chunked_array(Opened()).to_pylist() == [True] * 37
+
+
+@pytest.mark.parametrize("start", [0, 3, 9])
+def test_booleans_in_records_and_lists_are_bits(start):
+    """The offset of a parent's bitmap applies to its children, so zeros precede the bits of a child."""
+    values = BOOLEANS[start:]
+    n = len(values)
+    records = ah.asnested(pa.array([{"a": k} for k in range(37)], mask=np.arange(37) == 20))[start:]
+    both = make(
+        "record", n, names=("t", "r"), parts=(ah.asarray(values), ah.asarray(np.repeat(values, 3).reshape(n, 3))),
+        validity=records.validity, bit=records.validity_offset,
+    )  # fmt: skip
+    column = pa.array(both)
+    column.validate(full=True)
+    assert column.type == pa.struct([("t", pa.bool_()), ("r", pa.list_(pa.bool_(), 3))])
+    expected = [None if k + start == 20 else {"t": v, "r": [v] * 3} for k, v in enumerate(values.tolist())]
+    assert column.to_pylist() == expected
+    masked = ah.asnested(np.ma.masked_array(values, np.arange(n) == 2))
+    assert pa.array(masked).to_pylist() == [None if k == 2 else v for k, v in enumerate(values.tolist())]
+    assert pa.array(masked[1:]).to_pylist() == [None if k == 2 else v for k, v in enumerate(values.tolist())][1:]
+    lists = ah.asnested([[True], [False, True]])
+    assert pa.array(lists).equals(pa.array([[True], [False, True]]))
+    assert pl.Series(lists).list.any().to_list() == [True, True]
+
+
+BOOL8 = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 1, 0], pa.int8()))
+TENSOR = pa.ExtensionArray.from_storage(
+    pa.fixed_shape_tensor(pa.bool8(), [2]), pa.FixedSizeListArray.from_arrays(BOOL8, 2)
+)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        BOOL8,
+        TENSOR,
+        pa.ListArray.from_arrays([0, 1, 4], BOOL8),
+        pa.FixedSizeListArray.from_arrays(BOOL8, 2),
+        pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(BOOL8, 2), 1),
+        pa.StructArray.from_arrays([BOOL8, BOOL8.storage], ["a", "b"]),
+        pa.DictionaryArray.from_arrays([0, 1, 0], pa.array([False, True])),
+        pa.array([[True, None], [False]]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_nested_types_of_booleans_are_kept(column):
+    x = ah.asnested(column)
+    assert pa.array(x).equals(column)
+    assert pa.chunked_array(x).chunk(0).equals(column)
+    assert pa.array(x[1:]).equals(column[1:])
+
+
+def test_streams_of_chunks_honor_a_requested_storage():
+    chunks = ah.asnested(pa.chunked_array([BOOL8, BOOL8]))
+    assert pa.chunked_array(chunks).type == pa.bool8()
+    stream = chunks.__arrow_c_stream__(pa.int8().__arrow_c_schema__())
+
+    class Opened:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return stream
+
+    assert pa.chunked_array(Opened()).equals(pa.chunked_array([BOOL8.storage, BOOL8.storage]))
