@@ -12,6 +12,7 @@ import pytest
 
 # Files and tests that are slow, or that start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
 SLOW = (
+    "adapters/arrow/test_emit.py::test_any_array_is_read_like_the_ndarray",
     "adapters/arrow/test_stream.py::test_reader_keeps_all_rows_after_explain",
     "adapters/test_dlpack.py::test_a_librarys_own_from_dlpack",
     "adapters/test_dlpack.py::test_contradicting_tensor_raises_and_is_freed_once",

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -142,11 +143,11 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     return _arrow(obj, copy, "as_arrow", extension)
 
 
-def _arrow(obj: Any, copy: Copy, call: str, extension: bool = False) -> Any:
+def _arrow(obj: Any, copy: Copy = None, call: str = "as_arrow", extension: bool = False) -> Any:
     """Return the result of `as_arrow` for a function whose name is `call`."""
     pyarrow = needed("pyarrow", "for its arrays")
     if if_needed(copy):
-        return _view_or_copy(lambda x, copy=None: _arrow(x, copy, call, extension), obj)
+        return _view_or_copy(partial(_arrow, call=call, extension=extension), obj)
     array = _imported_for_arrow(obj, copy, call, extension)
     if _is_chunked(array):
         return chunks_to_arrow(array)

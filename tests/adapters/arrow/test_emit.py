@@ -9,6 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from producers import lives
 
 import arrayhub as ah
@@ -255,3 +258,56 @@ def test_streams_of_chunks_honor_a_requested_storage():
             return stream
 
     assert pa.chunked_array(Opened()).equals(pa.chunked_array([BOOL8.storage, BOOL8.storage]))
+
+
+ELEMENTS = st.sampled_from(
+    [*"?bBhHiIlLefd", *("M8[ms]", "M8[us]", "M8[ns]", "m8[ms]", "m8[us]", "m8[ns]")],
+).map(np.dtype)
+LAYOUTS = {
+    "compact": lambda a: a,
+    "reversed": lambda a: a[::-1],
+    "every second": lambda a: a[::2],
+    "transposed": lambda a: a.T,
+    "last columns": lambda a: a[..., a.shape[-1] // 2 :],
+    "Fortran": np.asfortranarray,
+}
+
+
+def outcome(function, values):
+    """Return the result of a function, or None if the library refuses the ndarray."""
+    try:
+        return function(values)
+    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):
+        return None
+
+
+@given(
+    ELEMENTS.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=9))),
+    st.sampled_from(sorted(LAYOUTS)),
+)
+@settings(max_examples=300, deadline=None)
+def test_any_array_is_read_like_the_ndarray(source, layout):
+    """Arrays that are not in C order are refused, and their copy is read like the ndarray."""
+    values = LAYOUTS[layout](source)
+    x = ah.asarray(values)
+    if not values.flags.c_contiguous:
+        with pytest.raises(BufferError, match=r"copy\(\)"):
+            ah.as_arrow(x)
+        x = x.copy()
+    column = pa.array(x)
+    column.validate(full=True)
+    expected = outcome(pa.array, values)
+    if expected is not None:
+        assert (column.type, str(column), column.null_count) == (expected.type, str(expected), expected.null_count)
+    expected = outcome(pl.Series, values)
+    if expected is not None:
+        series = pl.Series(x)
+        assert (series.dtype, series.null_count()) == (expected.dtype, expected.null_count())
+        assert series.equals(expected, null_equal=True)
+        assert ah.as_polars(x).equals(expected, null_equal=True)
+    assert str(pa.array(ah.as_pandas(x))) == str(column)
+    if column.null_count or (values.ndim > 1 and values.dtype.kind in "mM" and np.isnat(values).any()):
+        return  # NaT is missing in Arrow
+    back = ah.asarray(ah.as_arrow(x, extension=True))
+    assert (back.shape, back.dtype, back.ptr) == (x.shape, x.dtype, x.ptr)
+    assert np.array_equal(back, values, equal_nan=values.dtype.kind in "fmM")
