@@ -57,6 +57,12 @@ def register_dask(client: Any = None) -> Any:
     The elements of a received array stay in the buffer that dask received. They are moved to a 64-byte boundary if the
     buffer is writable, and otherwise copied to one if they are not aligned. docs/howto/cluster_user.md contains a
     program and counts the copies.
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> client = Client()  # doctest: +SKIP
+    >>> arrayhub.register_dask(client)  # doctest: +SKIP
     """
     from distributed.protocol import dask_serialize
 

@@ -53,6 +53,12 @@ class Type:
     dtype : numpy.dtype
         Element type. The fields of a record are packed, because their offsets are not part of the type. Raises
         TypeError if NumPy does not have an equivalent type (``var``, ``string`` and ``?T``).
+
+    Examples
+    --------
+    >>> t = arrayhub.parse_type("2 * 3 * float64")
+    >>> t.shape, t.dtype, str(t)
+    ((2, 3), dtype('float64'), '2 * 3 * float64')
     """
 
     @property
