@@ -116,7 +116,8 @@ PRODUCERS = [_scipy, _scipy, _torch, _torch]
 if find_spec("jax"):
     PRODUCERS.append(_jax)
 if find_spec("sparse"):
-    USES["as_pydata_sparse"] = lambda x: ah.as_pydata_sparse(x, copy="if_needed").todense()
+    # The methods of pydata/sparse are compiled by Numba, which does not support float16.
+    USES["as_pydata_sparse"] = lambda x: ah.assparse(ah.as_pydata_sparse(x, copy="if_needed")).to_dense()
 
 
 def draw(r):
