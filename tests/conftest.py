@@ -4,6 +4,7 @@ import collections
 import gc
 import importlib.util
 import re
+import sys
 
 import arrayhub
 
@@ -89,6 +90,13 @@ def skip_without_library(error):
             if library and importlib.util.find_spec(library) is None:
                 pytest.skip(f"could not import {library!r}")
         error = error.__context__
+
+
+def pytest_runtest_setup():
+    """Restore the default types of JAX, because some libraries set jax_enable_x64 when they are imported."""
+    jax = sys.modules.get("jax")
+    if jax is not None and jax.config.jax_enable_x64:
+        jax.config.update("jax_enable_x64", False)
 
 
 @pytest.hookimpl(wrapper=True)
