@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import name_of_type, needed
+from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
@@ -46,4 +46,11 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
         joined = as_numpy(x.coords_array, copy=copy)
         return sparse.COO(joined, data, shape=x.shape, has_duplicates=False, sorted=True)
     parts = (data, as_numpy(x.indices, copy=copy), as_numpy(x.indptr, copy=copy))
-    return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
+    try:
+        return sparse.GCXS(parts, shape=x.shape, compressed_axes=(FORMATS[x.format].compressed,))
+    except PASSES_ON:
+        raise
+    except Exception as error:  # GCXS is compiled by Numba, which does not support float16
+        raise BufferError(
+            f"pydata_sparse: GCXS does not support {x!r} ({first_line(error)}). Use x.to_format('coo')"
+        ) from error

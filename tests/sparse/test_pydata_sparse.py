@@ -82,3 +82,15 @@ def test_other_numbers_of_dimensions_name_a_call(shape):
 def test_dok_names_a_call():
     with pytest.raises(BufferError, match=r"x\.asformat\('coo'\)"):
         ah.assparse(sparse.DOK.from_numpy(np.eye(3)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "longdouble"])
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_types_that_numba_lacks_name_coo(format, dtype):
+    given = matrix(format)
+    given.data = given.data.astype(dtype)  # SciPy does not convert to float16
+    x = ah.assparse(given)
+    with pytest.raises(BufferError, match=rf"GCXS does not support .*{x.dtype}.*Use x\.to_format\('coo'\)"):
+        ah.as_pydata_sparse(x)
+    made = ah.as_pydata_sparse(x.to_format("coo"), copy="if_needed")
+    assert ah.assparse(made).to_dense().tolist() == matrix().toarray().tolist()
