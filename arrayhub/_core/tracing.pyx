@@ -11,9 +11,11 @@ from _thread import allocate_lock
 from time import perf_counter
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, kDLCPU
+from arrayhub._core.tree cimport Tree
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES, TYPE_NAMES
 from arrayhub._core.errors import PASSES_ON, root_of
+from arrayhub._core.hooks import hooks
 
 cdef extern from *:
     """
@@ -105,27 +107,35 @@ def copied(way, source, target, nbytes, since):
         tell("copy", way, source, target, nbytes, since)
 
 
-def traced_import(function, obj):
-    """Return ``function(obj)``, which imports `obj` and all of its parts, and report one import."""
+def traced_import(function, obj, way=None, *arguments):
+    """Return ``function(obj, *arguments)``, which imports `obj` and all of its parts, and report one import by `way`.
+
+    By default, `way` is the protocol of the result.
+    """
     cdef Handover handover
     handover = Handover()
     handover.begin()
     try:
-        result = function(obj)
+        result = function(obj, *arguments)
         if result is not None and result is not obj:
-            handover.event = ("in", result.protocol, type_name(obj), str(result.device), result.nbytes)
+            handover.event = ("in", way or result.protocol, type_name(obj), str(result.device), nbytes_of(result))
     finally:
         handover.end()
     return result
 
 
 def traced_export(call, function, obj, nbytes, *arguments):
-    """Return ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export."""
+    """Return ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export.
+
+    If `nbytes` is None, the function returns a tuple of the result and the size in bytes.
+    """
     cdef Handover handover
     handover = Handover()
     handover.begin()
     try:
         result = function(obj, *arguments)
+        if nbytes is None:
+            result, nbytes = result
         handover.event = ("out", call, type_name(obj), type_name(result), nbytes)
     finally:
         handover.end()
@@ -192,10 +202,10 @@ cdef bint passes() noexcept:
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
-    """Return the size of a library's array in bytes, or 0 if it does not have ``nbytes``."""
+    """Return the size of an array in bytes, or 0 if the array does not have ``nbytes``."""
     nbytes = 0
     try:
-        nbytes = getattr(array, "nbytes", 0)
+        nbytes = hooks.nested_nbytes(array) if isinstance(array, Tree) else getattr(array, "nbytes", 0)
     except PASSES_ON:
         raise
     except RuntimeError:      # sparse tensors of torch

@@ -11,7 +11,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.adapters.table import BY_VIA, INTERFACES
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_exportable
-from arrayhub.inspection.unread import array_besides
+from arrayhub.inspection.unread import array_besides, refuse_copies
 
 # Names of the interfaces in messages, and of their protocols in `via=`. The first interface that succeeds is the
 # reference.
@@ -92,7 +92,8 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
     """Raise the error of `asarray` about an object without a readable interface, unless `texts` has errors."""
     try:
         asarray(obj)
-    except TypeError:  # valid descriptions of elements that a USMArray cannot hold, such as Python objects
+    except TypeError as error:  # valid descriptions of elements that a USMArray cannot hold, such as Python objects
+        refuse_copies(obj, "check", error)
         raise
     except PASSES_ON:
         raise
@@ -100,6 +101,7 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
         if not texts:
             raise
     if not texts:
+        refuse_copies(obj, "check", None)
         raise TypeError(f"check: obj is {show(obj)}; accepted: an object with {INTERFACES}")
 
 

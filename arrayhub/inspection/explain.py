@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,36 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
         if type(to) is not str or to not in further:
             raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
     explanation = _examine(obj, to)
-    return explanation if explanation.call else replace(explanation, call=_shortest_call(explanation, to))
+    if explanation.call:
+        return explanation
+    if to is not None or explanation.taken is None or not _is_dense(explanation):
+        verdicts = tuple(map(_with_call, repeat(obj), explanation.verdicts, repeat(to)))
+        explanation = replace(explanation, verdicts=verdicts)
+    return replace(explanation, call=_shortest_call(explanation, to))
+
+
+def _is_dense(explanation: Explanation) -> bool:
+    """Return whether `asarray` imports the object, for which `explain` lists only libraries of dense arrays."""
+    return not any(verdict.consumer in nested_consumers() for verdict in explanation.verdicts)
+
+
+def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
+    """Return a verdict with a call that works in place of the advice of the error, for data that a library rejects.
+
+    Calls for libraries that only convert dense arrays are tried only for ``explain(x, to=...)``.
+    """
+    if verdict.verdict not in (CANNOT, NOT_TRIED) or verdict.call:
+        return verdict
+    if verdict.consumer != to and verdict.consumer not in (*hooks.DENSE_CONSUMERS, *nested_consumers()):
+        return verdict
+    call, _ = attempt(hooks.nested_call, obj, verdict.consumer, verdict.reason)
+    if not call:
+        return verdict
+    return replace(verdict, reason=_ADVICE.split(verdict.reason, maxsplit=1)[0], call=call)
+
+
+# The start of the advice in an error's message. `explain` replaces the advice by a call that it has tried.
+_ADVICE = re.compile(r"(?:[.;,] (?:or )?|^)(?:Use|Convert|Pass|Call|call|pass|use) ")
 
 
 def _examine(obj: Any, to: str | None) -> Explanation:
@@ -114,18 +143,13 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
     works = [verdict for verdict in explanation.verdicts if verdict.verdict != CANNOT]
     if to is None:
         is_dense = not any(verdict.consumer in nested_consumers() for verdict in works)
-        return "" if not works else "arrayhub.asarray(x)" if is_dense else "arrayhub.asnested(x)"
+        if not works:
+            return next((verdict.call for verdict in explanation.verdicts if verdict.call), "")
+        return "arrayhub.asarray(x)" if is_dense else "arrayhub.asnested(x)"
     call = f"arrayhub.as_{to}(x" if to in (*CONSUMERS, *nested_consumers()) else f"arrayhub.convert(x, {to!r}"
-    if works:
+    if works and not works[0].call:
         return call + (", copy=True)" if works[0].verdict == COPY else ")")
-    reason = explanation.verdicts[0].reason
-    if advised := re.search(rf"arrayhub\.as_{to}\(x, missing='mask'\)", reason):
-        return advised[0]
-    if reason.endswith("call arrayhub.asnested(x) first, whose result is: zero-copy"):
-        return f"arrayhub.as_{to}(arrayhub.asnested(x))"
-    narrowed = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", reason)
-    # The new array may not be aligned to 64 bytes, as jax requires for memory that it shares.
-    return f"arrayhub.as_{to}({narrowed[0]}, copy='if_needed')" if narrowed else ""
+    return explanation.verdicts[0].call
 
 
 def _registered(to: Any) -> tuple[str, ...]:

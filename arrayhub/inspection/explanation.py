@@ -42,11 +42,15 @@ class Verdict:
         ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
     reason : str
         Why the conversion is not zero-copy. For data that is not dense, also the additional memory that is allocated.
+    call : str
+        For data that `consumer` rejects, a call that converts the data or a part of the data, with ``x`` as the object.
+        "" if none is known.
     """
 
     consumer: str
     verdict: str
     reason: str
+    call: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,14 +104,17 @@ class Explanation:
         width = max((len(verdict.consumer) for verdict in self.verdicts), default=0)
         for verdict in self.verdicts:
             line = f"  {verdict.consumer.ljust(width)}  {verdict.verdict}"
-            yield f"{line}: {verdict.reason}" if self._adds(verdict) else line
+            reason = self._reason(verdict)
+            yield f"{line}: {reason}" if reason else line
 
     def _says(self, offer: Offer) -> str:
         return f"{'taken' if offer.protocol == self.taken else 'gives' if offer.works else 'refuses'}: {offer.gives}"
 
-    def _adds(self, verdict: Verdict) -> bool:
-        """Return whether a verdict's reason differs from `why`, which is printed above it."""
-        return verdict.reason not in ("", self.why)
+    def _reason(self, verdict: Verdict) -> str:
+        """Return what is printed after a verdict: the reason, unless `why` contains it, and the call."""
+        reason = verdict.reason if verdict.reason != self.why else ""
+        call = f"call {verdict.call}" if verdict.call else ""
+        return "; ".join(filter(None, (reason, call)))
 
     def _repr_html_(self) -> str:
         call = f"<div><code>{html.escape(self.call)}</code></div>" if self.call else ""
@@ -123,7 +130,8 @@ class Explanation:
         )
 
     def _colored(self, verdict: Verdict) -> str:
-        reason = f" {html.escape(verdict.reason)}" if self._adds(verdict) else ""
+        reason = self._reason(verdict)
+        reason = f" {html.escape(reason)}" if reason else ""
         return f'<strong style="color:{_COLORS[verdict.verdict]}">{verdict.verdict}</strong>{reason}'
 
 

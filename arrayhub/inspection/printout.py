@@ -9,7 +9,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.datashape.types import Complex, Number, type_of
-from arrayhub.inspection.unread import array_besides
+from arrayhub.inspection.unread import array_besides, refuse_copies
 
 # DyND's access flags, by the value of `USMArray.access`.
 _READ, _WRITE, _IMMUTABLE = 1, 2, 4
@@ -109,10 +109,11 @@ def _imported(obj: Any, function: str) -> Any:
         return besides
     try:
         return asarray(obj)
-    except (BufferError, TypeError):
+    except (BufferError, TypeError) as error:
         nested = hooks.sparse_view(obj)
         nested = hooks.nested_view(obj) if nested is None else nested
         if nested is None:
+            refuse_copies(obj, function, error)
             raise
         return nested
 

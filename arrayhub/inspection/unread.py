@@ -5,7 +5,8 @@ Reading would consume the stream, or run the query.
 
 from typing import Any
 
-from arrayhub._core.errors import PASSES_ON
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import offer, protocols_of_type
@@ -43,3 +44,12 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
         f"{function}: {type(obj).__name__} is {kind}; accepted: objects that can be read repeatedly. Call"
         f" arrayhub.{function}(arrayhub.asnested(x, copy=True)), which reads the data"
     )
+
+
+def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
+    """Raise TypeError for an object that `asnested` imports as a copy. `function` describes only existing memory."""
+    if hooks.is_copied_by_asnested(obj):
+        raise TypeError(
+            f"{function}: {show(obj)} does not have memory that asnested can view, only values to copy. Call"
+            f" arrayhub.{function}(arrayhub.asnested(x)), which describes the copy"
+        ) from error

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
 from arrayhub._core.tree import kind_of
@@ -60,6 +61,12 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     >>> x.null_count
     1
     """
+    if tracing.is_active():
+        return tracing.traced_import(_asnested, obj, "asnested", copy)  # type: ignore[no-any-return]
+    return _asnested(obj, copy)
+
+
+def _asnested(obj: Any, copy: Copy) -> NestedArray:
     needed = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")

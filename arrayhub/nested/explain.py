@@ -14,11 +14,12 @@ from arrayhub.inspection.explain import LOOKED_AT, attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
-from arrayhub.nested.array import NestedArray, check, part, unwrapped
-from arrayhub.nested.asnested import asnested, is_column
+from arrayhub.nested.advice import sample_of, sample_of_node
+from arrayhub.nested.array import NestedArray, check, unwrapped
+from arrayhub.nested.asnested import asnested
 from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import has_missing, values_and_mask
+from arrayhub.nested.missing import has_missing
 
 _CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
 _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "content")
@@ -59,13 +60,10 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
     verdicts = []
     for consumer in consumers:
         verdict = _verdict(x, consumer)
-        if consumer not in NESTED_CONSUMERS and has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
-            verdict = _missing_verdict(consumer)
-        elif consumer not in NESTED_CONSUMERS and not _is_imported_by_convert(x, verdict):
-            verdict = _after_asnested(verdict, "arrayhub.asnested(x)")
-        elif verdict.verdict == ZERO_COPY:
-            verdict = Verdict(consumer, COPY, refusal)
-        verdicts.append(verdict)
+        if verdict.verdict != CANNOT and consumer not in NESTED_CONSUMERS:
+            obstacle = attempt(convert, sample_of(obj), consumer, copy=True)[1]
+            verdict = Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle)) if obstacle else verdict
+        verdicts.append(Verdict(consumer, COPY, refusal) if verdict.verdict == ZERO_COPY else verdict)
     length = attempt(len, obj)[0]
     summary = f"{length} * {str(x.type).partition(' * ')[2]}, which is copied"
     return Explanation(name, summary, (), offers, None, refusal, tuple(verdicts))
@@ -87,45 +85,55 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
 
 def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
     """Return how `consumer` imports an object that `asnested` imports as `x`."""
-    verdict = _verdict(x, consumer)
     if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
-        return verdict
-    if attempt(_dense_copies, x, consumer)[1] == "" and is_column(obj):
-        change = "concatenates its chunks" if kind_of(x).chunks else "unpacks its bits"
-        return Verdict(consumer, COPY, f"a copy {change}")
-    if has_missing(x) and attempt(_values_of, x, consumer)[1] == "":
-        return _missing_verdict(consumer)
-    return verdict if _is_imported_by_convert(x, verdict) else _after_asnested(verdict, "arrayhub.asnested(x)")
+        return _verdict(x, consumer)
+    refusal = attempt(convert, obj, consumer)[1]
+    if not refusal:
+        return Verdict(consumer, ZERO_COPY, "")
+    obstacle = _why_not_dense(x, consumer) or attempt(convert, sample_of(obj), consumer, copy=True)[1]
+    if obstacle:
+        return Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle))
+    return Verdict(consumer, COPY, _reason_of_copy(x, consumer) or refusal.removeprefix(f"{consumer}: "))
 
 
-def _is_imported_by_convert(x: NestedArray, verdict: Verdict) -> bool:
-    """Return whether conversions to a library of dense arrays import the object as `x`, see `nested_or_none`."""
+def _why_not_dense(x: NestedArray, consumer: str) -> str:
+    """Return the error for an element of `x` that dense arrays cannot represent, also beyond the first elements.
+
+    Return "" for libraries that represent lists of different lengths, and for strings.
+    """
+    if consumer == "torch" or consumer in NESTED_CONSUMERS or kind_of(x.chunks[0]).characters:
+        return ""
+    for chunk in x.chunks:
+        try:
+            chunk.to_dense()
+        except ValueError as error:  # InterfaceError is a ValueError
+            return first_line(error).removeprefix("to_dense: ")
+        except BufferError:
+            pass
+    return ""
+
+
+def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
+    """Return the reason why a library rejects `x`. The error of the object itself may only name its type."""
+    of_node = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1] or obstacle
+    if has_missing(x) and ("missing" in of_node or "?" in of_node):
+        return "elements are missing"
+    return of_node.removeprefix(f"{consumer}: ")
+
+
+def _reason_of_copy(x: NestedArray, consumer: str) -> str:
+    """Return what a copy changes, or ""."""
     kind = kind_of(x.chunks[0])
-    return verdict.verdict != CANNOT and not kind.fields and not kind.numbers
-
-
-def _missing_verdict(consumer: str) -> Verdict:
-    call = f"arrayhub.as_{consumer}(x, missing='mask')"
-    return Verdict(consumer, CANNOT, f"elements are missing; call {call}, or pass missing='nan' or a value")
-
-
-def _values_of(x: NestedArray, consumer: str) -> None:
-    """Convert copies of the first values of each chunk, including missing values."""
-    for chunk in x.chunks:
-        values, _ = values_and_mask(part(chunk, 0, min(len(chunk), LOOKED_AT)), "if_needed")
-        convert(values, consumer, copy=True)
-
-
-def _dense_copies(x: NestedArray, consumer: str) -> None:
-    """Convert copies of the first elements of each chunk like ``convert(x, consumer, copy=True)``."""
-    for chunk in x.chunks:
-        convert(part(chunk, 0, min(len(chunk), LOOKED_AT)).to_dense(copy="if_needed"), consumer, copy=True)
-
-
-def _after_asnested(verdict: Verdict, call: str) -> Verdict:
-    """Return the verdict for a consumer of dense arrays, to which only the result of `call` can be passed."""
-    then = verdict.verdict + (f": {verdict.reason}" if verdict.reason else "")
-    return Verdict(verdict.consumer, CANNOT, f"it is not dense; call {call} first, whose result is: {then}")
+    changes = ["concatenates its chunks"] if kind_of(x).chunks else []
+    if consumer in NESTED_CONSUMERS:
+        kind = kind_of(x)
+    elif kind.fields:
+        changes.append("stores its columns as one matrix")
+    if kind.packed:
+        changes.append("unpacks its bits")
+    if kind.runs:
+        changes.append("repeats the element of each run")
+    return f"a copy {' and '.join(changes)}" if changes else ""
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
@@ -156,16 +164,11 @@ def _verdict(x: NestedArray, consumer: str) -> Verdict:
     refusal = attempt(convert, x, consumer)[1]
     if not refusal:
         return Verdict(consumer, ZERO_COPY, "; ".join(_made_for_polars(x)) if consumer == "polars" else "")
-    obstacle = attempt(_copies_of_first, x, consumer)[1]
-    if not obstacle and kind_of(x).chunks:
-        return Verdict(consumer, COPY, "a copy concatenates its chunks")
-    return Verdict(consumer, CANNOT if obstacle else COPY, (obstacle or refusal).removeprefix(f"{consumer}: "))
-
-
-def _copies_of_first(x: NestedArray, consumer: str) -> None:
-    """Convert copies of the first elements of each chunk."""
-    for chunk in x.chunks:
-        convert(part(chunk, 0, min(len(chunk), LOOKED_AT)), consumer, copy=True)
+    obstacle = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1]
+    if not obstacle:
+        why = _reason_of_copy(x, consumer) if kind_of(x).chunks else ""
+        return Verdict(consumer, COPY, why or refusal.removeprefix(f"{consumer}: "))
+    return Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle))
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import first_line, needed, unreadable
+from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
@@ -65,25 +67,43 @@ def _copied(x: NestedArray) -> NestedArray:
     return joined if is_on_host(x) else joined.to_device(x.device)
 
 
-def _imported_for_arrow(obj: Any, copy: Copy, call: str, extension: bool = False) -> Any:
-    """Import an object for a consumer of Arrow's types. In copies, ``datetime64[D]`` becomes date32."""
-    array = _imported(obj, copy, call)
-    if copy is False and not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
+def _export(call: str, emit: Callable[[Any, bool], Any], obj: Any, copy: Copy, extension: bool = False) -> Any:
+    """Return ``emit(array, copied)`` of the array that `obj` is imported as. `trace` reports one export by `call`."""
+    if not tracing.is_active():
+        return _exported(obj, call, emit, copy, extension)[0]
+    return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, extension)
+
+
+def _with_size(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy, extension: bool) -> tuple[Any, int]:
+    """Return the result of `emit`, and the size of the array in bytes."""
+    result, array = _exported(obj, call, emit, copy, extension)
+    return result, hooks.nested_nbytes(nested_of(array))
+
+
+def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy, extension: bool) -> tuple[Any, Any]:
+    """Return the result of `emit`, and the array. `obj` is imported once, because it may be a stream."""
+    if not if_needed(copy):
+        copied = bool(wanted(copy, call))
+        array = _imported(obj, copy, call)
+        if copy is False and call != "as_awkward":
+            _check_booleans(array, call, extension)
+        return emit(array, copied), array
+    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
+    try:
+        return emit(array, False), array
+    except BufferError:
+        pass
+    array = _imported(array, True, call)
+    return emit(array, True), array
+
+
+def _check_booleans(array: Any, call: str, extension: bool) -> None:
+    """Raise BufferError for booleans of one byte each, which Arrow represents as bits."""
+    if not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
         raise BufferError(
             f"{call}: copy is False, and booleans have one byte each, which Arrow represents as bits. Omit copy, which"
             " permits this copy, or call arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
         )
-    return with_days(array) if copy else array
-
-
-def _view_or_copy(export: Callable[..., Any], obj: Any) -> Any:
-    """Export a view of `obj` if possible, otherwise a copy. `obj` is imported once."""
-    imported = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
-    try:
-        return export(imported)
-    except BufferError:
-        pass
-    return export(imported, copy=True)
 
 
 def dense_or_nested(obj: Any, copy: Copy) -> Any:
@@ -140,15 +160,14 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     >>> print(arrayhub.as_arrow(np.array([True, False]), extension=True).type)
     extension<arrow.bool8>
     """
-    return _arrow(obj, copy, "as_arrow", extension)
+    needed("pyarrow", "for its arrays")
+    return _export("as_arrow", partial(_to_arrow, extension=extension), obj, copy, extension)
 
 
-def _arrow(obj: Any, copy: Copy = None, call: str = "as_arrow", extension: bool = False) -> Any:
-    """Return the result of `as_arrow` for a function whose name is `call`."""
+def _to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
+    """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
     pyarrow = needed("pyarrow", "for its arrays")
-    if if_needed(copy):
-        return _view_or_copy(partial(_arrow, call=call, extension=extension), obj)
-    array = _imported_for_arrow(obj, copy, call, extension)
+    array = with_days(array) if copied else array
     if _is_chunked(array):
         return chunks_to_arrow(array)
     if extension and not isinstance(array, NestedArray):
@@ -220,22 +239,20 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> arrayhub.as_polars(np.array([1, 2])).to_list()
     [1, 2]
     """
-    polars = needed("polars", "for its arrays")
-    series = _series(obj, copy=copy)
-    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+    needed("polars", "for its arrays")
+    return _export("as_polars", _to_polars, obj, copy)
 
 
-def _series(obj: Any, copy: Copy = None) -> Any:
-    """Return a ``polars.Series`` with the chunks of `obj`."""
-    if if_needed(copy):
-        return _view_or_copy(_series, obj)
+def _to_polars(array: Any, copied: bool) -> Any:
+    """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
     polars = needed("polars", "for its arrays")
-    array = _on_host(_imported_for_arrow(obj, copy, "as_polars"), "polars")
+    array = _on_host(with_days(array) if copied else array, "polars")
     _need_arrow(array)
     try:
-        return polars.Series(for_polars(array))
+        series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(array, error) from error
+    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
 
 
 def _polars_error(array: Any, error: BaseException) -> BufferError:
@@ -281,8 +298,15 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> arrayhub.as_pandas(np.array([1, 2])).tolist()
     [1, 2]
     """
+    needed("pandas", "for its arrays")
+    needed("pyarrow", "for its arrays")
+    return _export("as_pandas", _to_pandas, obj, copy)
+
+
+def _to_pandas(array: Any, copied: bool) -> Any:
+    """Return a ``pandas.Series``, or a ``pandas.DataFrame`` of records."""
     pandas = needed("pandas", "for its arrays")
-    array = _arrow(obj, copy, "as_pandas")
+    array = _to_arrow(array, copied)
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if not array.type.num_fields:
@@ -309,12 +333,16 @@ def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> arrayhub.as_awkward(arrayhub.asnested([[1], [2, 3]]))
     <Array [[1], [2, 3]] type='2 * var * int64'>
     """
-    if if_needed(copy):
-        return _view_or_copy(as_awkward, obj)
+    needed("awkward", "for its arrays")
+    return _export("as_awkward", partial(_to_awkward, obj=obj), obj, copy)
+
+
+def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
+    """Return an ``awkward.Array`` of an array that was imported from `obj`."""
     awkward = needed("awkward", "for its arrays")
-    array = _on_host(_imported(obj, copy, "as_awkward"), "awkward")
+    array = _on_host(array, "awkward")
     if _is_chunked(array):
-        array = single_chunk(array, copy, "awkward", obj)
+        array = single_chunk(array, copied, "awkward", obj)
     return awkward.Array(_layout(awkward, array))
 
 

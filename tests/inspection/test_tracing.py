@@ -339,3 +339,39 @@ for width in (1, 3, 10_000):
         assert traced() == ["in"], (start, width)
 """
     )
+
+
+def test_nested_data_is_counted_under_the_name_of_the_call():
+    for library in ("pyarrow", "polars", "pandas", "awkward"):
+        pytest.importorskip(library)
+    import pyarrow
+
+    lists = pyarrow.array([[1], [2, 3]])
+    size = 3 * 4 + 3 * 8  # offsets and numbers
+    with ah.trace() as traced:
+        x = ah.asnested(lists)
+        ah.asnested(x)  # which is one already
+    assert found(traced, "kind", "by", "source", "nbytes") == [("in", "asnested", "pyarrow.ListArray", size)]
+    for obj in (lists, x):
+        for name in ("as_arrow", "as_polars", "as_pandas", "as_awkward"):
+            for copy in (None, True, "if_needed"):
+                with ah.trace() as traced:
+                    getattr(ah, name)(obj, copy=copy)
+                counted = [event for event in traced.events if event.kind != "copy"]
+                assert [(event.kind, event.by, event.nbytes > 0) for event in counted] == [("out", name, True)]
+    with ah.trace() as traced:
+        ah.as_arrow(x)
+        ah.convert(x, "polars")
+        ah.as_torch(x.content, allow_readonly=True)
+        ah.as_torch(x, allow_readonly=True)
+    assert [event.by for event in traced.events] == ["as_arrow", "as_polars", "as_torch", "as_torch"]
+
+
+def test_an_error_in_an_export_of_nested_data_is_not_counted():
+    pytest.importorskip("pyarrow")
+    with ah.trace() as traced:
+        with pytest.raises(TypeError):
+            ah.as_arrow(object())
+        with pytest.raises(TypeError):
+            ah.asnested(object())
+    assert traced.events == []

@@ -84,6 +84,8 @@ cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
         return f"has {count}, which a dense array cannot represent; {MISSING_VALUES}, or call arrayhub.asnested(x)"
+    if t.meaning is not None and t.meaning[:2] == "d:":
+        return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
     if has(t, NUMBERS):
         return f"has elements of Arrow's type {t.meaning!r}, which NumPy cannot represent; call arrayhub.asnested(x)" \
             ".content for the numbers"
@@ -239,8 +241,11 @@ cdef list import_chunks(object obj, Check check):
 
 
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
-    """Raise TypeError for fixed-size bytes of a producer that stores addresses of Python objects in them."""
-    if a.typenum_ == cnp.NPY_VOID:
+    """Raise TypeError for bytes of a pointer's size of a producer that stores addresses of Python objects in them.
+
+    The producer's decimals have 16 bytes.
+    """
+    if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeError(
             f"Arrow: {name_of_type(type(<object> producer))} exports addresses of Python objects; accepted: elements of an"
             " Arrow type. Use x.to_list(), or a column of numbers, strings or lists"

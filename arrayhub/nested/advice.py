@@ -1,0 +1,274 @@
+"""Find a call that converts an object for a library that rejects it, by trying calls with the first elements."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import unread
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.functions import asarray, convert
+from arrayhub.inspection.explain import LOOKED_AT, attempt
+from arrayhub.nested.array import NestedArray, chunked, part, unwrapped
+from arrayhub.nested.asnested import asnested
+from arrayhub.nested.concatenate import concatenate
+from arrayhub.nested.export import NESTED_CONSUMERS, as_arrow
+from arrayhub.nested.from_awkward import is_awkward
+from arrayhub.nested.missing import has_missing
+from arrayhub.nested.to_device import offsets_on_host
+
+_NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
+_COPIED = (list, tuple)  # types whose values `asnested` copies
+_MAX_PARTS = 100  # parts of a node that are tried
+
+# A part of an object: the expression that returns the part of ``x``, and the part of the first elements.
+_Part = tuple[str, Any]
+
+
+def working_call(obj: Any, consumer: str, refusal: str) -> str:
+    """Return the first call that converts `obj`, or a part of `obj`, for `consumer`. Return "" if there is none.
+
+    Parameters
+    ----------
+    obj : object
+        Object that ``convert(x, consumer)`` rejects, with and without ``copy=True``.
+    consumer : str
+        Name of a library in `convert`.
+    refusal : str
+        Why the conversion is rejected.
+    """
+    if attempt(unread, obj)[0]:
+        return f"arrayhub.as_{consumer}(x)" if consumer in ("arrow", "polars", "pandas") else "arrayhub.asnested(x)"
+    if refusal.endswith("pass x.collect()"):  # which runs the query
+        return "arrayhub.asnested(x.collect())"
+    if attempt(convert, np.zeros(1, np.float32), consumer, copy="if_needed")[1]:
+        return ""  # the library is not installed, or does not have a device
+    first = sample_of(obj)
+    for call, function in _calls(first, consumer, "x", refusal):
+        # Views are tried with all elements: their chunks, and missing elements, may follow the first elements.
+        if attempt(function, obj if function is _mask else first, consumer)[1] == "":
+            return call
+    if "x.to_numpy()" in refusal:
+        node = "x.to_numpy()", attempt(_to_numpy, first)[0]
+    else:
+        node = _node_of(obj, first)
+    if node is None or node[1] is None:
+        return ""
+    converted = _converted_part(node, consumer)
+    if converted or issubclass(type(obj), USMArray):
+        return converted
+    return "arrayhub.as_arrow(x)" if attempt(as_arrow, node[1])[1] == "" and consumer in NESTED_CONSUMERS else (
+        "arrayhub.asnested(x).to_list()"
+    )  # fmt: skip
+
+
+def sample_of(obj: Any) -> Any:
+    """Return some elements of an object as an object of the same type, or `obj` itself if they cannot be selected.
+
+    The elements are the first ones, and the first ones that are missing or of another length than those before.
+    """
+    if issubclass(type(obj), NestedArray):
+        return chunked(_samples_of_chunks(obj)) if kind_of(obj).chunks else sample_of_node(obj)
+    length = attempt(len, obj)[0]
+    if not isinstance(length, int) or length <= LOOKED_AT:
+        return obj
+    node = attempt(asnested, obj, copy=False)[0]
+    rows = [*range(LOOKED_AT), *(row for row in _rows_of_chunks(node) if row >= LOOKED_AT)] if node is not None else []
+    sample = (attempt(_take, obj, rows)[0] if len(rows) > LOOKED_AT else None) or attempt(_slice, obj)[0]
+    return obj if sample is None or type(sample) is not type(obj) else sample
+
+
+def is_copied(obj: Any) -> bool:
+    """Return whether `asnested` imports an object, determined with its first elements."""
+    return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
+
+
+def _slice(obj: Any) -> Any:
+    return obj[:LOOKED_AT]
+
+
+def _take(obj: Any, rows: list[int]) -> Any:
+    return obj.take(rows) if hasattr(type(obj), "take") else obj[rows]
+
+
+def sample_of_node(x: NestedArray) -> NestedArray:
+    """Return some elements of each chunk of a node as one array, see `sample_of`."""
+    samples = _samples_of_chunks(x)
+    return samples[0] if len(samples) == 1 else concatenate(samples)
+
+
+def _samples_of_chunks(x: NestedArray) -> list[NestedArray]:
+    limit, samples = max(1, LOOKED_AT // len(x.chunks)), []
+    for chunk in x.chunks:
+        first = part(chunk, 0, min(len(chunk), limit))
+        rows = [part(chunk, row, row + 1) for row in _irregular_rows(chunk) if row >= limit]
+        samples.append(concatenate([first, *rows]) if rows else first)
+    return samples
+
+
+def _rows_of_chunks(x: NestedArray) -> Iterator[int]:
+    start = 0
+    for chunk in x.chunks:
+        for row in _irregular_rows(chunk):
+            yield start + row
+        start += len(chunk)
+
+
+def _irregular_rows(node: Any) -> list[int]:
+    """Return the first rows that are missing, have another length than row 0, or contain such rows."""
+    if not isinstance(node, NestedArray) or not len(node):
+        return []
+    kind, rows = kind_of(node), []
+    if node.validity is not None and node.null_count:
+        rows.append(int(dense_as_numpy(node.is_null().to_host()).argmax()))
+    if kind.fields:
+        for field in node.children:
+            rows += _irregular_rows(field)
+    if not kind.lists or kind.width:
+        return rows
+    offsets = offsets_on_host(node)
+    lengths = dense_as_numpy(node.sizes.to_host()) if kind.sizes else np.diff(offsets)
+    different = lengths != lengths[0]
+    if different.any():
+        rows.append(int(different.argmax()))
+    if kind.ends:
+        for row in _irregular_rows(node.content):
+            if offsets[0] <= row < offsets[-1]:
+                rows.append(int(np.searchsorted(offsets, row, side="right")) - 1)
+    return rows
+
+
+def _node_of(obj: Any, first: Any) -> _Part | None:
+    """Return an object as a node without chunks."""
+    whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=False)[0]
+    if whole is not None and kind_of(whole).chunks:
+        return "arrayhub.asnested(x, copy=True)", sample_of_node(whole)
+    if issubclass(type(obj), NestedArray):
+        return "x", first
+    node = attempt(asnested, first)[0]
+    return None if node is None else ("arrayhub.asnested(x)", node)
+
+
+def _converted_part(node: _Part, consumer: str) -> str:
+    """Return the call for a node or for the first of its parts that can be converted, or ""."""
+    for _, (name, array) in zip(range(_MAX_PARTS), _parts(*node), strict=False):
+        refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
+        for call, function in _calls(array, consumer, name, refusal, True):
+            if attempt(function, array, consumer)[1] == "":
+                return call
+    return ""
+
+
+def _calls(
+    first: Any, consumer: str, x: str, refusal: str, plain: bool = False
+) -> Iterator[tuple[str, Callable[[Any, str], Any]]]:
+    """Yield calls for `first`, and the functions that make them. `x` is the expression that returns the object."""
+    call = f"arrayhub.as_{consumer}({x}"
+    if plain:
+        if consumer != "jax":  # which shares memory only at some addresses
+            yield f"{call})", convert
+        yield f"{call}, copy=True)", _copy
+    node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
+    decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
+    if decimal:
+        cast = f"arrayhub.as_arrow({x}).cast('float64')"
+        yield f"arrayhub.as_{consumer}({cast}, copy='if_needed')", _floats
+        yield f"arrayhub.as_{consumer}({cast}, missing='nan')", _floats_with_nan
+    if consumer in NESTED_CONSUMERS:
+        return
+    if node is not None and has_missing(node):
+        if consumer != "jax":
+            yield f"{call}, missing='mask')", _mask
+        yield f"{call}, missing='mask', copy=True)", _copied_mask
+        yield f"{call}, missing='nan', copy=True)", _nan
+        yield f"arrayhub.as_{consumer}({x}.fill_null([]), copy='if_needed')" if plain else (
+            f"arrayhub.as_{consumer}(arrayhub.asnested({x}).fill_null([]), copy='if_needed')"), _empty_rows  # fmt: skip
+        if consumer == "jax":  # without jax_enable_x64
+            values = f"arrayhub.asarray(arrayhub.as_numpy({x}, missing='nan', copy=True), dtype='float32')"
+            yield f"arrayhub.as_{consumer}({values}, copy='if_needed')", _narrow_nan
+    narrower = _NARROWER.search(refusal)
+    if narrower:
+        dtype = narrower[1]
+        # The new array may lie beside a 64-byte boundary, which jax requires of memory that it shares.
+        if node is None or isinstance(unwrapped(node), USMArray):
+            yield f"arrayhub.as_{consumer}(arrayhub.asarray({x}, dtype={dtype!r}), copy='if_needed')", _Narrowed(dtype)
+        values = f"arrayhub.asarray({x}, dtype={dtype!r}, copy=True)"
+        yield f"arrayhub.as_{consumer}({values}, copy='if_needed')", _Narrowed(dtype, True)
+    times = first.dtype.kind in "mM" if isinstance(first, USMArray) else node is not None and _is_of_times(node)
+    if times:
+        yield f"arrayhub.as_{consumer}(arrayhub.asarray({x}, dtype='int64'), copy='if_needed')", _Narrowed("int64")
+
+
+def _is_of_times(node: NestedArray) -> bool:
+    kind = kind_of(node)
+    return bool(kind.numbers) and node.meaning is None and node.content.dtype.kind in "mM"
+
+
+def _copy(first: Any, consumer: str) -> Any:
+    return convert(first, consumer, copy=True)
+
+
+def _mask(first: Any, consumer: str) -> Any:
+    return convert(first, consumer, missing="mask")
+
+
+def _copied_mask(first: Any, consumer: str) -> Any:
+    return convert(first, consumer, missing="mask", copy=True)
+
+
+def _nan(first: Any, consumer: str) -> Any:
+    return convert(first, consumer, missing="nan", copy=True)
+
+
+def _narrow_nan(first: Any, consumer: str) -> Any:
+    values = convert(first, "numpy", missing="nan", copy=True)
+    return convert(asarray(values, dtype="float32"), consumer, copy="if_needed")
+
+
+def _empty_rows(first: Any, consumer: str) -> Any:
+    return convert(asnested(first).fill_null([]), consumer, copy="if_needed")
+
+
+def _floats(first: Any, consumer: str) -> Any:
+    return convert(as_arrow(first).cast("float64"), consumer, copy="if_needed")
+
+
+def _floats_with_nan(first: Any, consumer: str) -> Any:
+    return convert(as_arrow(first).cast("float64"), consumer, missing="nan")
+
+
+def _to_numpy(first: Any) -> Any:
+    return first.to_numpy()
+
+
+class _Narrowed:
+    """Conversion of an array with another element type."""
+
+    def __init__(self, dtype: str, copy: bool | None = None) -> None:
+        self._dtype, self._copy = dtype, copy
+
+    def __call__(self, first: Any, consumer: str) -> Any:
+        return convert(asarray(first, dtype=self._dtype, copy=self._copy), consumer, copy="if_needed")
+
+
+def _parts(name: str, node: Any) -> Iterator[_Part]:
+    """Yield a node and the parts below it, with the expressions that return them."""
+    yield name, node
+    if not isinstance(node, NestedArray):
+        return
+    kind = kind_of(node)
+    if kind.indices:
+        if not has_missing(node):
+            yield f"{name}.indices", node.indices
+        return
+    if kind.fields and len(set(node.field_names)) == len(node.field_names):
+        for key in node.field_names:
+            yield from _parts(f"{name}[{key!r}]", node[key])
+    elif kind.named:
+        for k, child in enumerate(node.children):
+            yield from _parts(f"{name}.children[{k}]", child)
+    elif not (kind.all_missing or kind.views or kind.packed) and not (node.meaning is not None and has_missing(node)):
+        yield from _parts(f"{name}.content", node.content)

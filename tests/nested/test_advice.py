@@ -1,0 +1,131 @@
+"""Calls that `explain` names for nested data: every source and library, each call is made."""
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+pytest.importorskip("jax")
+pa = pytest.importorskip("pyarrow")
+SOURCES = pytest.importorskip("nested_sources").SOURCES  # which imports the other libraries
+
+LIBRARIES = ("numpy", "torch", "jax", "pandas", "polars", "arrow", "awkward")
+NESTED = {
+    f"asnested of {name}": (lambda make=make: ah.asnested(make()))
+    for name, make in SOURCES.items()
+    if name.partition(" ")[0] in ("pa", "list", "ak") and "reader" not in name
+}
+
+
+def made(call, x):
+    """Make a call that `explain` names."""
+    return eval(call, {"arrayhub": ah, "x": x})
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("name", [*SOURCES, *NESTED])
+def test_the_first_call_works(name, to):
+    make = SOURCES.get(name) or NESTED[name]
+    explanation = ah.explain(make(), to)
+    (verdict,) = explanation.verdicts
+    assert str(explanation).startswith(f"call: {explanation.call}\n")
+    assert made(explanation.call, make()) is not None
+    if verdict.verdict == "zero-copy":
+        assert explanation.call == f"arrayhub.as_{to}(x)"
+    elif verdict.verdict == "copy=True":
+        assert explanation.call == f"arrayhub.as_{to}(x, copy=True)"
+    else:
+        assert verdict.call == explanation.call
+    if verdict.verdict == "cannot":
+        for copy in (None, True):
+            with pytest.raises((BufferError, TypeError, ValueError)):
+                ah.convert(make(), to, copy=copy)
+
+
+@pytest.mark.parametrize("name", [*SOURCES, *NESTED])
+def test_every_verdict_ends_in_a_call_that_works(name):
+    make = SOURCES.get(name) or NESTED[name]
+    explanation = ah.explain(make())
+    assert made(explanation.call, make()) is not None
+    if "arrow" not in [verdict.consumer for verdict in explanation.verdicts] and explanation.summary != "no array":
+        return  # a dense array, whose calls `explain(x, to=...)` finds
+    for verdict in explanation.verdicts:
+        if verdict.consumer in LIBRARIES and verdict.verdict == "cannot" and verdict.consumer != "jax":
+            assert made(verdict.call, make()) is not None
+            assert f"call {verdict.call}" in str(explanation)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_descriptions_work_or_name_a_call_and_do_not_read_streams(name):
+    x = SOURCES[name]()
+    streamed = name in ("pa reader", "duckdb relation", "duckdb relation lists")
+    ah.explain(x)
+    for describe in (ah.check, ah.inspect, ah.debug_repr):
+        refusal = None
+        try:
+            describe(x)
+        except (BufferError, TypeError) as error:
+            refusal = str(error)
+        if streamed or name == "pl lazy":
+            assert refusal is not None
+        if refusal is not None and name not in ("pl lazy", "pd sparse"):
+            assert "arrayhub.asnested(x" in refusal
+            if not streamed:
+                describe(ah.asnested(x))
+    if streamed:
+        assert len(ah.asnested(x)) == 1
+
+
+def test_elements_after_the_first_thousand_are_considered():
+    """Trial copies use a thousand elements. Missing ones and row lengths are determined from all."""
+    many = 3000
+    missing = pa.array([*range(many), None])
+    ragged = pa.array([[1.0, 2.0]] * many + [[1.0]])
+    for x in (missing, ragged, pa.chunked_array([missing, missing]), ah.asnested(ragged)):
+        for to in ("numpy", "torch", "jax"):
+            explanation = ah.explain(x, to)
+            assert made(explanation.call, x) is not None, (explanation, to)
+
+
+def test_reasons_name_what_a_copy_does():
+    def reason(x, to="numpy"):
+        (verdict,) = ah.explain(x, to).verdicts
+        return verdict.reason
+
+    import polars
+
+    frame = polars.DataFrame({"a": [1], "b": [2.0]})
+    assert reason(frame) == "a copy stores its columns as one matrix"
+    assert reason(pa.array([True])) == "a copy unpacks its bits"
+    assert reason(pa.chunked_array([[1], [2]])) == "a copy concatenates its chunks"
+    assert reason(pa.chunked_array([["a"], ["b"]]), "awkward") == "a copy concatenates its chunks"
+    assert reason(pa.array([1, None]), "torch") == "elements are missing"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "awkward"])
+@pytest.mark.parametrize("to", ["numpy", "torch"])
+def test_explain_names_the_column_that_does_not_fit(library, to):
+    import awkward
+    import pandas
+    import polars
+
+    make = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pa.table, "awkward": awkward.Array}
+    frame = make[library]({"height": [1.0], "name": ["x"]})
+    (verdict,) = ah.explain(frame, to).verdicts
+    assert "'name'" in verdict.reason and verdict.call.startswith(f"arrayhub.as_{to}(arrayhub.asnested(x)['height']")
+
+
+def test_the_call_for_missing_values_names_the_library():
+    import pandas
+
+    column = pandas.Series([1, None], dtype="Int64")
+    for to in ("torch", "jax"):
+        assert f"arrayhub.as_{to}(" in ah.explain(column, to).call
+        assert f"arrayhub.as_{to}(x, missing=" in ah.explain(column.astype("Int32"), to).call
+    values, mask = made(ah.explain(column, "torch").call, column)
+    assert values[0] == 1 and mask.tolist() == [False, True]
+
+
+def test_explain_of_an_object_without_arrays_names_no_call():
+    assert ah.explain(object()).call == "" and ah.explain(object(), "polars").call == ""
+    assert ah.explain(np.zeros(2, "f4"), "numpy").verdicts[0].call == ""
