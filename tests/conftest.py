@@ -40,6 +40,7 @@ SLOW = (
     "libraries/test_torch.py::test_inside_a_transformed_function",
     "libraries/test_torch.py::test_states_that_memory_does_not_show",
     "libraries/test_torch_storage.py",
+    "nested/test_advice.py",
     "nested/test_array_chunks.py",
     "nested/test_array_memory.py::test_offsets_that_their_owner_rewrites_lead_nowhere",
     "nested/test_asnested_roundtrip.py",

@@ -11,11 +11,9 @@ from _thread import allocate_lock
 from time import perf_counter
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, kDLCPU
-from arrayhub._core.tree cimport Tree
 
 from arrayhub._core.descriptor import PROTOCOL_NAMES, TYPE_NAMES
 from arrayhub._core.errors import PASSES_ON, root_of
-from arrayhub._core.hooks import hooks
 
 cdef extern from *:
     """
@@ -110,15 +108,20 @@ def copied(way, source, target, nbytes, since):
 def traced_import(function, obj, way=None, *arguments):
     """Return ``function(obj, *arguments)``, which imports `obj` and all of its parts, and report one import by `way`.
 
-    By default, `way` is the protocol of the result.
+    If `way` is None, the report contains the protocol of the result. Otherwise the function returns a tuple of the result and
+    the size in bytes.
     """
     cdef Handover handover
     handover = Handover()
     handover.begin()
     try:
         result = function(obj, *arguments)
+        if way is not None:
+            result, nbytes = result
         if result is not None and result is not obj:
-            handover.event = ("in", way or result.protocol, type_name(obj), str(result.device), nbytes_of(result))
+            if way is None:
+                way, nbytes = result.protocol, result.nbytes
+            handover.event = ("in", way, type_name(obj), str(result.device), nbytes)
     finally:
         handover.end()
     return result
@@ -205,7 +208,7 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
     """Return the size of an array in bytes, or 0 if the array does not have ``nbytes``."""
     nbytes = 0
     try:
-        nbytes = hooks.nested_nbytes(array) if isinstance(array, Tree) else getattr(array, "nbytes", 0)
+        nbytes = getattr(array, "nbytes", 0)
     except PASSES_ON:
         raise
     except RuntimeError:      # sparse tensors of torch

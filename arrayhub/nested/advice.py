@@ -52,7 +52,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
         if attempt(function, obj if function is _mask else first, consumer)[1] == "":
             return call
     if "x.to_numpy()" in refusal:
-        node = "x.to_numpy()", attempt(_to_numpy, first)[0]
+        node: _Part | None = ("x.to_numpy()", attempt(_to_numpy, first)[0])
     else:
         node = _node_of(obj, first)
     if node is None or node[1] is None:

@@ -8,6 +8,7 @@ import numpy as np
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
+from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
@@ -62,8 +63,14 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     1
     """
     if tracing.is_active():
-        return tracing.traced_import(_asnested, obj, "asnested", copy)  # type: ignore[no-any-return]
+        return tracing.traced_import(_with_size, obj, "asnested", copy)  # type: ignore[no-any-return]
     return _asnested(obj, copy)
+
+
+def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
+    """Return the array, and its size in bytes."""
+    x = _asnested(obj, copy)
+    return x, hooks.nested_nbytes(x)
 
 
 def _asnested(obj: Any, copy: Copy) -> NestedArray:

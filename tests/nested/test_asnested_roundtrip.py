@@ -1,8 +1,10 @@
 """Round trips of generated pyarrow arrays: through `asnested` and back, through pickle, and to one memory."""
 
+import decimal
 import pickle
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -137,3 +139,16 @@ def test_generated_chunks_come_back_equal(source, count):
     assert back.to_pylist() == column.to_pylist()
     if count > 1:
         assert [len(chunk) for chunk in back.chunks] == [len(source)] * count
+
+
+def test_null_columns_and_decimals_of_polars():
+    """polars 2.1 exports null arrays with a bitmap, which Arrow's specification does not have."""
+    polars = pytest.importorskip("polars")
+    nulls = polars.Series("n", [None, None])
+    assert ah.asnested(nulls).kind == "null" and ah.as_polars(nulls).to_list() == [None, None]
+    decimals = polars.Series("d", [decimal.Decimal("1.5"), None])
+    x = ah.asnested(decimals)
+    assert x.kind == "decimal" and ah.as_polars(x).equals(decimals)
+    objects = polars.Series("o", [object()], dtype=polars.Object)
+    with pytest.raises((TypeError, BufferError)):
+        ah.asnested(objects)
