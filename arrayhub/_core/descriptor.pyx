@@ -12,7 +12,7 @@
 import operator
 
 cimport cython
-from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
+from cpython.mem cimport PyMem_RawMalloc
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -93,47 +93,98 @@ cdef void* c_api() noexcept:
 
 cdef extern from *:
     """
+    #include "freelist.h"
+    #define ARRAYHUB_HELD_BUFFER 1      /* BlockKind's BUFFER */
+    ARRAYHUB_SPARES(arrayhub_spare_array, struct PyUSMArrayObject, 64)
     #define arrayhub_dtype_slot(a) (&(a)->dtype_)
     #define arrayhub_block_slot(a) ((PyObject **)&(a)->block_)
-    #define arrayhub_instantiate(type, base, no_arguments) \
-        ((struct PyUSMArrayObject *)(base)->tp_new(type, no_arguments, NULL))
+
+    /* Initial content of a new array: the objects are None, all else is zero. The space for the dimensions is not
+       initialized. Copying this content takes a few vector instructions. For zeroing, compilers emit rep stos, which starts
+       slowly. */
+    static struct PyUSMArrayObject arrayhub_blank;
+    #define ARRAYHUB_BLANK_BYTES (offsetof(struct PyUSMArrayObject, inline_) - sizeof(PyObject))
+
+    static void arrayhub_free(struct PyUSMArrayObject *a) {
+        if (a->__weakref__ != NULL) PyObject_ClearWeakRefs((PyObject *)a);
+        if (a->resource != NULL) {
+            void *resource = a->resource;
+            a->resource = NULL;
+            a->release(resource);
+        }
+        if (a->heap != NULL) PyMem_RawFree(a->heap);
+        Py_XDECREF(a->base);
+        Py_XDECREF(a->dtype_);
+        Py_XDECREF(a->producer_);
+        Py_XDECREF((PyObject *)a->block_);
+        Py_XDECREF(a->labels);
+        if (!arrayhub_spare_array_keep(a)) Py_TYPE(a)->tp_free((PyObject *)a);
+    }
+
+    /* Repeated export and import builds a chain of arrays. Freeing the chain must not recurse, so CPython's trashcan is
+       used. The trashcan is skipped if freeing the array cannot free another array: if the base has other references than
+       those of the array and of its held buffer. */
+    static void arrayhub_dealloc(PyObject *self) {
+        struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
+        PyObject_GC_UnTrack(self);
+        if ((a->resource == NULL || a->resource_kind == ARRAYHUB_HELD_BUFFER) && (PyObject *)a->block_ == Py_None &&
+            a->base != NULL && Py_REFCNT(a->base) > 2) {
+            arrayhub_free(a);
+            return;
+        }
+        Py_TRASHCAN_BEGIN(self, arrayhub_dealloc)
+        arrayhub_free(a);
+        Py_TRASHCAN_END
+    }
+
+    /* The subclass does not add fields, so it is created and freed like its base, without Cython's steps in between. */
+    static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
+                                                         PyObject *no_arguments) {
+        struct PyUSMArrayObject *a = arrayhub_spare_array_take();
+        if (a != NULL) {
+            memcpy((char *)a + sizeof(PyObject), (char *)&arrayhub_blank + sizeof(PyObject), ARRAYHUB_BLANK_BYTES);
+            Py_INCREF(Py_None); Py_INCREF(Py_None); Py_INCREF(Py_None); Py_INCREF(Py_None);
+            (void)PyObject_Init((PyObject *)a, type);
+            PyObject_GC_Track((PyObject *)a);
+            return a;
+        }
+        return (struct PyUSMArrayObject *)base->tp_new(type, no_arguments, NULL);
+    }
+    static void arrayhub_make_and_free(PyTypeObject *type) {
+        arrayhub_blank.base = arrayhub_blank.dtype_ = arrayhub_blank.producer_ = Py_None;
+        arrayhub_blank.block_ = (void *)Py_None;
+        type->tp_dealloc = arrayhub_dealloc;
+    }
     """
-    Descriptor instantiate "arrayhub_instantiate"(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
+    Descriptor arrayhub_instantiate(PyTypeObject* cls, PyTypeObject* base, PyObject* no_arguments)
+    void arrayhub_make_and_free(PyTypeObject* cls)
     PyObject** dtype_slot "arrayhub_dtype_slot"(Descriptor a)
     PyObject** block_slot "arrayhub_block_slot"(Descriptor a)
 
 cdef tuple _NO_ARGUMENTS = ()
 cdef PyTypeObject* _array_class = NULL
+cdef PyTypeObject* _base_class = NULL
 cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
     """Set the subclass of Descriptor that `new_array` creates. A higher layer defines it, with all protocols."""
-    global _array_class, _array_class_reference
+    global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
-    collect(<PyTypeObject*> Descriptor, _traverse)
+    _base_class = <PyTypeObject*> Descriptor
+    arrayhub_make_and_free(_array_class)
+    collect(_base_class, _traverse)
     collect(_array_class, _traverse)
     arrayhub_c_api.array_type = _array_class
 
 
-# Repeated export and import builds a chain of arrays. The trashcan frees the chain without recursion.
-@cython.freelist(64)
-@cython.trashcan(True)
 cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     """Struct of an array. arrayhub.USMArray adds all Python methods and attributes."""
 
-    def __cinit__(self):
+    def __cinit__(self, *arguments, **named):
         if type(self) is Descriptor:
             raise TypeError("Descriptor: cannot be instantiated; use arrayhub.asarray or USMArray(...)")
-
-    def __dealloc__(self):
-        cdef void* resource = self.resource
-        if resource != NULL:
-            self.resource = NULL
-            self.release(resource)
-        PyMem_RawFree(self.heap)
-        Py_XDECREF(self.labels)
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
@@ -154,7 +205,7 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
 
 cdef Descriptor bare_array():
     """Create an array of the registered class with all fields zero and without space for dimensions."""
-    return instantiate(_array_class, <PyTypeObject*> Descriptor, <PyObject*> _NO_ARGUMENTS)
+    return arrayhub_instantiate(_array_class, _base_class, <PyObject*> _NO_ARGUMENTS)
 
 
 cdef int reserve_heap(Descriptor a, int nd) except -1:
