@@ -182,7 +182,7 @@ def test_arrow_attributes_exist_only_if_valid(x, words):
         (pa.array(["a"]).dictionary_encode(), r"dictionary.*asnested"),
         (pa.chunked_array([[1], [2]]), r"2 chunks.*asnested"),
         (pa.array([1], pa.timestamp("ns", "Europe/Zurich")), r"tsn:Europe/Zurich.*asnested"),
-        (pa.array([1], pa.decimal128(5)), r"d:5,0.*asnested"),
+        (pa.array([1], pa.decimal128(5)), r"decimals.*asnested"),
         (pa.nulls(3), "null"),
     ],
     ids=lambda x: str(getattr(x, "type", "")),

@@ -61,14 +61,20 @@ def rows(source, x):
         if target == "jax" and "dtype=" not in explained.call and explained.call:
             yield title, "arrayhub.as_jax(x, copy='if_needed')", "a view from a 64-byte boundary on, else a copy"
         elif explained.call:
-            narrowed = "a copy in float32" if "dtype=" in explained.call else "a copy"
-            yield (
-                title,
-                explained.call,
-                "the same memory" if verdict.verdict == "zero-copy" or "asnested" in explained.call else narrowed,
-            )
+            yield title, explained.call, result_of(explained.call, verdict.verdict)
         else:
             yield title, "", "not possible: lists of different lengths are not a dense array"
+
+
+def result_of(call, verdict):
+    """Describe the result of a call that explain names."""
+    if "dtype=" in call:
+        result = "a copy in float32"
+    elif verdict == "zero-copy" or "asnested" in call:
+        result = "the same memory"
+    else:
+        result = "a copy"
+    return f"all values in one array: {result}" if ".content" in call else result
 
 
 def page():

@@ -186,7 +186,7 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
     cdef int buffers = buffers_of(row)
     cdef bint right = array.n_buffers == buffers if buffers != ANY else 3 <= array.n_buffers <= 1 << 30
     if array.n_buffers == 1 and kind.properties & ALL_MISSING:      # polars 2.1 exports a bitmap that is NULL
-        right = True
+        right = array.buffers != NULL and array.buffers[0] == NULL
     if not right:
         raise array_error(schema, "n_buffers", array.n_buffers, str(buffers) if buffers != ANY else "3 or more")
     if array.buffers == NULL and buffers != 0:
