@@ -115,8 +115,8 @@ cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_s
         start = -low
     if layout.checked_add(start, low, &first) or layout.checked_add(start, high, end) or first < 0:
         raise ValueError(
-            f"USMArray: offset is {offset}, and the strides lead to {-low // a.itemsize_} elements before element zero;"
-            f" accepted: {-low // a.itemsize_} or more, with all elements within 2**63 bytes"
+            f"USMArray: offset is {offset}, but the strides reach {-low // a.itemsize_} elements below element zero;"
+            f" accepted: an offset of {-low // a.itemsize_} or more, with all elements within 2**63 bytes"
         )
     return start
 

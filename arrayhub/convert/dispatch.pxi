@@ -444,7 +444,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
 
 
 cdef list _wrappers = [None]      # rows of wrappers by number
-cdef dict _numbers = {}           # numbers of rows by address
+cdef dict _numbers = {}           # index in _wrappers of each row, by address
 
 
 cdef object wrapper_of(object obj):

@@ -11,8 +11,8 @@
 //
 //     arrayhub::array ones(Py_ssize_t n) { return arrayhub::hand_out(std::vector<double>(n, 1.0)); }
 //
-// A view holds a reference to its Python object. Views may be copied and destroyed without the GIL. Making a view, and all
-// functions that return an `object`, need the GIL. sycl.hpp is never included: queues are passed by address.
+// A view holds a reference to its Python object. Views may be copied and destroyed without the GIL. Making a view
+// requires the GIL, as does every function that returns an `object`. sycl.hpp is never included: queues are passed by address.
 #ifndef ARRAYHUB_HPP
 #define ARRAYHUB_HPP
 

@@ -70,7 +70,7 @@ def examine() -> dict[str, Any]:
 
 
 def plugins() -> dict[str, dict[str, Any]]:
-    """Examine the libraries that entry points add, each in a separate process."""
+    """Return the findings about each library that is registered by an entry point, from a separate process."""
     empty: dict[str, Any] = {"types": [], "emits": False, "error": None}
     return {
         root: {"entry_point": " and ".join(map(words_of, points)), **empty, **probe(f"plugin:{root}")}

@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple, Self, TextIO
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
-# Code below these folders belongs to a library, so an event is attributed to the caller of this code. There are several
-# folders of the second kind: the environment's, the user's, and those of the interpreter behind an environment.
+# Code below these folders belongs to a library, so an event is attributed to the caller of this code. `_INSTALLED`
+# compares names, because there are several such folders: the environment's, the user's, and those of the interpreter
+# that the environment was created from.
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )

@@ -400,7 +400,9 @@ cdef bytes words_of(Descriptor array):
     """Return the kind of dpnp's type for elements of the size of `array`."""
     cdef bytes kind = _WORDS.get(array.itemsize_)
     if kind is None or array.strides_ == NULL:
-        raise BufferError(f"dpnp: an item size of {array.itemsize_} bytes is not supported; see can_pack")
+        raise BufferError(
+            f"dpnp: elements of {array.itemsize_} bytes, or of strides that are not multiples of it, cannot be copied as words"
+        )
     return kind
 
 

@@ -269,7 +269,7 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the path, unit and zone of each node of times with a time zone. `path` is the path of `node`."""
+    """Yield the path, unit and zone of each node of times with a time zone. `path` names `node` (``x.content``)."""
     if not isinstance(node, NestedArray):
         return
     node = node.chunks[0]

@@ -33,7 +33,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Raises
     ------
     TypeError
-        The elements have several kinds, or a kind that arrays do not support. The message names the first such element.
+        The elements have several kinds, or a kind that arrays do not support.
+        The message names the first element that does not fit.
     OverflowError
         A time does not fit in the 64 bits of its unit.
     """

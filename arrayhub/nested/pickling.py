@@ -120,7 +120,7 @@ def _unpickle_nested(state: Any) -> NestedArray:
     return restored(lambda found: nested_of(_restored(found)), state, "NestedArray")
 
 
-_unpickle_nested.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+_unpickle_nested.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
 def _restored(state: Any) -> Any:

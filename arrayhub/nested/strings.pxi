@@ -326,7 +326,10 @@ def with_views(Tree t):
         start = integer_at(t.offsets.data_, t.offsets.itemsize_, 0)
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
-        raise BufferError(f"NestedArray: {stop - start} bytes of characters; accepted for views: less than 2 GiB. Use slices")
+        raise BufferError(
+            f"NestedArray: {stop - start} bytes of characters; accepted for string views: less than 2 GiB. Convert slices"
+            " of the array"
+        )
     cdef Characters place = characters_of(t)
     cdef const char* base = characters.data_ + start
     cdef const char* first = NULL

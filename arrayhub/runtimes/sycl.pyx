@@ -549,7 +549,7 @@ cdef object memory_on_queue(Descriptor a):
 
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
-    """Allocate USM of a kind and return the ``dpctl.memory.MemoryUSM*`` object that owns it."""
+    """Allocate USM of the given kind, and return the ``dpctl.memory.MemoryUSM*`` object that owns it."""
     from arrayhub.runtimes import limits    # here, to keep `import arrayhub` fast
 
     memory = import_dpctl().memory
@@ -823,7 +823,7 @@ def checked_queue(stream):
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):
-    """Allocate USM of a kind on a queue's device."""
+    """Allocate USM of the given kind on a queue's device."""
     return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
 
 

@@ -212,7 +212,7 @@ class SparseArray(SparseParts):
     def __binsparse__(self) -> dict[str, USMArray]:
         """Return the arrays of the binsparse protocol by name. The arrays share the memory.
 
-        Arrays in the formats bsr and bsc or with batch dimensions raise a BufferError.
+        The call raises a BufferError for the formats bsr and bsc, and for batch dimensions.
         """
         return arrays_of(self)
 

@@ -51,7 +51,7 @@ def _unpickle_sparse(state: Any) -> SparseArray:
     return restored(_restored, state, "SparseArray")
 
 
-_unpickle_sparse.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+_unpickle_sparse.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
 def _restored(found: Any) -> SparseArray:

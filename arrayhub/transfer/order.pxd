@@ -18,7 +18,7 @@ cdef inline void turn(Dimension* d, char** first, char** other) noexcept nogil:
 
 
 cdef inline int insert(Dimension* dimensions, int count, Dimension d, char** first, char** other) noexcept nogil:
-    """Insert a dimension into `count` sorted dimensions, and return their new number. Length 1 is skipped.
+    """Insert a dimension into `count` sorted dimensions, and return the new count. Length 1 is skipped.
 
     Broadcast dimensions (stride 0) come first. Dimensions of equal strides keep the order of their insertion.
     """

@@ -102,7 +102,7 @@ def _refused(message: str) -> Any:
     return not_restored(pickle.PicklingError(message))
 
 
-_refused.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+_refused.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
 def _modules_calling() -> set[str]:

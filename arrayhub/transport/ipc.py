@@ -278,7 +278,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     return _made(made, signature, None)
 
 
-_ipc_handle.__module__ = "arrayhub"  # the name in every pickle, independent of the function's module
+_ipc_handle.__module__ = "arrayhub"  # pickles name this module, so the function can move
 
 
 def _grant_writable(segment: SharedSegment) -> tuple[bytes, list[int]]:

@@ -311,7 +311,7 @@ def _unpickle(state, data):
     return answer
 
 
-_unpickle.__module__ = "arrayhub"     # the name in every pickle, independent of the function's module
+_unpickle.__module__ = "arrayhub"     # pickles name this module, so the function can move
 
 
 cdef object unpickled(object state, object data):

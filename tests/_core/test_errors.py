@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 from producers import lending, producer, raising
 
 import arrayhub
@@ -196,7 +196,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
     ids=["getattr", "dlpack", "via", "copy", "strides", "record", "as_numpy", "out", "dtype", "buffer", "zeros"],
 )
 def test_interrupts_propagate(call, request):
-    if FAST_WAYS_OFF and "record" in request.node.callspec.id:
+    if FAST_PATHS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy loses it itself while it describes the fields in its __array_interface__")
     call()  # imported and cached on first use
     interrupted_everywhere(call)

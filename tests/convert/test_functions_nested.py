@@ -59,7 +59,7 @@ LIBRARIES = ("numpy", "torch", "jax", "dpnp", "numba", "arrow", "polars", "panda
 NAMES = {
     "arrayhub": ah, "numpy": np, "pyarrow": pa, "polars": polars, "pandas": pandas, "awkward": awkward,
 }  # fmt: skip
-# Find a call in a message, with nested parentheses and attributes of the result.
+# A call that a message quotes, with nested parentheses and attributes of the result.
 CALL = re.compile(
     r"\b(?:arrayhub|numpy|pyarrow|polars|pandas|awkward|jax|x)\b[\w.\[\]'-]*"
     r"\((?:[^()]|\([^()]*\))*\)(?:\.\w+(?:\([^()]*\))?)*"

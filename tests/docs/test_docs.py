@@ -198,7 +198,7 @@ def test_every_public_name_is_importable():
 
 
 def test_version_is_defined_once():
-    """Only the pkg-config file must repeat the version. tests/docs/test_extension_authors.py compares the two."""
+    """The version is repeated only in the pkg-config file; tests/docs/test_extension_authors.py compares the two."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 

@@ -1,8 +1,8 @@
 """The notebooks run, and their output agrees with the stored output."""
 
-import nbformat
 import pytest
 
+nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 

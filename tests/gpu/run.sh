@@ -12,7 +12,7 @@ for n in ('numpy', 'cython', 'cupy-cuda13x', 'torch', 'jax', 'numba', 'numba-cud
     except m.PackageNotFoundError: print(n, '-')
 "
 python3 tools/build_inplace.py || exit 1
-# With the fast ways and without, a file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
+# With the fast paths and without, a file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
 status=0
 for off in 0 1; do
     echo "ARRAYHUB_DISABLE_FAST_PATHS=$off"

@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 from children import python
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 from producers import lives
 
 import arrayhub
@@ -191,7 +191,7 @@ def test_destroyed_memory_does_not_bring_the_interpreter_down():
 # ---------------------------------------------------------------------------------------------------------- torch
 
 
-@pytest.mark.skipif(FAST_WAYS_OFF, reason="a detached tensor is held there")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="a detached tensor is held there")
 def test_the_storage_is_held_without_another_tensor(torch, monkeypatch):
     """Repeat the test of host memory in tests/libraries/test_torch_storage.py; the first tensors get more checks."""
     tensor, made = torch.zeros(3, device="cuda"), []
@@ -250,7 +250,7 @@ def test_torch_is_freed(torch, cp):
     died = weakref.ref(x)
     del x
     gc.collect()
-    assert FAST_WAYS_OFF or died() is not None  # a detached tensor on the same storage is held instead there
+    assert FAST_PATHS_OFF or died() is not None  # a detached tensor on the same storage is held instead there
     held = torch.cuda.memory_allocated()
     assert arrayhub.as_cupy(a).get().sum() == 4
     del a

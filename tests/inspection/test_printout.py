@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from children import python, without
 from dlpack_by_hand import packed_int4
-from exporters import FAST_WAYS_OFF, StructProducer, exporter
+from exporters import FAST_PATHS_OFF, StructProducer, exporter
 from matrix.elements import ELEMENTS
 from matrix.layouts import LAYOUTS
 from matrix.producers import PRODUCERS, installed
@@ -246,7 +246,7 @@ BLOCKS = {
     "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
     "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
 }  # fmt: skip
-if FAST_WAYS_OFF:  # without fast paths, the blocks own exports of these protocols
+if FAST_PATHS_OFF:  # without fast paths, the blocks own exports of these protocols
     BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from children import ROOT, finished, python
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
@@ -24,7 +24,7 @@ ELSEWHERE = {
     "capi/test_table.py": "compiles consumers",
     "docs": "pages",
     "interop/test_fast_paths_off.py": "this file",
-    "interop/test_private_names.py": "names that the fast ways use",
+    "interop/test_private_names.py": "names that the fast paths use",
     "project": "sources, builds and tools",
     "robustness/test_callback_exceptions.py": "producers made by hand",
     "robustness/test_failing_allocations.py": "as test_growth.py",
@@ -57,7 +57,7 @@ def test_most_tests_run_without_fast_paths():
     assert int(re.search(r"(\d+) tests collected", done.stdout)[1]) > FEWEST
 
 
-@pytest.mark.skipif(FAST_WAYS_OFF, reason="this is the run with the fast ways off")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="this is the run with the fast paths off")
 @pytest.mark.timeout(60 * MINUTES)
 @pytest.mark.parametrize("file", FILES)
 def test_the_file_passes(file):

@@ -37,7 +37,7 @@ def test_copies(name, view):
 
 
 def test_pairs_of_bfloat16():
-    """ml_dtypes' bcomplex32; DLPack's kDLBcomplex, 18 (dmlc/dlpack#187)."""
+    """ml_dtypes' bcomplex32 is exported as DLPack's kDLBcomplex, code 18 (dmlc/dlpack#187)."""
     if not hasattr(ml_dtypes, "bcomplex32"):
         pytest.skip("this ml_dtypes lacks bcomplex32")
     values = np.array([1 + 2j, -3.5j]).astype(ml_dtypes.bcomplex32)

@@ -17,7 +17,7 @@ import arrayhub as ah  # before dpctl: it finds the CPU runtime
 import numpy as np
 import pytest
 from children import python, run
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 
 pytest.importorskip("dpctl", reason="no SYCL without dpctl")
 
@@ -302,8 +302,8 @@ def test_another_release(release, fields, functions, way):
         print(json.dumps([asked, module.usm_ndarray.__basicsize__, compare(module.usm_ndarray)]))
     """
     asked, size, compared = json.loads(python(code, str(release(fields)), beside=__file__))
-    if FAST_WAYS_OFF:
-        way = "dict"  # both others are fast ways
+    if FAST_PATHS_OFF:
+        way = "dict"  # the other two are fast paths
     assert size == (96 if fields == "longer" else 88)
     assert asked == {"dict": way == "dict", "functions": way == "functions"}
     assert compared == EXPECTED

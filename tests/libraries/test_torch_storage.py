@@ -4,7 +4,7 @@ Each test runs in a subprocess, because a view of freed memory may crash the int
 
 import pytest
 from children import python
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 
 import arrayhub as ah
 
@@ -50,7 +50,7 @@ def test_a_view_outlives_the_storage_of_its_tensor(change):
     python(ONE.replace("CHANGE", CHANGES[change]))
 
 
-@pytest.mark.skipif(FAST_WAYS_OFF, reason="the protocol's way holds a detached tensor")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="the protocol's way holds a detached tensor")
 def test_the_storage_is_held_without_another_tensor(monkeypatch):
     """A detached tensor would hold the storage as well, at several times the cost."""
     tensor, made = torch.zeros(3), []

@@ -111,7 +111,7 @@ def test_types_are_named():
 @pytest.mark.parametrize(("format", "values"), [(b"tiM", [1, 2, -3]), (b"tiD", [(1, 2), (3, 4), (-5, 6)])])
 def test_intervals_that_pyarrow_does_not_make(format, values):
     flat = np.array(values, np.int32).ravel().tolist()
-    producer = Producer(format, [None, int32(*flat)])  # its functions are called on release
+    producer = Producer(format, [None, int32(*flat)])  # keep a reference to its release callbacks
     x = ah.asnested(producer)
     assert x.kind == "interval" and x.to_list() == values and x[1] == values[1]
     assert ah.parse_type(str(x.type)) == x.type

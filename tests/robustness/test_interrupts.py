@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from children import python
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 from held import ALLOWED, FIRST, held, references
 from routes import LIBRARIES, SOME, installed, namespace, runner
 
@@ -108,4 +108,4 @@ def test_interrupts_release_all_references(library):
     delivered, *left = python(script, library, str(TIMES[library]), beside=__file__).splitlines()
     assert left == []
     # NumPy itself ignores some interrupts while it creates the dict of a record array, which fast paths do not read.
-    assert int(delivered) >= (0.9 if FAST_WAYS_OFF else 1) * TIMES[library]
+    assert int(delivered) >= (0.9 if FAST_PATHS_OFF else 1) * TIMES[library]

@@ -149,7 +149,7 @@ def _count_end(capsule):
 
 
 # Whether fast paths are disabled in this run; see docs/protocols.md.
-FAST_WAYS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
+FAST_PATHS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
 
 
 class Shows:

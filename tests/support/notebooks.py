@@ -1,7 +1,7 @@
 """The notebooks of docs/notebooks, which are stored with their output.
 
 ``PYTHONPATH=.:tests/support python -m notebooks`` executes them and stores the output.
-`tests/docs/test_notebooks.py` executes them and compares. The notebook for CUDA is stored without output, and
+`tests/docs/test_notebooks.py` executes them and compares the output. The notebook for CUDA is stored without output.
 `tests/gpu` executes it.
 """
 

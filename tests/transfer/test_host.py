@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from children import python
 from dlpack_by_hand import PADDED, Handmade
-from exporters import FAST_WAYS_OFF
+from exporters import FAST_PATHS_OFF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy_release import HAS_DLPACK_1
@@ -499,7 +499,7 @@ def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
         assert (values == 31).all(), turn % len(ways)
 
 
-@pytest.mark.skipif(FAST_WAYS_OFF, reason="dpnp's dict, read in place of its struct, waits for the queue itself")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="dpnp's dict, read in place of its struct, waits for the queue itself")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_the_producers_work_is_pending_when_the_copy_starts(sycl, in_order):
     """Check that the test above can fail: a barrier behind the kernels is usually not complete at the import.

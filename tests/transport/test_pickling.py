@@ -382,7 +382,7 @@ class ForgedArray:
 
 @pytest.mark.parametrize("name", FORGED_DTYPES)
 def test_a_forged_dtype_is_refused(name):
-    """Run in a separate process, which the state may crash."""
+    """Run in a separate process, because the invalid state may crash the interpreter."""
     program = """
         import pickle, sys, arrayhub
         try:

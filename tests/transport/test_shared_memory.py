@@ -265,7 +265,7 @@ def test_a_child_that_is_killed_while_it_sends(method):
 
 
 def test_sycl_in_a_forked_child_raises():
-    x = tasks.make_on_device(5)  # this process has used SYCL now
+    x = tasks.make_on_device(5)  # SYCL is initialized in this process
     with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
         child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
 

@@ -62,7 +62,7 @@ cdef class Export:
 
 @cython.final
 cdef class ExportSchema:
-    """Bound method ``__arrow_c_schema__``, which does not have arguments."""
+    """Bound method ``__arrow_c_schema__``, which takes no arguments."""
     cdef object node
 
     def __init__(self):
