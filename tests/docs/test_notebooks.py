@@ -2,10 +2,11 @@
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat")
+pytest.importorskip("nbformat")
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
+import nbformat
 from notebooks import NOTEBOOKS, executed, missing, needs_cuda, shown, versions
 
 
