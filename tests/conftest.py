@@ -25,6 +25,7 @@ SLOW = (
     "convert/test_functions_nested.py",
     "docs/test_c_interface.py",
     "docs/test_conformance.py",
+    "docs/test_data_frames.py",
     "docs/test_docs.py::test_examples_run",
     "docs/test_docs.py::test_the_demo",
     "docs/test_extension_authors.py",
