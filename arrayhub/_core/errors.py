@@ -17,6 +17,9 @@ PACKED_ELEMENTS = (
     " come from: jax's by numpy.asarray(x) or x.astype('float32')"
 )
 
+# Reason why an export of booleans to Arrow, polars or pandas is a copy.
+PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
+
 # Advice for an array with missing elements.
 MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"
 

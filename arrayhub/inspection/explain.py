@@ -12,9 +12,9 @@ import numpy as np
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import module_of, show
+from arrayhub._core.errors import PACKED_BOOLEANS, module_of
 from arrayhub._core.hooks import hooks
-from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.arrow import packs_booleans, unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (
     CONSUMERS,
@@ -28,6 +28,7 @@ from arrayhub.convert.functions import (
     protocols_of_type,
     to_device,
 )
+from arrayhub.convert.names import library_name
 from arrayhub.inspection.datashape.types import type_of
 from arrayhub.inspection.explanation import CANNOT, COPY, NOT_TRIED, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.libraries import plugins, wrappers
@@ -35,14 +36,11 @@ from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 
 LONGEST_TEXT = 300  # characters of foreign text
-# Libraries that `convert` supports for sparse arrays only.
-_SPARSE_CONSUMERS = ("scipy", "pydata_sparse")
-
 LOOKED_AT = 1000  # items of nested sequences that are inspected
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
 
-def explain(obj: Any, /, to: str | None = None) -> Explanation:
+def explain(obj: Any, /, to: Any = None) -> Explanation:
     """Explain how an object is imported, and which libraries can import it, with the reason.
 
     `obj` is not copied. A conversion that requires a copy is tried with an empty array of the same type. Queries, and
@@ -53,14 +51,14 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     ----------
     obj : object
         Any object.
-    to : {"numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward"}, optional
-        Try only this library. Libraries of `register_library` are also accepted. By default, the last four are tried
-        only if `obj` is not dense.
+    to : str, module or type, optional
+        Try only this library, named as in `convert`. By default, the libraries of dense arrays are tried, and for an
+        `obj` that is not dense also arrow, polars, pandas and awkward.
 
     Returns
     -------
     Explanation
-        Printable result. Its verdicts are ``"zero-copy"``, ``"copy=True"`` (the caller has to request a copy),
+        Printable result. Its verdicts are ``"zero-copy"``, ``"copy=True"`` (the result is a copy),
         ``"cannot"`` and ``"not tried"``.
 
     Raises
@@ -77,12 +75,11 @@ def explain(obj: Any, /, to: str | None = None) -> Explanation:
     out:
       numpy  zero-copy
     """
-    if isinstance(to, str):
-        to = str.__str__(to)  # a subclass, such as numpy.str_, may compare differently
-    if to is not None and (type(to) is not str or to not in CONSUMERS):
-        further = (*nested_consumers(), *_SPARSE_CONSUMERS, *_registered(to))
-        if type(to) is not str or to not in further:
-            raise ValueError(f"explain: to is {show(to)}; accepted: {', '.join((*CONSUMERS, *further))}")
+    if to is not None:
+        try:
+            to = library_name(to)
+        except ValueError as error:
+            raise ValueError(str(error).replace("convert: to is", "explain: to is", 1)) from error
     explanation = _examine(obj, to)
     if explanation.call:
         return explanation
@@ -150,13 +147,6 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
     if works and not works[0].call:
         return call + (", copy=True)" if works[0].verdict == COPY else ")")
     return explanation.verdicts[0].call
-
-
-def _registered(to: Any) -> tuple[str, ...]:
-    """Return the registered libraries, after loading the library `to`."""
-    if type(to) is str:
-        plugins.emitter(to)
-    return plugins.emitting()
 
 
 # ------------------------------------------------------------------------------------------------------- foreign code
@@ -325,11 +315,17 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
         refusal = _why_jax_copies(array)
     refusal = refusal or attempt(convert, array, consumer)[1]
     if not refusal:
-        return Verdict(consumer, ZERO_COPY, "")
+        packed = copies_booleans(array, consumer)
+        return Verdict(consumer, COPY if packed else ZERO_COPY, PACKED_BOOLEANS if packed else "")
     obstacle = _why_no_copy(array, consumer)
     if not obstacle:
         return Verdict(consumer, COPY, refusal.removeprefix(f"{consumer}: "))
     return Verdict(consumer, CANNOT, obstacle)
+
+
+def copies_booleans(x: Any, consumer: str) -> bool:
+    """Return whether the library `consumer` receives booleans of `x` as bits, which is a copy."""
+    return consumer in ("arrow", "polars", "pandas") and bool(packs_booleans(x))
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:

@@ -38,7 +38,8 @@ class Verdict:
     consumer : str
         The name in `convert`.
     verdict : str
-        ``"zero-copy"``: the result uses the same memory. ``"copy=True"``: the caller has to request a copy.
+        ``"zero-copy"``: the result uses the same memory. ``"copy=True"``: the caller has to request a copy, except for
+        booleans and NumPy strings to Arrow, polars or pandas, which ``copy=None`` copies too.
         ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
     reason : str
         Why the conversion is not zero-copy. For data that is not dense, also the additional memory that is allocated.

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
+from arrayhub._core.errors import PACKED_BOOLEANS, PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import convert
-from arrayhub.inspection.explain import LOOKED_AT, attempt
+from arrayhub.inspection.explain import LOOKED_AT, attempt, copies_booleans
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
@@ -162,6 +162,8 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
 
 def _verdict(x: NestedArray, consumer: str) -> Verdict:
     refusal = attempt(convert, x, consumer)[1]
+    if not refusal and copies_booleans(x, consumer):
+        return Verdict(consumer, COPY, PACKED_BOOLEANS)
     if not refusal:
         return Verdict(consumer, ZERO_COPY, "; ".join(_made_for_polars(x)) if consumer == "polars" else "")
     obstacle = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1]

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, if_needed, wanted
-from arrayhub._core.errors import first_line, needed, unreadable
+from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, unread
@@ -101,8 +101,8 @@ def _check_booleans(array: Any, call: str, extension: bool) -> None:
     """Raise BufferError for booleans of one byte each, which Arrow represents as bits."""
     if not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
         raise BufferError(
-            f"{call}: copy is False, and booleans have one byte each, which Arrow represents as bits. Omit copy, which"
-            " permits this copy, or call arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
+            f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy, which permits this copy, or call"
+            " arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
         )
 
 

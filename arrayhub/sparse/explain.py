@@ -45,7 +45,8 @@ def _shortest_call(verdicts: tuple[Verdict, ...], to: str | None) -> str:
     if to is None:
         return "arrayhub.assparse(x)"
     if verdicts[0].verdict != CANNOT:
-        return f"arrayhub.as_{to}(x{', copy=True' if verdicts[0].verdict == COPY else ''})"
+        call = f"arrayhub.as_{to}(x" if to in RULES else f"arrayhub.convert(x, {to!r}"
+        return f"{call}{', copy=True' if verdicts[0].verdict == COPY else ''})"
     return "arrayhub.as_numpy(arrayhub.assparse(x).to_dense())" if to == "numpy" else ""
 
 

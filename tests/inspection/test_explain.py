@@ -338,6 +338,28 @@ def test_one_question():
     assert len(explained.verdicts) == 1
 
 
+def test_libraries_are_named_as_in_convert():
+    torch, pa = pytest.importorskip("torch"), pytest.importorskip("pyarrow")
+    x = np.ones(3)
+    expected = str(ah.explain(x, to="torch"))
+    for to in ("pytorch", "Torch", torch, torch.Tensor):
+        assert str(ah.explain(x, to=to)) == expected
+    assert ah.explain(x, to=pa).verdicts[0].consumer == "arrow"
+
+
+@pytest.mark.parametrize("to", ["xarray", "arrayhub", ah.NestedArray, ah.USMArray, np, "scipy.sparse", "sparse"])
+@pytest.mark.parametrize("make", [lambda: np.ones(3), lambda: [[1.0], [2.0, 3.0]], lambda: b"ab", lambda: 3])
+def test_the_call_for_each_library_of_convert_works(make, to):
+    x = make()
+    explained = ah.explain(x, to=to)
+    (verdict,) = explained.verdicts
+    if verdict.verdict == "cannot":
+        with pytest.raises((BufferError, TypeError, ValueError, ImportError)):
+            ah.convert(x, to, copy=True)
+    else:
+        assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
+
+
 @pytest.mark.parametrize("to", ["tensorflow", "", 3, b"torch", ["torch"]])
 def test_an_unknown_library(to):
     with pytest.raises(ValueError, match=r"explain: to is .*; accepted: numpy, torch, jax, cupy, dpnp, numba"):

@@ -110,6 +110,12 @@ WITH_A_COPY = {
     "a range beyond 64 bits": lambda: range(2**70, 2**70 + 2),
     "missing in awkward": missing_in_awkward,
     "objects": lambda: np.array(["a"], object),
+    "booleans": lambda: np.ones(3, bool),
+    "booleans of two dimensions": lambda: np.ones((2, 3), bool),
+    "booleans, none": lambda: np.ones(0, bool),
+    "booleans in records": lambda: np.zeros(3, [("a", "?")]),
+    "booleans in lists": lambda: ah.asnested([[True, False], [False, True]]),
+    "bits": lambda: ah.asnested(pa.array([True, False])),
 }
 
 
