@@ -568,12 +568,20 @@ cdef inline int check_exportable(Descriptor a) except -1:
     return 0
 
 
+cdef str instead_of(object dtype):
+    """Return the advice for an array whose dtype does not have a code."""
+    if dtype.kind in "mM":
+        return "call arrayhub.asarray(x, dtype='int64') first"
+    row = dtypes.by_dtype(dtype)
+    if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
+        return "call arrayhub.asarray(x).native() first, which copies the elements into native byte order"
+    return "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array first"
+
+
 cdef int refuse_export(Descriptor a) except -1:
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
-        raise BufferError(
-            f"DLPack: dtype {get_dtype(a)!r} does not have a code; call arrayhub.as_numpy(x, copy='if_needed'), or"
-            " convert the array first"
-        )
+        dtype = get_dtype(a)
+        raise BufferError(f"DLPack: dtype {dtype!r} does not have a code; {instead_of(dtype)}")
     if a.flags_ & OTHER_CONTEXT:
         raise BufferError(
             "DLPack: the memory belongs to a SYCL context other than the default context of its device, which DLPack cannot"

@@ -1,5 +1,7 @@
 """torch: every state of a tensor, import and export of every type, and arrays that as_torch rejects."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -163,3 +165,20 @@ def test_exports_that_torch_cannot_hold_are_refused(x, words):
 def test_empty_arrays_with_negative_strides(shape):
     x = np.zeros(shape)[..., ::-1]
     assert ah.as_torch(x).shape == shape
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c16", "M8[s]", ">M8[s]", "m8[ns]"])
+def test_the_call_of_the_error_about_a_missing_code_reaches_torch(dtype):
+    x = np.arange(3).astype(dtype)
+    for copy in (None, "if_needed", True):
+        with pytest.raises(BufferError, match="does not have a code") as raised:
+            ah.as_torch(x, copy=copy)
+    call = re.search(r"call (arrayhub\.asarray\(.*\)) first", str(raised.value))[1]
+    tensor = ah.as_torch(eval(call, {"arrayhub": ah, "x": x}))
+    assert tensor.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["U3", ">U3", "S3", "i4,f4", ">i4,>f4", "g", ">g"])
+def test_the_error_about_a_missing_code_names_as_numpy_for_other_types(dtype):
+    with pytest.raises(BufferError, match=r"does not have a code; call arrayhub\.as_numpy\(x, copy='if_needed'\)"):
+        ah.as_torch(np.zeros(3, dtype))
