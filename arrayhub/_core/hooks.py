@@ -24,6 +24,7 @@ UPWARD = {
     "DTYPE_READERS": "arrayhub.libraries.dtypes:READERS",
     "NestedArray": "arrayhub.nested.array:NestedArray",
     # called by convert/ and inspection/
+    "explain": "arrayhub.inspection.explain:explain",
     "asnested": "arrayhub.nested.asnested:asnested",
     "dense_copy": "arrayhub.nested.asnested:dense_copy",
     "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",

@@ -56,6 +56,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     Raises
     ------
     TypeError
+        - `to` is a function: the decorator stands without parentheses.
         - The function is a class, a generator function, a staticmethod, a classmethod or not callable.
         - ``*args`` or ``**kwargs`` has a request.
         - An annotation with a request cannot be evaluated.
@@ -71,6 +72,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     >>> type(blur(torch.ones(4)))
     <class 'torch.Tensor'>
     """
+    if inspect.isfunction(to):  # a decorator without parentheses
+        raise TypeError(f'adapt: to is {show(to)}; accepted: a library. Write @arrayhub.adapt("numpy")')
     target = _Target(library_name(to), copy)
     wanted(copy, "adapt")
 
@@ -126,14 +129,22 @@ class _Target(NamedTuple):
                 return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
             return convert(obj, self.library, copy=self.copy)
         except (BufferError, TypeError, ValueError) as error:
-            raise _named(error, name, key, self.copy) from error
+            raise _named(error, name, key, self.copy, obj, self.library) from error
 
 
-def _named(error: Exception, name: str, key: str, copy: Copy) -> Exception:
-    """Return an error that starts with the names of the function and the argument."""
+def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
+    """Return an error that starts with the names of the function and the argument, and names `copy` if it helps."""
     kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
-    hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
-    return kind(f"{name}: {key}: {error}{'' if copy or kind is not BufferError else hint}")
+    helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
+    hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
+    return kind(f"{name}: {key}: {error}{hint}")
+
+
+def _is_possible_with_copy(obj: Any, library: str) -> bool:
+    """Return whether a copy of an object can be converted to a library."""
+    if sparse_library(obj) is not None and library in ("numpy", "numba"):
+        library = "scipy"
+    return all(verdict.verdict != "cannot" for verdict in hooks.explain(obj, library).verdicts)
 
 
 class _Requested(NamedTuple):
@@ -315,4 +326,4 @@ def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
     try:
         return returned(result, place, copy)
     except (BufferError, TypeError, ValueError) as error:
-        raise _named(error, name, "the result", copy) from error
+        raise _named(error, name, "the result", copy, result, place.library) from error

@@ -91,6 +91,52 @@ def test_copy_is_an_error_that_names_the_argument():
         same(np.ones(2), dpnp.ones(2, usm_type="device"))
 
 
+def refused(x, library="numpy"):
+    """Return the error of a function that is adapted without `copy`, after calling it with `copy`."""
+    errors = []
+    for options in ({}, {"copy": "if_needed"}):
+        with pytest.raises(BufferError) as raised:
+            ah.adapt(library, **options)(lambda x: x)(x)
+        errors.append(str(raised.value))
+    assert errors[0] == errors[1]
+    return errors[0]
+
+
+def test_copy_is_not_named_where_it_does_not_help():
+    torch, pa = pytest.importorskip("torch"), pytest.importorskip("pyarrow")
+    assert "has nulls" in refused(pa.array([1, None]))
+    assert "requires_grad" in refused(torch.ones(3, requires_grad=True))
+    assert "does not have a code" in refused(np.zeros(3, ">i4"), "torch")
+
+
+def test_copy_is_named_where_it_helps():
+    pytest.importorskip("torch")
+    same = ah.adapt("torch", copy="if_needed")(lambda x: x)
+    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
+        ah.adapt("torch")(lambda x: x)(np.arange(3)[::-1])
+    assert same(np.arange(3)[::-1]).tolist() == [2, 1, 0]
+
+
+def test_copy_is_named_for_sparse_arguments():
+    sparse, torch = pytest.importorskip("scipy.sparse"), pytest.importorskip("torch")
+    given = sparse.random_array((3, 3), density=0.9, format="coo", rng=1)
+    given.coords = tuple(part.astype("int32") for part in given.coords)
+    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
+        ah.adapt("torch")(lambda x: x)(given)
+    assert type(ah.adapt("torch", copy="if_needed")(lambda x: x + x)(given)) is type(given)
+    with pytest.raises(BufferError, match="requires_grad") as raised:
+        ah.adapt("numpy")(lambda x: x)(torch.eye(3).to_sparse_csr().requires_grad_())
+    assert "copy=" not in str(raised.value)
+
+
+def test_a_decorator_without_parentheses_is_refused():
+    with pytest.raises(TypeError, match=r'adapt: to is <function .*Write @arrayhub\.adapt\("numpy"\)'):
+
+        @ah.adapt
+        def blur(x):
+            return x
+
+
 def test_a_result_that_the_library_refuses_names_the_function():
     jax = pytest.importorskip("jax")
     with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
