@@ -1,5 +1,6 @@
 """jax.experimental.sparse: BCOO and BCSR, including batch dimensions and dense dimensions."""
 
+import re
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -11,6 +12,9 @@ from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
 from arrayhub.sparse.validation import PADDED, is_marked_canonical
 
 _NAME = "jax.experimental.sparse"
+
+# The call that the error about 64-bit values names for a dense array.
+_CAST = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
 
 
 def parse(obj: Any) -> SparseArray:
@@ -51,6 +55,9 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     try:
         data = as_jax(x.data, copy=copy)
     except BufferError as error:
+        if "jax_enable_x64" in str(error):
+            text = _CAST.sub(r"arrayhub.as_jax(arrayhub.like(x, x, dtype='\1'), copy=True)", str(error))
+            raise BufferError(text) from error
         raise error_at("x.data", error) from error
     batch = x.batch_ndim
     canonical = is_marked_canonical(x)

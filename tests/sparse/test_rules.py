@@ -265,6 +265,18 @@ def test_types_of_values_that_a_library_lacks_are_refused(library, dtype):
         ah.convert(given, library, copy="if_needed")
 
 
+@pytest.mark.parametrize("format", ["coo", "csr"])
+@pytest.mark.parametrize("library", ["scipy", "torch", "arrayhub.SparseArray"])
+def test_the_error_about_64_bit_values_names_a_call_that_returns_the_matrix(library, format):
+    given = matrix(format, "float64")
+    x = ah.convert(given, library, copy="if_needed")
+    with pytest.raises(BufferError, match="requires jax_enable_x64") as raised:
+        ah.as_jax(x, copy=True)
+    call = re.search(r", or (arrayhub\..*) to narrow them", str(raised.value))[1]
+    made = eval(call, {"arrayhub": ah, "x": x})
+    assert made.dtype == "float32" and dense(made) == given.toarray().tolist()
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
 def test_types_of_values(library, dtype):
