@@ -571,7 +571,7 @@ cdef inline int check_exportable(Descriptor a) except -1:
 cdef str instead_of(object dtype):
     """Return the advice for an array whose dtype does not have a code."""
     if dtype.kind in "mM":
-        return "call arrayhub.asarray(x, dtype='int64') first"
+        return "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first"
     row = dtypes.by_dtype(dtype)
     if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
         return "call arrayhub.asarray(x).native() first, which copies the elements into native byte order"
