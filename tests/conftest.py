@@ -45,6 +45,7 @@ SLOW = (
     "nested/test_array_chunks.py",
     "nested/test_array_memory.py::test_offsets_that_their_owner_rewrites_lead_nowhere",
     "nested/test_asnested_roundtrip.py",
+    "nested/test_from_torch.py",
     "nested/test_pickling.py::test_another_process_reads_an_array",
     "project/test_benchmarks.py",
     "project/test_builds.py",

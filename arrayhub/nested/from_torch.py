@@ -3,9 +3,11 @@
 import sys
 from typing import Any
 
+import numpy as np
+
 from arrayhub._core.tree import kind_of
-from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, make
+from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.nested.array import NestedArray, is_on_host, make
 
 
 def is_jagged(obj: Any) -> bool:
@@ -67,4 +69,16 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
         )
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    return torch.nested.nested_tensor_from_jagged(values, as_torch(x.offsets, copy=copy, allow_readonly=True))
+    offsets = as_torch(x.offsets, copy=copy, allow_readonly=True)
+    return torch.nested.nested_tensor_from_jagged(values, offsets, **_shortest_and_longest(x))
+
+
+def _shortest_and_longest(x: NestedArray) -> dict[str, int]:
+    """Return torch's arguments for the lengths of the shortest and the longest row, or no arguments for device memory.
+
+    Without these arguments, ``to_padded_tensor`` pads each row to the length of all values.
+    """
+    if not is_on_host(x):
+        return {}
+    lengths = np.diff(as_numpy(x.offsets))
+    return {"min_seqlen": int(lengths.min(initial=len(x.content))), "max_seqlen": int(lengths.max(initial=0))}

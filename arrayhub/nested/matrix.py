@@ -1,5 +1,6 @@
 """Copy the columns of a table to a matrix."""
 
+import json
 import re
 import sys
 from typing import Any
@@ -28,11 +29,24 @@ def from_record(node: NestedArray) -> Any:
 
 
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
-    """Return the names and arrays of the fields of a record. Fields of missing records are missing."""
-    names_and_fields = list(zip(node.field_names, node.children, strict=True))
+    """Return the names and arrays of the fields of a record, without the index of a pandas frame.
+
+    Fields of missing records are missing.
+    """
+    index = _index_columns(node)
+    names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
     if node.validity is None or node.null_count == 0:
         return names_and_fields
     return [(name, covered(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
+
+
+def _index_columns(node: NestedArray) -> list[Any]:
+    """Return the names of the fields that hold the index of a pandas frame, from pandas' metadata of Arrow schemas."""
+    try:
+        columns = json.loads(node.metadata[b"pandas"])["index_columns"]
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return []
+    return columns if isinstance(columns, list) else []
 
 
 def is_frame(obj: Any) -> bool:

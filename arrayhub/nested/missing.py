@@ -1,6 +1,7 @@
 """Missing values: boolean masks, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
 
 import datetime
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT
+_NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
 _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
@@ -130,9 +132,48 @@ def fill_null(x: NestedArray, value: Any) -> Any:
     """Return a copy without missing elements, see `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
+    _check_value(x, value, "x")
     if not has_missing(x):
         return _dense_or_node(x if kind_of(x).chunks else _filled(x, value, "x"))
     return _dense_or_node(_filled(concatenate([x]) if kind_of(x).chunks else x.to_host(), value, "x"))
+
+
+def _check_value(node: Any, value: Any, name: str) -> None:
+    """Raise TypeError if numbers or times are filled with another kind of value, even if no element is missing.
+
+    Of a record, check the names of the fields in a dict. A value that is not a dict may suit only some of the fields.
+    """
+    node = nested_of(node).chunks[0]
+    kind = kind_of(node)
+    if kind.fields:
+        _check_names(node, value)
+    elif kind.numbers or kind.packed:
+        _check_element(node, value, name)
+    elif kind.runs or (kind.lists and not isinstance(value, (list, tuple, np.ndarray))):
+        _check_value(node.content, value, f"{name}.content")
+
+
+def _check_names(record: NestedArray, value: Any) -> None:
+    names = record.field_names
+    unknown = [key for key in value if key not in names] if isinstance(value, dict) else []
+    if unknown:
+        raise ValueError(f"fill_null: value names the field {show(unknown[0])}; accepted: {', '.join(names)}")
+
+
+def _check_element(node: NestedArray, value: Any, name: str) -> None:
+    """Raise TypeError unless a value is one number or time. `casting.checked` compares the value with the dtype."""
+    if value is _NAN:
+        return
+    call = f"fill_null: {name} has elements of {_element_type(node)}, and value is {show(value)}"
+    if np.ndim(value) != 0:
+        raise TypeError(f"{call}; accepted: one number, string or time")
+    if isinstance(value, str):
+        raise TypeError(
+            f"{call}; accepted: a number or a time. 'mask' and 'nan' are values of missing=, as in"
+            " arrayhub.as_numpy(x, missing='nan')"
+        )
+    if not isinstance(value, _NUMBERS_AND_TIMES) and np.asarray(value).dtype.kind not in "biufcmMV":
+        raise TypeError(f"{call}; accepted: a number or a time")
 
 
 def _dense_or_node(node: Any) -> Any:
@@ -232,14 +273,8 @@ def _element_type(node: NestedArray) -> str:
 
 def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     """Convert a value to the element type of a node, or raise TypeError, ValueError or OverflowError."""
+    _check_element(node, value, name)
     call = f"fill_null: {name} has elements of {_element_type(node)}"
-    if np.ndim(value) != 0:
-        raise TypeError(f"{call}, and value is {show(value)}; accepted: one number, string or time")
-    if isinstance(value, str):
-        raise TypeError(
-            f"{call}, and value is {show(value)}; accepted: a number or a time. 'mask' and 'nan' are values of"
-            " missing=, as in arrayhub.as_numpy(x, missing='nan')"
-        )
     if node.meaning is not None:
         return _count_of(value, dtype, node.meaning, call)
     if value is _NAN:
@@ -328,12 +363,8 @@ def _row_like(row: Any, content: Any) -> NestedArray:
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
     """Fill all fields of a record, or the fields named in a dict. Elements of missing records are filled too."""
-    names = node.field_names
-    if isinstance(value, dict):
-        unknown = [key for key in value if key not in names]
-        if unknown:
-            raise ValueError(f"fill_null: value names the field {show(unknown[0])}; accepted: {', '.join(names)}")
-    fields = []
+    _check_names(node, value)
+    names, fields = node.field_names, []
     for key, field in zip(names, node.children, strict=True):
         if node.validity is not None:
             field = unwrapped(covered(field, node.validity, node.validity_offset))
@@ -423,16 +454,21 @@ def _matrix_with_missing(
     """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
     if copy is False or (copy is None and _is(missing, "mask")):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
+    names = [name for name, _ in columns]
+    unknown = [key for key in missing if key not in names] if isinstance(missing, dict) else []
+    if unknown:
+        accepted = ", ".join(map(show, names))
+        raise ValueError(f"missing: the dict names the column {show(unknown[0])}; accepted: {accepted}")
     values, masks = [], []
     for name, column in columns:
-        node = _column(column)
+        value = missing.get(name) if isinstance(missing, dict) else missing
+        node = _column(column, value)
         try:
             if _is(missing, "mask"):
                 dense, mask = values_and_mask(node, "if_needed")
                 values.append((name, dense_column(name, dense, "missing")))
                 masks.append((name, asarray(mask)))
                 continue
-            value = missing.get(name) if isinstance(missing, dict) else missing
             filled = node if value is None else fill_null(node, _NAN if _is(value, "nan") else value)
         except (BufferError, TypeError, ValueError, OverflowError) as error:
             why = str(error).removeprefix("fill_null: ")
@@ -449,10 +485,15 @@ def _is(missing: Any, word: str) -> bool:
     return isinstance(missing, str) and missing == word
 
 
-def _column(column: Any) -> NestedArray:
-    """Import a field or a pandas Series as a NestedArray. NaN in NumPy floats is not a missing value."""
+def _column(column: Any, value: Any) -> NestedArray:
+    """Import a field or a pandas Series as a NestedArray.
+
+    As in pandas, NaN and NaT of a Series are missing. If `value` is None, they stay in the column.
+    """
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)
+    if value is not None:
+        return _imported(column, "if_needed", True)
     try:
         return nested_of(asarray(column, copy="if_needed"))
     except (BufferError, TypeError):

@@ -52,8 +52,6 @@ def test_a_table_becomes_a_matrix(table):
 @each(TABLES)
 def test_records_become_a_matrix(table):
     x = ah.asnested(table, copy=True)
-    if "__index_level_0__" in x.field_names:
-        pytest.skip("Arrow's form of a pandas frame has its index as a column")
     matrix = x.to_dense(copy=True)
     assert matrix.tolist() == EXPECTED and matrix.flags.c_contiguous
     assert ah.as_torch(x, copy=True).tolist() == EXPECTED
@@ -104,9 +102,80 @@ def test_tables_without_rows_or_columns():
     assert ah.asnested([{}, {}]).to_dense(copy=True).shape == (2, 0)
 
 
-def test_nan_of_pandas_stays():
+def test_nan_of_pandas_stays_without_missing():
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [1, 2]})
     assert np.array_equal(ah.as_numpy(frame, copy=True), [[1, 1], [np.nan, 2]], equal_nan=True)
+    assert np.array_equal(ah.as_numpy(frame, missing={"b": 0}), [[1, 1], [np.nan, 2]], equal_nan=True)
+
+
+NAN = {
+    "float64": pd.DataFrame({"i": [1, 2, 3], "f": [1.5, np.nan, 2.5]}),
+    "float32": pd.DataFrame({"i": [1, 2, 3], "f": np.array([1.5, np.nan, 2.5], "f4")}),
+    "nullable": pd.DataFrame({"i": [1, 2, 3], "f": pd.array([1.5, None, 2.5])}),
+    "objects": pd.DataFrame({"i": [1, 2, 3], "f": np.array([1.5, None, 2.5], object)}),
+}
+
+
+@each(NAN)
+def test_nan_of_pandas_is_missing_as_in_a_series(table):
+    for source in (table, ah.asnested(table)):
+        assert ah.as_torch(source, missing=0).tolist() == [[1.0, 1.5], [2.0, 0.0], [3.0, 2.5]]
+        assert ah.as_torch(source, missing={"f": -1}).tolist() == [[1.0, 1.5], [2.0, -1.0], [3.0, 2.5]]
+        _, mask = ah.as_torch(source, missing="mask", copy=True)
+        assert mask.tolist() == [[False, False], [False, True], [False, False]]
+        assert torch.isnan(ah.as_torch(source, missing="nan")).tolist() == mask.tolist()
+    assert ah.as_torch(table["f"], missing=0).tolist() == [1.5, 0.0, 2.5]
+    assert ah.as_numpy(table, missing="mask", copy=True).tolist() == [[1.0, 1.5], [2.0, None], [3.0, 2.5]]
+
+
+def test_nat_of_pandas_is_missing_as_in_a_series():
+    day, other = np.datetime64("2020-01-01", "us"), np.datetime64("2021-01-01", "us")
+    frame = pd.DataFrame({"t": np.array([day, "NaT"], "M8[us]"), "u": np.array([day, day])})
+    filled = ah.as_numpy(frame, missing=other)
+    assert filled.dtype == "M8[us]" and np.array_equal(filled, [[day, day], [other, day]])
+    assert ah.as_numpy(frame["t"], missing=other).tolist() == filled[:, 0].tolist()
+    assert ah.as_numpy(frame, missing="mask", copy=True).mask.tolist() == [[False, False], [True, False]]
+    lengths = pd.DataFrame({"d": np.array([5, "NaT"], "m8[us]")})
+    assert ah.as_numpy(lengths, missing=np.timedelta64(0, "us")).astype(int).tolist() == [[5], [0]]
+
+
+INDEXES = {
+    "labels": {"index": ["x", "y"]},
+    "numbers": {"index": [5, 6]},
+    "a name": {"index": pd.Index([5, 6], name="key")},
+    "two levels": {"index": pd.MultiIndex.from_tuples([(1, 2), (3, 4)], names=["k", None])},
+    "a range": {},
+    "a range with a name": {"index": pd.RangeIndex(5, 7, name="key")},
+}
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_the_index_of_pandas_is_not_a_column(index):
+    frame = pd.DataFrame({"a": pd.array([1, None]), "b": [3, 4]}, **index)
+    for source in (frame, ah.asnested(frame), pa.Table.from_pandas(frame), ah.asnested(pa.Table.from_pandas(frame))):
+        assert ah.as_torch(source, missing=0).tolist() == [[1, 3], [0, 4]]
+        with pytest.raises(ValueError, match="'key'; accepted: 'a', 'b'"):
+            ah.as_torch(source, missing={"key": 0})
+    table = pa.Table.from_pandas(frame[["b"]])
+    chunks = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+    assert ah.as_torch(chunks, missing=0).tolist() == ah.as_torch(chunks, copy=True).tolist() == [[3], [4]]
+    assert ah.asarray(table, copy=True).tolist() == [[3], [4]]
+    assert ah.asnested(table).to_dense(copy=True).tolist() == [[3], [4]]
+
+
+def test_a_column_that_became_the_index_is_not_a_column():
+    frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}).set_index("a")
+    assert (
+        ah.asarray(frame, copy=True).tolist()
+        == ah.asarray(pa.Table.from_pandas(frame), copy=True).tolist()
+        == [[3], [4]]
+    )
+
+
+@pytest.mark.parametrize("metadata", [b"", b"[", b"3", b'{"index_columns": 3}', b'{"index_columns": [["a"]]}', b"\xff"])
+def test_metadata_that_pandas_did_not_write_names_no_index(metadata):
+    table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
+    assert ah.asarray(table, copy=True).tolist() == [[1], [2]]
 
 
 MISFITS = {
@@ -153,3 +222,19 @@ def test_a_value_that_does_not_fit_names_the_column(table):
         ah.as_torch(table, missing={"b": 0.0})
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_numpy(table, missing="mask")
+
+
+@pytest.mark.parametrize(
+    "table", [*GAPS.values(), *TABLES.values()], ids=[*GAPS, *[f"complete {name}" for name in TABLES]]
+)
+def test_missing_is_checked_even_if_nothing_is_missing(table):
+    for value in ("masked", "NaN", object(), [1]):
+        with pytest.raises(TypeError, match=r"column 'a'.*accepted: (a number or a time|one number)"):
+            ah.as_torch(table, missing=value)
+        with pytest.raises(TypeError, match=r"column 'b'.*accepted: (a number or a time|one number)"):
+            ah.as_torch(table, missing={"a": 0, "b": value})
+    for source in (table, ah.asnested(table)):
+        with pytest.raises(ValueError, match="missing: the dict names the column 'zz'; accepted: 'a', 'b'"):
+            ah.as_torch(source, missing={"zz": 0})
+    with pytest.raises(ValueError, match="names the field 'zz'; accepted: a, b"):
+        ah.as_polars(ah.asnested(table).fill_null({"zz": 0}))

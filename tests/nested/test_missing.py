@@ -1,6 +1,8 @@
 """Missing values: is_null, fill_null, and missing= of the exports, for columns of each library."""
 
 import datetime
+import decimal
+import fractions
 
 import awkward as ak
 import jax
@@ -330,6 +332,67 @@ def test_an_error_about_the_value_names_the_argument():
     for value in ("zero", 0.5, [1]):
         with pytest.raises(TypeError, match=r"^missing: x has elements of int64"):
             ah.as_torch(NUMBERS["pyarrow"], missing=value)
+
+
+TYPOS = {
+    "a word for mask": ("masked", "accepted: a number or a time. 'mask' and 'nan' are values of missing="),
+    "another case of nan": ("NaN", "accepted: a number or a time. 'mask' and 'nan' are values of missing="),
+    "bytes": (b"nan", "accepted: a number or a time"),
+    "an object": (object(), "accepted: a number or a time"),
+    "a type": (float, "accepted: a number or a time"),
+    "a list": ([1], "accepted: one number"),
+    "a dict": ({"a": 0}, "accepted: a number or a time"),
+}
+
+
+@pytest.mark.parametrize(("value", "says"), TYPOS.values(), ids=TYPOS)
+@each({**COMPLETE, **NUMBERS, "bits": pa.array([True]), "no elements": pa.array([], pa.int8()),
+       "chunks": pa.chunked_array([[1], [2]]), "floats of NumPy": np.ones((2, 2)), "times": np.ones(2, "M8[s]"),
+       "a zone": pa.array([1], pa.timestamp("s", "UTC"))})  # fmt: skip
+def test_a_value_of_another_kind_is_an_error_even_if_nothing_is_missing(column, value, says):
+    for export in (ah.as_numpy, ah.as_torch):
+        with pytest.raises(TypeError, match=rf"^missing: x has elements of .*{says}"):
+            export(column, missing=value)
+    with pytest.raises(TypeError, match=rf"^missing: x has elements of .*{says}"):
+        ah.convert(column, "polars", missing=value)
+    with pytest.raises(TypeError, match=rf"^fill_null: x has elements of .*{says}"):
+        ah.asnested(column).fill_null(value)
+
+
+@pytest.mark.parametrize("value", ["masked", object(), {"a": 0}])
+def test_a_value_of_another_kind_in_lists(value):
+    for rows in ([[1, 2], [3, 4]], pa.array([[1], [2, 3]]), pa.array([[[1]], [[2]]])):
+        with pytest.raises(
+            TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: a number or a time"
+        ):
+            ah.as_torch(rows, missing=value)
+
+
+NUMBERS_OF_LIBRARIES = [1, True, np.int8(1), np.array(1), torch.tensor(1), decimal.Decimal(1), fractions.Fraction(1)]
+
+
+@pytest.mark.parametrize("value", NUMBERS_OF_LIBRARIES, ids=lambda value: type(value).__name__)
+def test_numbers_of_any_kind_are_values(value):
+    assert ah.as_numpy(pa.array([1.0, 2.0]), missing=value).tolist() == [1.0, 2.0]
+
+
+def test_times_of_any_kind_are_values():
+    times = pa.array([1, 2], pa.timestamp("us"))
+    for value in (
+        datetime.datetime(2020, 1, 1),
+        datetime.date(2020, 1, 1),
+        np.datetime64("2020"),
+        pd.Timestamp("2020"),
+    ):
+        assert ah.as_numpy(times, missing=value).astype(int).tolist() == [1, 2]
+    lengths = pa.array([1, 2], pa.duration("us"))
+    for value in (datetime.timedelta(1), np.timedelta64(1, "D"), pd.Timedelta(1)):
+        assert ah.as_numpy(lengths, missing=value).astype(int).tolist() == [1, 2]
+
+
+def test_text_fills_the_strings_of_a_table_whose_numbers_are_complete():
+    table = pl.DataFrame({"name": ["a", None], "count": [1, 2]})
+    assert ah.convert(table, "polars", missing="?").rows() == [("a", 1), ("?", 2)]
 
 
 @each(NUMBERS)
