@@ -2,7 +2,7 @@
 
 - rows, storage: tables of calls on small arrays, and of the calls to compare them with
 - copies: table of copies of large arrays
-- sweep: copies of all shapes and layouts, of which the slowest are reported
+- sweep: copies of all shapes and layouts, with a report of the slowest
 - growth, startup: cost by number of dimensions, types and threads, and cost of the import
 - measure, report: timing, and output of the results
 - nanobind_peer: a peer that must be compiled

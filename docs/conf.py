@@ -35,7 +35,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"install": [], "faq": []}  # they have no pages below them to list
+html_sidebars = {"install": [], "faq": []}  # these pages do not have subpages to list
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,

@@ -229,7 +229,7 @@ STRUCTS = {
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_consumer_may_release_instead_of_the_capsule(name):
-    """The capsule then has nothing to release, and a second call of the release function has no effect."""
+    """The capsule then does not release anything, and a second call of the release function does nothing."""
     kind, release_type = STRUCTS[name]
     source = np.arange(10.0)
     alive = weakref.ref(source)

@@ -388,7 +388,7 @@ def test_objects_without_a_buffer():
 
 
 def test_suboffsets_are_refused_and_the_named_call_works():
-    """Such buffers are valid, so the next protocol is tried. NumPy also rejects them with a BufferError."""
+    """Buffers with suboffsets are valid, so the next protocol is tried. NumPy also rejects them with a BufferError."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
     with pytest.raises(BufferError, match=rf"suboffsets\[0\] is 0; accepted: memory without suboffsets.*{call}"):

@@ -264,7 +264,7 @@ def test_tuples_do_not_construct_internal_classes():
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
 def test_bits_outside_a_bitmap_raise(bit):
-    """Such bits were counted, starting from a byte before the buffer."""
+    """Bits outside of a bitmap were counted, starting from a byte before the buffer."""
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))

@@ -75,7 +75,7 @@ def shown(notebook):
 
 
 def parts(output):
-    """Return the pairs of one output. An image, whose bytes depend on fonts, has no text."""
+    """Return the pairs of one output. The text of an image is empty, because its bytes depend on fonts."""
     if output.output_type == "stream":
         return [("stream", output.text)]
     return [(mime, "" if mime == "image/png" else comparable(text)) for mime, text in sorted(output.data.items())]

@@ -730,7 +730,7 @@ library(
         "QImage",
         _qimage,
         "setsize(x.sizeInBytes())",
-        "the same; PyQt's pointer has no size",
+        "the same; PyQt's pointer does not have a size",
         lambda x: _sized(x.bits(), x),
     ),
     Refused("bits() without a size", lambda qt: _qimage(qt).bits(), "x.setsize(n)", "it is an address", nothing),
