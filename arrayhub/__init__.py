@@ -167,8 +167,10 @@ _ELSEWHERE = {
     **{
         f"from_{name}": "arrayhub.asarray(x)" for name in ("arrow", "cupy", "jax", "numpy", "pandas", "polars", "torch")
     },
-    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in ("cupy", "dpnp", "jax", "numba", "numpy", "torch")},
-    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in ("arrow", "awkward", "pandas", "polars")},
+    **{
+        f"to_{name}": f"arrayhub.as_{name}(x)"
+        for name in ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "torch")
+    },
     **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
     **dict.fromkeys(("as_list", "to_list"), "arrayhub.asarray(x).tolist()"),
     "arange": "arrayhub.asarray(numpy.arange(n))",

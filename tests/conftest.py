@@ -111,13 +111,7 @@ def pytest_pyfunc_call():
         raise
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup():
-    try:
-        return (yield)
-    except Exception as error:
-        skip_without_library(error)
-        raise
+pytest_fixture_setup = pytest_pyfunc_call  # the same wrapper
 
 
 ABSENT = re.compile(r"could not import '(\w+)")

@@ -76,10 +76,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
       numpy  zero-copy
     """
     if to is not None:
-        try:
-            to = library_name(to)
-        except ValueError as error:
-            raise ValueError(str(error).replace("convert: to is", "explain: to is", 1)) from error
+        to = library_name(to, "explain")
     explanation = _examine(obj, to)
     if explanation.call:
         return explanation

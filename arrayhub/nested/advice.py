@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,20 +208,10 @@ def _is_of_times(node: NestedArray) -> bool:
     return bool(kind.numbers) and node.meaning is None and node.content.dtype.kind in "mM"
 
 
-def _copy(first: Any, consumer: str) -> Any:
-    return convert(first, consumer, copy=True)
-
-
-def _mask(first: Any, consumer: str) -> Any:
-    return convert(first, consumer, missing="mask")
-
-
-def _copied_mask(first: Any, consumer: str) -> Any:
-    return convert(first, consumer, missing="mask", copy=True)
-
-
-def _nan(first: Any, consumer: str) -> Any:
-    return convert(first, consumer, missing="nan", copy=True)
+_copy = partial(convert, copy=True)
+_mask = partial(convert, missing="mask")
+_copied_mask = partial(convert, missing="mask", copy=True)
+_nan = partial(convert, missing="nan", copy=True)
 
 
 def _narrow_nan(first: Any, consumer: str) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.tree import kind_of
-from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.convert.functions import asarray
 from arrayhub.nested.array import NestedArray, is_on_host, make
+from arrayhub.nested.to_device import offsets_on_host
 
 
 def is_jagged(obj: Any) -> bool:
@@ -80,5 +81,5 @@ def _shortest_and_longest(x: NestedArray) -> dict[str, int]:
     """
     if not is_on_host(x):
         return {}
-    lengths = np.diff(as_numpy(x.offsets))
+    lengths = np.diff(offsets_on_host(x))
     return {"min_seqlen": int(lengths.min(initial=len(x.content))), "max_seqlen": int(lengths.max(initial=0))}

@@ -2,7 +2,7 @@
 
 import datetime
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -155,9 +155,13 @@ def _check_value(node: Any, value: Any, name: str) -> None:
 
 def _check_names(record: NestedArray, value: Any) -> None:
     names = record.field_names
-    unknown = [key for key in value if key not in names] if isinstance(value, dict) else []
-    if unknown:
-        raise ValueError(f"fill_null: value names the field {show(unknown[0])}; accepted: {', '.join(names)}")
+    for key in _unknown_keys(value, names):
+        raise ValueError(f"fill_null: value names the field {show(key)}; accepted: {', '.join(names)}")
+
+
+def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
+    """Return the keys of a dict of values that are not among the names. Return no keys for other values."""
+    return [key for key in value if key not in names] if isinstance(value, dict) else []
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
@@ -455,10 +459,8 @@ def _matrix_with_missing(
     if copy is False or (copy is None and _is(missing, "mask")):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
     names = [name for name, _ in columns]
-    unknown = [key for key in missing if key not in names] if isinstance(missing, dict) else []
-    if unknown:
-        accepted = ", ".join(map(show, names))
-        raise ValueError(f"missing: the dict names the column {show(unknown[0])}; accepted: {accepted}")
+    for key in _unknown_keys(missing, names):
+        raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, names))}")
     values, masks = [], []
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing

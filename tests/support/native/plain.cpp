@@ -1,5 +1,5 @@
 // Features of arrayhub.hpp that the pages in docs/howto do not use, as a module without pybind11 or nanobind.
-#include <arrayhub.hpp>
+#include "guarded.hpp"
 
 #include <array>
 #include <chrono>
@@ -57,19 +57,6 @@ template <class T, class E, class L = layout_right> struct mdspan {
 };
 } // namespace md
 #endif
-
-template <class F> static PyObject *guarded(F &&f) {
-    try {
-        return f();
-    } catch (arrayhub::python_error &error) {
-        error.restore();
-    } catch (const std::invalid_argument &error) {
-        PyErr_SetString(PyExc_ValueError, error.what());
-    } catch (const std::overflow_error &error) {
-        PyErr_SetString(PyExc_OverflowError, error.what());
-    }
-    return nullptr;
-}
 
 static PyObject *total(PyObject *, PyObject *obj) {
     return guarded([&] {

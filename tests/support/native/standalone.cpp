@@ -1,19 +1,8 @@
 // An extension that runs with and without the package arrayhub.
 #define ARRAYHUB_STANDALONE
-#include <arrayhub.hpp>
+#include "guarded.hpp"
 
 using arrayhub::view;
-
-template <class F> static PyObject *guarded(F &&f) {
-    try {
-        return f();
-    } catch (arrayhub::python_error &error) {
-        error.restore();
-    } catch (const std::invalid_argument &error) {
-        PyErr_SetString(PyExc_ValueError, error.what());
-    }
-    return nullptr;
-}
 
 static constexpr char total_x[] = "total: x";
 
