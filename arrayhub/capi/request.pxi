@@ -484,7 +484,7 @@ cdef str target_device(const PyUSMArrayRequest* r):
 cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
     """Return the handle of the caller's CUDA stream, or the default stream."""
     cdef intptr_t handle = cuda.NO_STREAM
-    if r.stream != NULL and not sycl.is_queue(<object> r.stream):
+    if r.stream != NULL and <object> r.stream is not None and not sycl.is_queue(<object> r.stream):
         handle = cuda.checked_handle(<object> r.stream)
     return cuda.LEGACY_STREAM if handle == cuda.NO_STREAM else handle
 

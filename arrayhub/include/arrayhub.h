@@ -196,7 +196,8 @@ typedef struct PyUSMArrayRequest {
     int as_is;                        /* not 0: elements may be unaligned, or in the other byte order */
     int where;                        /* USM_ARRAY_ON_* */
     int may;                          /* USM_ARRAY_MAY_*; ignored if flags has USM_ARRAY_WRITEABLE */
-    PyObject *stream;                 /* borrowed; the caller's stream or queue, as asarray's stream=; or NULL */
+    PyObject *stream;                 /* borrowed; the caller's stream or queue, as asarray's stream=; NULL or None if the
+                                         caller has none */
 } PyUSMArrayRequest;
 #define PyUSMArrayRequest_HEAD sizeof(PyUSMArrayRequest)
 

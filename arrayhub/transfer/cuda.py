@@ -36,7 +36,7 @@ from arrayhub.transfer.cuda_copies import (
     at_once,
     copy_by,
     copy_by_lanes,
-    hold_producer,
+    hold_producers,
     is_device_reachable,
     need_device,
     order_behind,
@@ -155,10 +155,10 @@ def copy(array, order, *, stream=None):
             if _is_unsortable(route):
                 _by_cupy(array, fresh, stream)
                 return fresh
-            kernel = 0 if route.straight else cuda_kernel.handle(route.word)
+            kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
             reading = reading_stream(array, _number(current))
             queue_piece(route, True, 0, route.words, reading, ordinal, kernel, 0)
-            hold_producer(array, reading)
+            hold_producers(reading, array)
         return fresh
 
 
@@ -184,11 +184,10 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     if _is_unsortable(route):
         _by_cupy(array, out, writing)
         return
-    kernel, _ = (0, None) if route.straight else _sorting(route, ordinal, writing, 0)
+    kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
     reading_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
-    hold_producer(array, writing)
-    hold_producer(out, writing)
+    hold_producers(writing, array, out)
 
 
 def _by_cupy(array, out, stream):
@@ -205,9 +204,7 @@ def _by_cupy(array, out, stream):
             given = cupy.asarray(items.reshape(*items.shape, 1).view(words.dtype))
             given = given.transpose(*axes, len(axes)) if array.ndim else given
         words[...] = given
-        if array.device == out.device:
-            hold_producer(array, _number(current))
-        hold_producer(out, _number(current))
+        hold_producers(_number(current), *((array, out) if array.device == out.device else (out,)))
 
 
 def _is_unsortable(route):
@@ -361,9 +358,12 @@ def _sorting(route, ordinal, stream, words):
 
     The buffer is allocated in stream order on `stream`.
     """
+    kernel = cuda_kernel.handle(route.word, ordinal)
+    if words == 0:
+        return kernel, _Nowhere
     cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
-        return cuda_kernel.handle(route.word), cupy.cuda.alloc(words * route.word) if words else _Nowhere
+        return kernel, cupy.cuda.alloc(words * route.word)
 
 
 # ------------------------------------------------------------------------------------------ devices, streams, memory

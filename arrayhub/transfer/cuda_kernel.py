@@ -1,5 +1,6 @@
 """CUDA kernel that copies words between any two layouts. cupy compiles the kernel on first use."""
 
+from functools import cache
 from importlib.util import find_spec
 
 from arrayhub._core.descriptor import MAX_NDIM
@@ -61,6 +62,7 @@ MOVE(16, ulonglong2)
 _OPTIONS = (f"-DMAX_NDIM={MAX_NDIM}", f"-DPER_THREAD={PER_THREAD}")
 
 
+@cache
 def is_available():
     """Return whether cupy is installed and exposes the driver's kernel handles, which cupy does not document."""
     if find_spec("cupy") is None:
@@ -69,12 +71,15 @@ def is_available():
     return hasattr(cupy.RawKernel, "kernel") and hasattr(cupy.cuda.Function, "ptr")
 
 
-_kernels: dict[int, object] = {}  # by word size in bytes; cupy loads each kernel once per device
+@cache
+def _kernel(word):
+    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
+    return cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)
 
 
-def handle(word):
-    """Return the driver's handle of the kernel for words of `word` bytes on cupy's current device."""
-    if word not in _kernels:
-        cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
-        _kernels[word] = cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)
-    return _kernels[word].kernel.ptr
+@cache
+def handle(word, ordinal):
+    """Return the driver's handle of the kernel for words of `word` bytes on a device."""
+    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
+    with cupy.cuda.Device(ordinal):
+        return _kernel(word).kernel.ptr  # cupy keeps the loaded kernel of each device

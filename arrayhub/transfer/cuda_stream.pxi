@@ -68,20 +68,25 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
     order_streams(earlier, later, device)
 
 
-def hold_producer(Descriptor array, intptr_t reader):
-    """Make later work of the producer wait for the reads of `array` that are queued on the stream `reader`.
+def hold_producers(intptr_t user, *arrays):
+    """Make later work of the producers of arrays of one device wait for the copies that are queued on the stream `user`.
 
-    The producer's stream waits for `reader`. If the producer's stream is unknown, the host waits for `reader` instead.
-    The stream is unknown for DLPack imports, for interface dicts from before version 3, and for arrays without pending
-    work at the import. For a captured graph, the code that launches the graph is responsible for the order.
+    A producer's stream waits for `user`. If the stream of a producer is unknown, the host waits for `user` instead. The
+    stream is unknown for DLPack imports, for interface dicts from before version 3, and for arrays without pending work
+    at the import. For a captured graph, the code that launches the graph is responsible for the order.
     """
+    cdef Descriptor array = arrays[0]
     cdef int device = array.device_.device_id
-    if capture_of(reader, device) != 0:
+    cdef bint unknown = False
+    if capture_of(user, device) != 0:
         return
-    if array.stream_ != NULL:
-        order_streams(reader, <intptr_t> array.stream_, device)
-    else:
-        finish(reader, device)
+    for array in arrays:
+        if array.stream_ == NULL:
+            unknown = True
+        else:
+            order_streams(user, <intptr_t> array.stream_, device)
+    if unknown:
+        finish(user, device)
 
 
 def wait(intptr_t stream, int device):

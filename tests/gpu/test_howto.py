@@ -1,5 +1,6 @@
 """The examples of the pages for CUDA run, each section in a separate process."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -49,8 +50,10 @@ def test_the_tutorial_for_cuda_devices_runs(cp, torch):
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]
 
 
-def test_the_notebook_for_cuda_devices_runs(cp, torch, cuda, kernels):
+def test_the_notebook_for_cuda_devices_runs(cp, torch, cuda, kernels, tmp_path, monkeypatch):
     pytest.importorskip("nbclient")
     from notebooks import FOLDER, executed
 
+    (tmp_path / "sitecustomize.py").write_text(WITH_ROW_STACK)  # for the kernel, which is a new process
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     executed(FOLDER / "gpu.ipynb")
