@@ -18,7 +18,7 @@ _VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.
 
 def assign(array, key, value):
     """Copy `value` into ``array[key]``. See ``USMArray.__setitem__``."""
-    target = array[key]
+    target = array if key is Ellipsis else array[key]
     if not target.flags.writeable:
         raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
     cls = type(value)

@@ -222,7 +222,7 @@ def assign(array, out, *, stream=None, progress=None):
     copy.
     """
     check_writable(out, "the array")
-    _into(array, broadcast(array, out.shape), out, stream, progress)
+    _into(array, broadcast(array, out), out, stream, progress)
 
 
 def _into(array, view, out, stream, progress):

@@ -50,42 +50,42 @@ def have_one_type(Descriptor a, Descriptor b):
     return same_type(a, b)
 
 
-def broadcast(Descriptor array, tuple shape):
-    """Return a view of `array` with the shape `shape`, by NumPy's rules for assignment.
+def broadcast(Descriptor array, Descriptor out):
+    """Return `array`, or a view of it with the shape of `out`, by NumPy's rules for assignment.
 
     Missing dimensions and dimensions of length 1 are repeated with the stride 0. Leading dimensions of length 1 that
-    `shape` does not have are dropped.
+    `out` does not have are dropped.
 
     Raises
     ------
     ValueError
-        The shape of `array` cannot be broadcast to `shape`.
+        The shape of `array` cannot be broadcast to the shape of `out`.
     """
-    cdef int nd = <int> len(shape), surplus = max(array.nd_ - nd, 0), missing = max(nd - array.nd_, 0), k, own
+    cdef int nd = out.nd_, surplus = max(array.nd_ - nd, 0), missing = max(nd - array.nd_, 0), k, own
     cdef Descriptor view
     cdef Py_ssize_t length
-    if shape_tuple(array) == shape:
+    if same_shape(array, out):
         return array
     for k in range(surplus):
         if array.shape_[k] != 1:
-            raise shape_error(array, shape)
+            raise shape_error(array, out)
     if array.flags_ & PACKED:
-        raise shape_error(array, shape)      # the bits of packed elements do not have strides
+        raise shape_error(array, out)      # the bits of packed elements do not have strides
     view = view_of(array, nd)
     set_labels(view, None)
     for k in range(nd):
         own = surplus + k - missing
         length = 1 if k < missing else array.shape_[own]
-        view.shape_[k] = shape[k]
+        view.shape_[k] = out.shape_[k]
         view.byte_strides_[k] = 0 if length == 1 else array.byte_strides_[own]
         if length != 1 and length != view.shape_[k]:
-            raise shape_error(array, shape)
+            raise shape_error(array, out)
     seal(view)
     return view
 
 
-cdef object shape_error(Descriptor array, tuple shape):
-    return ValueError(f"could not broadcast input array from shape {shape_tuple(array)} into shape {shape}")
+cdef object shape_error(Descriptor array, Descriptor out):
+    return ValueError(f"could not broadcast input array from shape {shape_tuple(array)} into shape {shape_tuple(out)}")
 
 
 def share_bytes(Descriptor a, Descriptor b):

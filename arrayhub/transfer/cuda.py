@@ -174,17 +174,19 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     if array.device.type != "cuda":
         array = host_view(array)
         if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
-            _upload(broadcast(array, out.shape), out, writing, progress)
+            _upload(broadcast(array, out), out, writing, progress)
             return
         array = from_host(array, ordinal, stream=writing)  # repeated on the device, so that it crosses the bus once
     elif array.device.id != ordinal:
         array = to_other(array, ordinal, stream=writing)
-    array = broadcast(array, out.shape)
+    array = broadcast(array, out)
     route = Route(out, array)
-    if _is_unsortable(route):
-        _by_cupy(array, out, writing)
-        return
-    kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
+    kernel = 0
+    if not route.straight:
+        if not cuda_kernel.is_available():
+            _by_cupy(array, out, writing)
+            return
+        kernel = cuda_kernel.handle(route.word, ordinal)
     reading_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
     hold_producers(writing, array, out)

@@ -8,7 +8,7 @@ bandwidth. The words that cross the bus are therefore always contiguous.
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
-from arrayhub._core.descriptor cimport PACKED, Descriptor, shape_tuple, size_of
+from arrayhub._core.descriptor cimport PACKED, Descriptor, same_shape, size_of
 from arrayhub._core.layout cimport MAX_NDIM
 from arrayhub.transfer.loops cimport LARGEST_WORD, RowLoop, copy_rows, row_loop
 from arrayhub.transfer.order cimport Dimension, insert, join
@@ -164,7 +164,7 @@ cdef void empty_run(VisitPlan* plan, char* run, Py_ssize_t first, Py_ssize_t cou
 
 cdef int check_alike(Descriptor near, Descriptor far) except -1:
     """Raise ValueError if the arrays differ in shape, item size or packing, or are empty."""
-    if shape_tuple(near) != shape_tuple(far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
+    if not same_shape(near, far) or near.itemsize_ != far.itemsize_ or size_of(near) <= 0 \
             or near.flags_ & PACKED != far.flags_ & PACKED:
         raise ValueError("Route: the arrays do not match; accepted: the same shape and item size, not empty")
     return 0

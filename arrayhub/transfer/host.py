@@ -53,7 +53,7 @@ def copy(array, order, *, stream=None):
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy host-readable `array`, broadcast to the shape of `out`, to the host array `out`."""
-    move(raw(out, writable=True), raw(broadcast(array, out.shape)), progress)
+    move(raw(out, writable=True), raw(broadcast(array, out)), progress)
 
 
 def astype(array, dtype):

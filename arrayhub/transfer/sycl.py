@@ -109,7 +109,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
         _copied(array, out, Course(sycl.queue_of_array(out), [], progress), fresh)
         return
     may_queue = stream is not None and not is_host_readable(array) and array.size == out.size
-    if may_queue and _queued(broadcast(array, out.shape), out, stream):
+    if may_queue and _queued(broadcast(array, out), out, stream):
         return
     with _course(out, stream, progress) as course:
         _copied(array, out, course, fresh)
@@ -159,7 +159,7 @@ def _copied(array, out, course, fresh=True):
     if out.nbytes:
         with course:
             if is_host_readable(array) and not _is_quicker_repeated_there(array, out):
-                _send(raw(broadcast(array, out.shape)), out, course, fresh)
+                _send(raw(broadcast(array, out)), out, course, fresh)
             else:
                 _relay(array, out, course, fresh)
     return out
@@ -174,7 +174,7 @@ def _relay(array, out, course, fresh):
     """Copy USM to device USM: on the device if possible, else through the host."""
     if is_host_readable(array):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
-    array = broadcast(array, out.shape)
+    array = broadcast(array, out)
     is_ordered = course.after and sycl.queue_of_array(array) == course.queue
     with course._replace(progress=None) if is_ordered else _course(array, None, None) as origin:
         if is_ordered or origin.queue.sycl_context == course.queue.sycl_context:

@@ -80,6 +80,7 @@ def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
     """cupy does not document this handle, and may remove it."""
     monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
     monkeypatch.setattr(cuda_kernel, "handle", None)
+    monkeypatch.setattr(cuda_kernel, "is_available", cuda_kernel.is_available.__wrapped__)  # without the cached result
     test_to_host(cp, host, view)
     for is_pinned in (False, True):
         test_to_device(cp, host, view, is_pinned)

@@ -1,8 +1,8 @@
 """The notebooks of docs/notebooks, which are stored with their output.
 
-``PYTHONPATH=.:tests/support python -m notebooks`` executes them and stores the output.
-`tests/docs/test_notebooks.py` executes them and compares the output. The notebook for CUDA is stored without output.
-`tests/gpu` executes it.
+``PYTHONPATH=.:tests/support python -m notebooks [NAME ...]`` executes the named notebooks, or all but the notebook for
+CUDA, and stores the output. `tests/docs/test_notebooks.py` executes them and compares the output. `tests/gpu` executes
+the notebook for CUDA.
 """
 
 import importlib.metadata
@@ -51,7 +51,8 @@ def imported(path):
 
 def versions(path):
     """Return the version of each package that a notebook imports."""
-    return {name: importlib.metadata.version(name) for name in imported(path) if importlib.util.find_spec(name)}
+    distributions = importlib.metadata.packages_distributions()
+    return {name: importlib.metadata.version(distributions[name][0]) for name in imported(path) if name in distributions}
 
 
 def merged(outputs):
@@ -96,5 +97,5 @@ if __name__ == "__main__":
     import nbformat
 
     for path in NOTEBOOKS:
-        if not needs_cuda(path):
+        if path.stem in sys.argv[1:] or (not sys.argv[1:] and not needs_cuda(path)):
             nbformat.write(executed(path), path)
