@@ -52,7 +52,8 @@ def imported(path):
 def versions(path):
     """Return the version of each package that a notebook imports."""
     distributions = importlib.metadata.packages_distributions()
-    return {name: importlib.metadata.version(distributions[name][0]) for name in imported(path) if name in distributions}
+    names = [name for name in imported(path) if name in distributions]
+    return {name: importlib.metadata.version(distributions[name][0]) for name in names}
 
 
 def merged(outputs):
