@@ -1,6 +1,7 @@
 """The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device.
 
 python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
+    [--peer-only]
 """
 
 import sys
@@ -53,9 +54,9 @@ def pairs(cupy, ways=WAYS):
         yield sweep.Pair(into[way].format(layout), dtype, "cupy", shapes, prepare)
 
 
-def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST):
+def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST, peer_only=False):
     """Print the worst rows. Return them for the report, and the number of printed rows above the limit."""
-    worst = sweep.print_worst("CUDA", pairs(cupy, ways), seconds, at_most)
+    worst = sweep.print_worst("CUDA", pairs(cupy, ways), seconds, at_most, peer_only)
     report = [{"way": r.way, "seconds": r.ours, "best": r.best, "peer": r.peer, "ratio": r.ratio} for r in worst]
     return report, sum(row.ratio > at_most for row in worst)
 
@@ -67,7 +68,7 @@ def main():
         import cupy
     except ImportError as error:
         sys.exit(f"benchmarks.gpu_sweep needs cupy and a CUDA device ({error})")
-    return int(run(cupy, chosen.ways, chosen.seconds, chosen.at_most)[1] > 0)
+    return int(run(cupy, chosen.ways, chosen.seconds, chosen.at_most, chosen.peer_only)[1] > 0)
 
 
 if __name__ == "__main__":

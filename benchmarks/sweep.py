@@ -10,8 +10,10 @@ that of Python and the checks, not of the copy. Small calls are reported separat
 depends on the kind of call (target, layout, number of dimensions), and is measured with a few elements for each kind.
 
     python -m benchmarks.sweep [host SYCL] [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
+        [--peer-only]
 
-prints the worst rows of the selected engines and ways. `benchmarks.gpu_sweep` prints those of a GPU.
+prints the worst rows of the selected engines and ways. With ``--peer-only``, the reference is the peer's time alone.
+`benchmarks.gpu_sweep` prints those of a GPU.
 """
 
 import argparse
@@ -239,7 +241,7 @@ class Measured:
             turn.reverse()  # a call after the other shape's call finds less of its memory in the caches
         return self
 
-    def rows(self, cost, at_most):
+    def rows(self, cost, at_most, peer_only):
         """Yield a row for each of the two shapes. `cost` is the fixed cost of this kind of call."""
         if 0 in self.sizes:  # the layout selects no elements of a small shape
             return
@@ -248,7 +250,7 @@ class Measured:
             ours, peer = least[2 * k : 2 * k + 2]
             scale = self.sizes[k] / self.sizes[1 - k]
             neighbour, shared = least[2 - 2 * k] * scale, 1.0
-            if neighbour < peer:
+            if neighbour < peer and not peer_only:
                 best, who = neighbour, f"its neighbour {self.pair.shapes[1 - k]}"
                 theirs = [time * scale for time in self.times[2 - 2 * k]]
                 shared = max(shared, peer / (least[3 - 2 * k] * scale))
@@ -285,7 +287,7 @@ def fixed_costs(pairs):
     return costs
 
 
-def measure(pairs, budget, at_most=AT_MOST):
+def measure(pairs, budget, at_most=AT_MOST, peer_only=False):
     """Measure pairs in a random order, which is the same in each run, until the budget is spent. Repeat the worst rows.
 
     Returns
@@ -303,7 +305,7 @@ def measure(pairs, budget, at_most=AT_MOST):
             break
 
     def ranked():
-        rows = [row for measured in found.values() for row in measured.rows(costs[measured.pair.call()], at_most)]
+        rows = [row for m in found.values() for row in m.rows(costs[m.pair.call()], at_most, peer_only)]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
     for row in ranked()[:AGAIN]:  # excludes disturbances by other processes
@@ -346,9 +348,9 @@ def sweep(options):
         yield "sweep", summary(name, rows, pairs, costs), True
 
 
-def print_worst(engine, pairs, seconds, at_most):
+def print_worst(engine, pairs, seconds, at_most, peer_only=False):
     """Measure pairs, print the worst rows and a summary, and return the worst rows."""
-    rows, number, costs = measure(pairs, seconds, at_most)
+    rows, number, costs = measure(pairs, seconds, at_most, peer_only)
     worst = [row for row in rows if not row.small][: 3 * SHOWN]
     for row in worst:
         print(f"{row.ratio:7.3f}  {row.ours * 1e6:10.1f} us  {row.way}  ({row.peer * 1e6:.1f} us: {row.best})")
@@ -362,6 +364,7 @@ def arguments(description, ways, seconds):
     parser.add_argument("--ways", nargs="+", choices=ways, default=ways, help="ways to measure")
     parser.add_argument("--seconds", type=float, default=seconds, help="duration of a sweep")
     parser.add_argument("--at-most", type=float, default=AT_MOST, help="target of the ratios")
+    parser.add_argument("--peer-only", action="store_true", help="compare with the peer, not with neighboring shapes")
     return parser
 
 
@@ -373,7 +376,8 @@ def main():
     above = 0
     for name in chosen.engines:
         pairs = sycl(chosen.ways) if name == "SYCL" else ENGINES[name]()
-        above += sum(row.ratio > chosen.at_most for row in print_worst(name, pairs, chosen.seconds, chosen.at_most))
+        worst = print_worst(name, pairs, chosen.seconds, chosen.at_most, chosen.peer_only)
+        above += sum(row.ratio > chosen.at_most for row in worst)
     return int(above > 0)
 
 
