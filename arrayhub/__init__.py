@@ -49,15 +49,19 @@ C, C++, and other processes
 memory. ``python -m arrayhub doctor`` reports what works on a machine.
 """
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from arrayhub import _clone, sycl_runtime
+from arrayhub import sycl_runtime
 
-__path__[:] = _clone.compiled_path(__path__)
 sycl_runtime.configure()  # before dpctl is imported, because its loader reads the environment only once
-_clone.check_compiled()
+if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, which wheels do not contain
+    from arrayhub import _clone
+
+    __path__[:] = _clone.compiled_path(__path__)
+    _clone.check_compiled()
 
 from arrayhub._core.descriptor import Device  # noqa: E402
 from arrayhub._core.errors import InterfaceError  # noqa: E402

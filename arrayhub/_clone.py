@@ -1,4 +1,7 @@
-"""Find the installed package if Python imports the source tree instead, as ``python -m`` does in a clone."""
+"""Find the installed package if Python imports the source tree instead, as ``python -m`` does in a clone.
+
+``import arrayhub`` imports this module only from a source tree.
+"""
 
 import os
 import sys
@@ -18,12 +21,12 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     Returns
     -------
     list of str
-        The folder of the installed package if `package_path` is a source tree (with a ``meson.build``) without modules
-        compiled for this interpreter, else `package_path`. Editable installations have their own module finder.
+        The folder of the installed package if the source tree `package_path` has no modules compiled for this
+        interpreter, else `package_path`. Editable installations have their own module finder.
     """
     here = list(package_path)
     compiled = (os.path.join(here[0], "_core", f"descriptor{suffix}") for suffix in EXTENSION_SUFFIXES)
-    if not os.path.exists(os.path.join(here[0], "meson.build")) or any(map(os.path.exists, compiled)):
+    if any(map(os.path.exists, compiled)):
         return here
     root = os.path.realpath(os.path.dirname(here[0]))
     installed = PathFinder.find_spec("arrayhub", [entry for entry in sys.path if os.path.realpath(entry) != root])
