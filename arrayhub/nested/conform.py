@@ -14,6 +14,7 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     check_names,
+    checked_lists,
     covered,
     field_facts,
     is_on_host,
@@ -119,12 +120,8 @@ def for_polars(node: Any) -> Any:
         return with_views(node)
     if kind.sizes:
         return for_polars(in_order(node))
-    if kind.ends:  # polars widens int32 offsets itself, and shares the content
-        check(node)
-        content = for_polars(node.content)
-        if content is node.content and node.meaning is None:
-            return node
-        return rebuild(node, lambda _: content, meaning=None)  # polars imports a map as a list of records
+    if kind.ends:  # polars imports a map as a list of records, and converts other int32 offsets itself
+        return checked_lists(node, for_polars(node.content))
     if kind.runs:
         return for_polars(decoded(node))
     if kind.types:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import awkward as ak
+import nanoarrow as na
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 import arrayhub as ah
+from arrayhub.nested import conform
 from arrayhub.nested.array import make
 
 RECORDS = np.array([(1, 2.5), (2, 3.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
@@ -238,6 +240,49 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)
+
+
+@pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
+def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
+    """pyarrow rejects some of these offsets itself, so nanoarrow hands them over."""
+    content = pa.array([1, 2])
+    if pa.types.is_map(kind):
+        fields = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.int64())]
+        content = pa.StructArray.from_arrays([content, content], fields=fields)
+    buffers = [None, np.array(offsets, "i4")]
+    lists = na.c_array_from_buffers(kind, 2, buffers, children=[na.c_array(content)], validation_level="none")
+    x = ah.asnested(lists)
+    for _ in range(2):
+        with pytest.raises(ah.InterfaceError, match="offsets"):
+            ah.as_polars(x)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 1000])
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_polars_gets_validated_offsets_as_int64(length, start):
+    """The pass that validates the offsets also converts them, so the second export does neither."""
+    rows = [None if k % 5 == 1 else [[k], [], [k, k]][: k % 4] for k in range(length + start)]
+    source = pa.array(rows, pa.list_(pa.list_(pa.int64())))[start:]
+    x = ah.asnested(source)
+    made = conform.for_polars(x)
+    assert {lists.offsets.dtype for lists in (made, made.content) if len(lists)} == {np.dtype(np.int64)}
+    assert made.content.content.ptr == x.content.content.ptr
+    assert not made.offsets.flags.writeable
+    assert made.to_list() == rows[start:]
+    for _ in range(2):
+        assert ah.as_polars(x).to_list() == rows[start:]
+
+
+def test_offsets_that_may_change_are_not_converted_before_validation():
+    offsets = np.array([0, 1, 3], "i4")
+    x = ah.asnested(
+        ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets), ak.contents.NumpyArray(np.arange(3))))
+    )
+    assert conform.for_polars(x).offsets.ptr == offsets.ctypes.data
+    offsets[1:] = 2**30
+    with pytest.raises(ah.InterfaceError, match="offsets"):
+        ah.as_polars(x)
 
 
 def test_stream_reports_offsets_changed_before_reading():
