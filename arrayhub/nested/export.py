@@ -1,6 +1,7 @@
 """Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
@@ -229,7 +230,8 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
-    string, because polars' layout requires both. polars' own conversion would also copy the characters.
+    string, because polars' layout requires both. polars' own conversion would also copy the characters. The name of a
+    Series of pandas or polars is kept.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
 
@@ -239,8 +241,9 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> arrayhub.as_polars(np.array([1, 2])).to_list()
     [1, 2]
     """
-    needed("polars", "for its arrays")
-    return _export("as_polars", _to_polars, obj, copy)
+    polars = needed("polars", "for its arrays")
+    made, name = _export("as_polars", _to_polars, obj, copy), _name_of(obj)
+    return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
 def _to_polars(array: Any, copied: bool) -> Any:
@@ -290,7 +293,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records.
 
     The columns have Arrow's types. The parameters are those of `as_arrow`. If some records are missing, the result is a
-    Series. In a DataFrame, fields can be missing, but not whole rows.
+    Series. In a DataFrame, fields can be missing, but not whole rows. The name of a Series of pandas or polars is kept,
+    and so is pandas' index.
 
     Examples
     --------
@@ -298,23 +302,40 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> arrayhub.as_pandas(np.array([1, 2])).tolist()
     [1, 2]
     """
-    needed("pandas", "for its arrays")
+    pandas = needed("pandas", "for its arrays")
     needed("pyarrow", "for its arrays")
-    return _export("as_pandas", _to_pandas, obj, copy)
+    made, name = _export("as_pandas", _to_pandas, obj, copy), _name_of(obj)
+    if isinstance(obj, pandas.Series):
+        made.index = obj.index
+    if name is not None and isinstance(made, pandas.Series):
+        made.name = name
+    return made
 
 
 def _to_pandas(array: Any, copied: bool) -> Any:
-    """Return a ``pandas.Series``, or a ``pandas.DataFrame`` of records."""
+    """Return a ``pandas.Series``, or a ``pandas.DataFrame`` of records with the index that its metadata describes."""
     pandas = needed("pandas", "for its arrays")
+    metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(array, copied)
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
+        if metadata and b"pandas" in metadata:
+            table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))
+            return table.to_pandas(types_mapper=pandas.ArrowDtype)
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
         frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
         frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
         return frame
     return _column(pandas, array)
+
+
+def _name_of(obj: Any) -> Any:
+    """Return the name of a Series of pandas or polars, or None."""
+    classes = [getattr(sys.modules.get(library), "Series", None) for library in ("pandas", "polars")]
+    is_series = any(cls is not None and isinstance(obj, cls) for cls in classes)
+    name = obj.name if is_series else None
+    return None if isinstance(name, str) and not name else name  # a Series of polars without a name has the name ""
 
 
 def _column(pandas: Any, array: Any) -> Any:
