@@ -20,6 +20,7 @@ from arrayhub.nested.array import (
     is_on_host,
     make,
     part,
+    with_offsets,
     with_views,
 )
 from arrayhub.nested.concatenate import in_order
@@ -130,6 +131,26 @@ def for_polars(node: Any) -> Any:
             " or each child, as in arrayhub.as_polars(x.children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
+
+
+def has_string_views(node: Any) -> bool:
+    """Return whether a column, one of its chunks or categories, or a field of records consists of string views."""
+    if not isinstance(node, NestedArray):
+        return False
+    kind = kind_of(node)
+    if kind.chunks or kind.fields:
+        return any(map(has_string_views, node.chunks if kind.chunks else node.children))
+    return kind.views or (kind.indices and has_string_views(node.content))
+
+
+def for_pandas(node: Any) -> Any:
+    """Convert the string views that `has_string_views` finds to strings with offsets. The characters are copied.
+
+    Most functions of pandas (3.1) raise an error for string views: ``str.upper``, ``value_counts``, ``sort_values``.
+    """
+    if not has_string_views(node):
+        return node
+    return with_offsets(node) if kind_of(node).views else rebuild(node, for_pandas)
 
 
 def _check_logical(node: NestedArray) -> None:

@@ -31,7 +31,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate, in_order
-from arrayhub.nested.conform import for_polars, with_days
+from arrayhub.nested.conform import for_pandas, for_polars, has_string_views, with_days
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
@@ -87,7 +87,7 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
         copied = bool(wanted(copy, call))
         array = _imported(obj, copy, call)
         if copy is False and call != "as_awkward":
-            _check_booleans(array, call, extension)
+            _check_copies(array, call, extension)
         return emit(array, copied), array
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
     try:
@@ -98,8 +98,13 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
     return emit(array, True), array
 
 
-def _check_booleans(array: Any, call: str, extension: bool) -> None:
-    """Raise BufferError for booleans of one byte each, which Arrow represents as bits."""
+def _check_copies(array: Any, call: str, extension: bool) -> None:
+    """Raise BufferError for parts that are always copied: booleans of one byte each, and string views for pandas."""
+    if call == "as_pandas" and has_string_views(array):
+        raise BufferError(
+            "as_pandas: copy is False, and pandas needs a copy of string views, which most of its functions do not"
+            " support. Omit copy, which permits this copy, or call arrayhub.as_arrow(x)"
+        )
     if not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
         raise BufferError(
             f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy, which permits this copy, or call"
@@ -294,7 +299,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
 
     The columns have Arrow's types. The parameters are those of `as_arrow`. If some records are missing, the result is a
     Series. In a DataFrame, fields can be missing, but not whole rows. The name of a Series of pandas or polars is kept,
-    and so is pandas' index.
+    and so is pandas' index. String views, as in polars, are copied to strings with offsets, unless `copy` is False.
 
     Examples
     --------
@@ -316,7 +321,7 @@ def _to_pandas(array: Any, copied: bool) -> Any:
     """Return a ``pandas.Series``, or a ``pandas.DataFrame`` of records with the index that its metadata describes."""
     pandas = needed("pandas", "for its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
-    array = _to_arrow(array, copied)
+    array = _to_arrow(for_pandas(array), copied)
     pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:

@@ -1,0 +1,43 @@
+"""Layouts that consumers expect."""
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+TEXTS = ["u", "more than twelve characters", None]
+SOURCES = {
+    "series": pl.Series("a", TEXTS),
+    "pyarrow": pa.array(TEXTS, pa.string_view()),
+    "chunks": pa.chunked_array([TEXTS[:1], TEXTS[1:]], pa.string_view()),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_functions_of_pandas_accept_strings_of_polars(source):
+    series = ah.as_pandas(SOURCES[source])
+    assert series.str.len().tolist()[:2] == [1, 27]
+    assert series.value_counts()["u"] == 1 and series.sort_values().iloc[-1] is pd.NA
+    assert (series == "u").tolist()[:2] == [True, False]
+
+
+def test_strings_in_columns_and_categories_are_converted():
+    frame = ah.as_pandas(pl.DataFrame({"a": TEXTS, "b": [1, 2, 3]}))
+    assert frame["a"].str.upper()[0] == "U" and frame["b"].tolist() == [1, 2, 3]
+    categories = ah.as_pandas(pl.Series(["u", "v", "u"], dtype=pl.Categorical))
+    assert "string_view" not in str(categories.dtype) and categories.tolist() == ["u", "v", "u"]
+
+
+def test_the_copy_of_string_views_can_be_forbidden():
+    with pytest.raises(BufferError, match="string views") as error:
+        ah.as_pandas(SOURCES["series"], copy=False)
+    assert "arrayhub.as_arrow(x)" in str(error.value)
+    assert ah.as_arrow(SOURCES["series"]).to_pylist() == TEXTS
+
+
+def test_strings_with_offsets_are_shared():
+    source = pa.array(["u", "v"])
+    column = ah.as_pandas(source).array.__arrow_array__()
+    assert column.chunk(0).buffers()[2].address == source.buffers()[2].address
