@@ -14,12 +14,12 @@ from arrayhub.nested.array import (
     bitmap_of,
     check,
     check_names,
-    checked_lists,
     covered,
     field_facts,
     is_on_host,
     make,
     part,
+    wide_lists,
     with_offsets,
     with_views,
 )
@@ -121,8 +121,8 @@ def for_polars(node: Any) -> Any:
         return with_views(node)
     if kind.sizes:
         return for_polars(in_order(node))
-    if kind.ends:  # polars imports a map as a list of records, and converts other int32 offsets itself
-        return checked_lists(node, for_polars(node.content))
+    if kind.ends:  # polars imports a map as a list of records
+        return wide_lists(node, for_polars(node.content))
     if kind.runs:
         return for_polars(decoded(node))
     if kind.types:

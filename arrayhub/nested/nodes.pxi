@@ -20,6 +20,7 @@ from arrayhub._core.tree cimport (
     BIT_PACKED,
     CHARACTERS,
     CHUNKS,
+    ENDS,
     FLAT,
     NUMBERS,
     RUNS,
@@ -239,39 +240,39 @@ def check(Tree t):
     check_again(t)
 
 
-def checked_lists(Tree t not None, content):
-    """Return lists with validated offsets and another content of the same length, and without a logical type.
+def wide_lists(Tree t not None, content):
+    """Return lists with validated int64 offsets and another content of the same length, and without a logical type.
 
-    int32 offsets of immutable memory that were not validated before are converted to int64 in the pass that validates them.
-    Return `t` itself if nothing changes. Raises the errors of `check`.
+    int32 offsets are converted in the pass that validates them. Return `t` itself if nothing changes. Raises the errors of
+    `check`.
     """
-    cdef Descriptor offsets = validated_wide(t)
-    if offsets is None:
+    cdef bint narrow = has(t, ENDS) and t.offsets.itemsize_ == 4
+    if not narrow:
         check_again(t)
         if content is t.content and t.meaning is None:
             return t
     cdef Tree lists = same_node(t)
+    if narrow:
+        lists.offsets = widened(t)
     lists.checked = t.checked and length_of(content) == length_of(t.content)
     lists.content = content
     lists.meaning = None
-    if offsets is not None:
-        lists.offsets = offsets
     align_bitmap(lists)     # new offsets start at element 0
     return lists
 
 
-cdef Descriptor validated_wide(Tree t):
-    """Return a validated copy of int32 offsets as int64, or None for offsets that `check_again` has to validate."""
+cdef Descriptor widened(Tree t):
+    """Return a validated copy of the int32 offsets of `t` as int64."""
     cdef Descriptor wide
-    if t.checked or t.length == 0 or t.offsets.itemsize_ != 4 or not t.offsets.flags_ & IMMUTABLE:
-        return None
     wait_for(t.offsets, "offsets")
     if t.validity is not None:
         wait_for(t.validity, "validity")
-    cdef cnp.ndarray made = np.empty(t.length + 1, np.int64)
+    cdef cnp.ndarray made = np.zeros(1, np.int64) if t.length == 0 else np.empty(t.length + 1, np.int64)
     cdef int64_t* ends = <int64_t*> cnp.PyArray_DATA(made)
-    if not arrayhub_widen(t.offsets.data_, t.length, ends) or ends[0] < 0 or ends[t.length] > length_of(t.content):
-        return None
+    while t.length and not (arrayhub_widen(t.offsets.data_, t.length, ends)
+                            and ends[0] >= 0 and ends[t.length] <= length_of(t.content)):
+        t.checked = False
+        check_again(t)      # raises an error, unless another thread has just corrected the offsets
     t.checked = True
     wide = same_layout(asarray(made))
     wide.flags_ = (wide.flags_ & ~WRITEABLE) | IMMUTABLE     # no other code has a reference to the copy

@@ -75,9 +75,11 @@ def hold_producers(intptr_t user, *arrays):
     stream is unknown for DLPack imports, for interface dicts from before version 3, and for arrays without pending work
     at the import. For a captured graph, the code that launches the graph is responsible for the order.
     """
-    cdef Descriptor array = arrays[0]
-    cdef int device = array.device_.device_id
+    cdef Descriptor array
     cdef bint unknown = False
+    if not arrays:
+        return
+    cdef int device = (<Descriptor?> arrays[0]).device_.device_id
     if capture_of(user, device) != 0:
         return
     for array in arrays:

@@ -261,12 +261,11 @@ def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 1000])
 @pytest.mark.parametrize("start", [0, 1, 3])
 def test_polars_gets_validated_offsets_as_int64(length, start):
-    """The pass that validates the offsets also converts them, so the second export does neither."""
     rows = [None if k % 5 == 1 else [[k], [], [k, k]][: k % 4] for k in range(length + start)]
     source = pa.array(rows, pa.list_(pa.list_(pa.int64())))[start:]
     x = ah.asnested(source)
     made = conform.for_polars(x)
-    assert {lists.offsets.dtype for lists in (made, made.content) if len(lists)} == {np.dtype(np.int64)}
+    assert {lists.offsets.dtype for lists in (made, made.content)} == {np.dtype(np.int64)}
     assert made.content.content.ptr == x.content.content.ptr
     assert not made.offsets.flags.writeable
     assert made.to_list() == rows[start:]
@@ -274,15 +273,24 @@ def test_polars_gets_validated_offsets_as_int64(length, start):
         assert ah.as_polars(x).to_list() == rows[start:]
 
 
-def test_offsets_that_may_change_are_not_converted_before_validation():
+def test_polars_gets_a_copy_of_offsets_that_may_change():
     offsets = np.array([0, 1, 3], "i4")
     x = ah.asnested(
         ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets), ak.contents.NumpyArray(np.arange(3))))
     )
-    assert conform.for_polars(x).offsets.ptr == offsets.ctypes.data
+    assert conform.for_polars(x).offsets.dtype == np.int64
     offsets[1:] = 2**30
     with pytest.raises(ah.InterfaceError, match="offsets"):
         ah.as_polars(x)
+
+
+def test_chunks_that_were_exported_before_have_one_type_for_polars():
+    chunks = pa.chunked_array([[[1]], pa.array([], pa.list_(pa.int64())), [[2, 3], None]])
+    x = ah.asnested(chunks)
+    for _ in range(2):
+        assert ah.as_polars(x).to_list() == [[1], [2, 3], None]
+    x.chunks[0][0]
+    assert ah.as_polars(x).to_list() == [[1], [2, 3], None]
 
 
 def test_stream_reports_offsets_changed_before_reading():
