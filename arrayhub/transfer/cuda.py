@@ -102,8 +102,8 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     cupy.cuda.memory.OutOfMemoryError
         The allocation on the device failed. This is a subclass of MemoryError.
     """
+    need_device(ordinal)  # first, because the installation of cupy does not help on a machine without a device
     cupy = needed("cupy", "to copy to a CUDA device")
-    need_device(ordinal)
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
         _upload(host_view(array), fresh, _number(current), progress)
@@ -117,10 +117,10 @@ def to_other(array, ordinal, *, stream=None, progress=None):
     """
     if array.device.type == "cuda_host":
         return from_host(array, ordinal, stream=stream, progress=progress)
-    cupy = needed("cupy", "to copy to a CUDA device")
     source = array.device.id
     need_device(ordinal)
     need_device(source)
+    cupy = needed("cupy", "to copy to a CUDA device")
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
         if array.nbytes:

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from children import finished, python
+from exporters import has_driver
 
 import arrayhub as ah
 
@@ -91,6 +92,14 @@ def test_missing_library_is_reported_before_other_errors():
         ah.as_cupy(np.zeros(2))
 
 
+@pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_copies_to_a_cuda_device_require_a_driver_before_cupy(device):
+    with pytest.raises(BufferError, match="^CUDA: this machine has no CUDA driver with a device; accepted: host"):
+        ah.to_device(np.zeros(2), device)
+    assert ah.to_device(np.zeros(2), "cpu").tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("missing", [["dpnp"], ["dpnp", "dpctl"]])
 @pytest.mark.parametrize("call", ["as_dpnp([1.0])", "as_dpnp([1.0], copy=True)", "convert([1.0], 'dpnp', copy=True)"])
 def test_dpnp_is_missing(missing, call):
@@ -102,7 +111,7 @@ BROKEN_WAYS = {
     "torch": "as_torch(x)",
     "jax": "as_jax(x)",
     "dpnp": "as_dpnp(x, copy=True)",
-    "cupy": "zeros(2, memory='cuda')",
+    "cupy": "as_cupy(x)",
     "dpctl": "zeros(2, memory='usm_host')",
     "xarray": "asarray(x).to_xarray()",
     "polars": "as_polars(x)",
