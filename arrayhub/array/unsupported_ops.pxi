@@ -34,7 +34,7 @@ cdef str NO_COMPARISON = (
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
-    *("take", "put", "fill", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
+    *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
 # because only NumPy needs them,
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
@@ -54,6 +54,7 @@ _ELSEWHERE = {
     "dim": "x.ndim",
     "double": "x.astype('float64')",
     "explain": "arrayhub.explain(x)",
+    "fill": "x[...] = value",
     "float": "x.astype('float32')",
     "is_contiguous": "x.flags",
     "is_cuda": "x.device",

@@ -193,7 +193,7 @@ def test_flags_are_set_by_key():
 # ---------------------------------------------------------------------------------------------------- what computes
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "fill", "dot", "round"])
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "dot", "round"])
 def test_methods_that_compute_are_numpys(name):
     x = ah.asarray(BASE)
     with pytest.raises(AttributeError, match=rf"does not implement arithmetic; use arrayhub\.as_numpy\(x\)\.{name}"):
@@ -202,6 +202,7 @@ def test_methods_that_compute_are_numpys(name):
 
 
 INSTEAD = {  # of an attribute with another name
+    "fill": "x[...] = value",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape)",
     "itemset": "x[index] = value",
@@ -220,6 +221,14 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
             getattr(x, name)
     else:
         assert getattr(x, name) is not None
+
+
+def test_fill_names_an_assignment():
+    x = ah.asarray(np.zeros(2))
+    with pytest.raises(AttributeError, match=r"^fill: USMArray does not have this attribute; use x\[\.\.\.\] = value$"):
+        x.fill(2)
+    x[...] = 2
+    assert x.tolist() == [2, 2]
 
 
 LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
