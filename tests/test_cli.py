@@ -220,7 +220,7 @@ def test_output_of_libraries_is_tolerated(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["dpctl", "numpy"])
 def test_a_broken_library_is_installed_again_without_arrayhub(name):
-    """An extra would reinstall arrayhub too, from an index that need not have it."""
+    """Installing an extra would also reinstall arrayhub, from an index that may not have this version."""
     entry = doctor.verdict(name, {"error": "broken"}, LIBRARIES[name].install)
     assert entry["fix"] == f"pip install --force-reinstall {name}"
 
@@ -238,7 +238,7 @@ def test_every_fix_is_a_command():
 
 
 def test_doctor_without_package_metadata(tmp_path):
-    """The package may have been copied, or its build folder put on the path."""
+    """The metadata is missing if the package was copied, or imported from its build folder."""
     program = (
         "import importlib.metadata as metadata, sys\n"
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"
@@ -274,7 +274,7 @@ def test_missing_sycl_device_is_reported_with_a_fix(tmp_path):
 
 
 def test_the_fix_for_a_runtime_that_was_switched_off_is_to_switch_it_on(tmp_path, monkeypatch):
-    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)  # which this process set when it imported arrayhub
+    monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)  # set in this process by the import of arrayhub
     done = run("doctor", cwd=tmp_path, ARRAYHUB_SYCL_RUNTIME="off")
     assert "ARRAYHUB_SYCL_RUNTIME=off switches it off" in done.stdout
     assert "fix  unset ARRAYHUB_SYCL_RUNTIME" in done.stdout

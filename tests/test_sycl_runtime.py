@@ -29,7 +29,7 @@ needs_choice = pytest.mark.skipif(
 
 
 def run(code, *options, **settings):
-    """Run ``code`` in a fresh process without SYCL settings other than ``settings``; return what it prints as JSON."""
+    """Run `code` in a new process whose only SYCL settings are `settings`, and return the JSON that it prints."""
     steering = (*sycl_runtime.LOADER_VARIABLES, sycl_runtime.SWITCH, "ONEAPI_DEVICE_SELECTOR")
     environ = {name: value for name, value in os.environ.items() if name not in steering}
     settings["PYTHONPATH"] = os.pathsep.join(filter(None, [str(MODULE.parents[1]), environ.get("PYTHONPATH")]))
@@ -39,7 +39,7 @@ def run(code, *options, **settings):
 @needs_runtime
 @needs_choice
 def test_older_tbb_loaded_first_is_named():
-    """A process has one TBB; OpenVINO's lacks what the CPU runtime takes from it."""
+    """A process loads one TBB, and OpenVINO's TBB lacks functions that the CPU runtime needs."""
     pytest.importorskip("openvino")
     said, devices = run("""
         import json, openvino, arrayhub, dpctl
@@ -107,7 +107,7 @@ class TestWithTheRuntimeInstalled:
         assert done == [expected, True, "arrayhub"]
 
     def test_no_cpu_device_without_the_runtime(self):
-        """Should this fail, pip's runtime is found without our help, and the module can go."""
+        """If this test fails, loaders find pip's runtime themselves, and `sycl_runtime` is no longer needed."""
         platforms = [platform for platform, _, _ in run(DEVICES, **{sycl_runtime.SWITCH: "off"})]
         assert "Intel(R) OpenCL" not in platforms
 
@@ -121,7 +121,7 @@ class TestWithTheRuntimeInstalled:
         "filenames", [RUNTIME, "/nowhere/libnothing.so"], ids=["the same driver", "a missing driver"]
     )
     def test_the_loader_adds_the_named_driver_to_the_vendor_folder(self, filenames, tmp_path):
-        """The loader still reads the folder, and loads a driver once that is named twice."""
+        """The loader still reads the folder, and loads a driver only once if it is named twice."""
         tmp_path.joinpath("cpu.icd").write_text(f"{RUNTIME}\n")
         devices = run(DEVICES, OCL_ICD_FILENAMES=str(filenames), OCL_ICD_VENDORS=str(tmp_path))
         assert [kind for platform, _, kind in devices if platform == "Intel(R) OpenCL"] == ["cpu"]
@@ -284,7 +284,7 @@ class TestTheSystemsVendorFolder:
     @pytest.mark.parametrize(
         "line",
         [
-            "/opt/anaconda1anaconda2anaconda3/lib/libintelocl.so",  # what pip installs in its own vendor file
+            "/opt/anaconda1anaconda2anaconda3/lib/libintelocl.so",  # the content of the vendor file that pip installs
             "libigdrcl.so",
             "libintelocl.so",
             "{folder}/libintelocl_emu.so",

@@ -197,16 +197,16 @@ RECORD = np.zeros(4, "i4,f8,S3")
 )
 def test_interrupts_propagate(call, request):
     if FAST_PATHS_OFF and "record" in request.node.callspec.id:
-        pytest.skip("NumPy loses it itself while it describes the fields in its __array_interface__")
+        pytest.skip("NumPy itself loses the interrupt while it describes the fields in its __array_interface__")
     call()  # imported and cached on first use
     interrupted_everywhere(call)
 
 
 # ----------------------------------------------------------------------------------------------------------- the rule
 
-# Functions that report exceptions instead of reading them as an answer: `show` and `error_texts` format an error, those
-# of plug-ins name the function that raised, a loop (RecursionError) included, those of the server of IPC handles send
-# the error to the borrower, and the others print what happened.
+# Functions that may catch all exceptions, because they report them: `show` and `error_texts` format an error, the
+# functions of plug-ins name the function that raised (also for a RecursionError), the functions of the IPC server send
+# the error to the borrower, and all others print the error.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),

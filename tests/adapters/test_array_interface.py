@@ -116,7 +116,7 @@ def assert_same(seen, x):
     assert (seen == x).all()
 
 
-# ---- Both ways, NumPy at either end ----
+# ---- Import from NumPy and export to NumPy ----
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -191,7 +191,7 @@ def test_ml_dtypes_keep_their_type_through_numpy(name):
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"])
 @pytest.mark.parametrize("place", ["a field", "a sub-array", "a record within", "behind padding"])
 def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place):
-    """Keep fields whose type NumPy's own dict describes as '<V2', or as '<f1', which NumPy does not read."""
+    """NumPy's own dict describes these fields as '<V2', or as '<f1', which NumPy cannot parse."""
     number = np.dtype(getattr(ml_dtypes, name))
     x = np.ones(
         3,
@@ -213,7 +213,7 @@ def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place
 
 
 def test_typestr_is_used_as_given():
-    """The dict of an ml_dtypes array describes '<V2': for a producer that passes it on, two opaque bytes."""
+    """The dict of an ml_dtypes array contains '<V2'. If another producer forwards this dict, the type is two bytes."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)
     assert dict_in(part(x)).dtype == np.dtype("V2")
     with pytest.raises(InterfaceError, match="typestr is '<f1'"):
@@ -540,6 +540,6 @@ def test_emitted_capsule_holds_the_array():
 
 
 def test_struct_of_a_0d_array_may_have_null_shape():
-    """The sanitizers (tools/sanitize.py) see that none is followed or handed to memcpy."""
+    """The sanitizers (tools/sanitize.py) report an error if the null pointer is dereferenced or passed to memcpy."""
     u = struct_in(StructProducer(nd=0, shape=None, strides=None))
     assert (u.shape, u.strides, arrayhub.as_numpy(u).item()) == ((), (), 0x03020100)

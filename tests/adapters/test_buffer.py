@@ -319,7 +319,7 @@ class Pointers(ctypes.Structure):
 
 @pytest.mark.parametrize("structure", [Padded, Packed, Foreign, Either, Nested], ids=lambda s: s.__name__)
 def test_ctypes_structures(structure):
-    """Their formats leave out trailing padding, or call nine bytes 'B'; the type itself is right."""
+    """Their formats omit trailing padding, or describe nine bytes as 'B', so the ctypes type is used instead."""
     for source, shape in ((structure(), ()), ((structure * 2)(), (2,)), (((structure * 2) * 3)(), (3, 2))):
         for exporter in (source, memoryview(source)):
             u = take(exporter)
@@ -384,7 +384,7 @@ def test_objects_without_a_buffer():
             take(source)
 
 
-# ---- In: exporters that lie or have what no strides can say ----
+# ---- Import: wrong descriptions, and memory that strides cannot describe ----
 
 
 def test_suboffsets_are_refused_and_the_named_call_works():

@@ -326,7 +326,7 @@ def test_host_protocols_refuse_device_memory():
         memoryview(a)
     with pytest.raises(TypeError, match="to_host"):
         np.asarray(a)
-    with pytest.raises((BufferError, RuntimeError)):  # NumPy's own refusal of the device
+    with pytest.raises((BufferError, RuntimeError)):  # raised by NumPy, which rejects the device
         np.from_dlpack(a)
 
 
@@ -339,7 +339,7 @@ def test_cuda_dict_is_exported_by_dlpack():
 
 
 def test_numba_reads_the_dict():
-    """numba's own checks of a dict need no GPU up to the point where it asks for a context."""
+    """numba validates the dict before it creates a CUDA context, so this part does not require a GPU."""
     devicearray = pytest.importorskip("numba.cuda.cudadrv.devicearray")
     assert devicearray is not None
     from numba import cuda

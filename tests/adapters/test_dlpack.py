@@ -471,7 +471,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
 
 
 def test_producer_may_import_another_array_in_dlpack():
-    """The cache entry of the last type no longer belongs to this producer when its own method returns."""
+    """A producer's methods may import arrays of other types, which may evict the cache entry of the producer's type."""
 
     class Inner(Handmade):
         __dlpack_device__ = None
@@ -776,9 +776,9 @@ def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
     python(script, silent=True)
 
 
-@pytest.mark.skipif(NUMPY < (2, 1), reason="what its from_dlpack gives is read-only, and is exported no more")
+@pytest.mark.skipif(NUMPY < (2, 1), reason="from_dlpack returns read-only arrays, which NumPy does not export")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
-    """A loop that passes one array back and forth between two libraries holds each step by the one before."""
+    """If two libraries exchange an array repeatedly, each array keeps the array of the previous exchange alive."""
     script = AT_EXIT.format(
         body="""
 for step in (
@@ -807,7 +807,7 @@ ML_DTYPES = [
 @pytest.mark.parametrize("name", ["float32", *ML_DTYPES])
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_a_librarys_own_from_dlpack(library, name):
-    """NumPy's and tvm-ffi's are consumers of the matrix; these two it asks by as_torch and as_jax."""
+    """The matrix tests from_dlpack of NumPy and tvm-ffi, but torch and jax only through as_torch and as_jax."""
     pytest.importorskip("ml_dtypes")
     module = pytest.importorskip(library)
     if library == "torch" and not hasattr(module, name):

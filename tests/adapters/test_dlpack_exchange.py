@@ -235,7 +235,7 @@ def test_exception_from_set_error_stays_pending():
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)
 
-    # PyErr_SetString(type, message) has an argument less than SetError(context, kind, message): it takes two.
+    # SetError(context, kind, message) calls PyErr_SetString with `kind` as the message. The third argument is ignored.
     with pytest.raises(KeyError, match="InterfaceError"):
         call(ctypes.addressof(prototype(ndim=-1)), ctypes.addressof(out), KeyError, set_error)
 

@@ -186,9 +186,9 @@ def test_a_lone_record_is_not_wrapped_in_another():
 @pytest.mark.parametrize(
     ("format", "itemsize", "offsets"),
     [
-        ("iB", 5, [0, 4]),  # struct: native records are without trailing padding
-        ("iB", 8, [0, 4]),  # NumPy: they have
-        ("<i:a:<b:b:", 8, [0, 4]),  # ctypes before 3.12, and NumPy, leave it out in other orders too
+        ("iB", 5, [0, 4]),  # struct: native records do not have trailing padding
+        ("iB", 8, [0, 4]),  # NumPy: native records have trailing padding
+        ("<i:a:<b:b:", 8, [0, 4]),  # ctypes before 3.12, and NumPy, omit trailing padding in other orders, too
         ("T{b:a:xxx=i:b:b:c:}", 12, [0, 4, 8]),
         ("T{>q:a:>h:b:}", 16, [0, 8]),
     ],
@@ -206,7 +206,7 @@ def test_trailing_padding_is_optional(format, itemsize, offsets):
         ("i", 0),
         ("i", -4),
         ("i", 2**70),
-        ("B", 9),  # ctypes says so of packed structures
+        ("B", 9),  # the format and the size of a packed structure of ctypes
         ("(2,3)f", 4),
         ("T{i:a:b:b:}", 6),
         ("T{=i:a:b:b:}", 12),

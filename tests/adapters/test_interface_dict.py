@@ -79,7 +79,7 @@ def test_order_identity_and_company_of_the_keys_do_not_matter(protocol, data):
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "version"])
 @pytest.mark.parametrize("spelling", [str, other_string, Text])
 def test_every_key_is_read(protocol, key, spelling):
-    """A wrong value is found for every key object."""
+    """A key is found if it equals the name, so a wrong value is reported for each spelling."""
     keys = {k: v for k, v in EVERY[protocol].items() if k != key} | {spelling(key): 1.5}
     with pytest.raises((InterfaceError, TypeError), match=key):
         take(protocol, keys)
@@ -94,7 +94,7 @@ def test_keys_of_other_protocols_are_ignored(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_are_held_while_the_dict_is_cleared(protocol):
-    """If ``__index__`` clears the dict, the values from before are used, and nothing is freed too early."""
+    """If ``__index__`` clears the dict, the import uses the values that the dict had, and none is freed too early."""
 
     class Length:
         def __index__(self):
@@ -152,7 +152,7 @@ def test_error_releases_all_references(protocol, wrong):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("power", [0, 14, 15, 29, 30, 31, 32, 59, 60])
 def test_integers_of_every_size(protocol, power):
-    """Python keeps small and large integers differently; lengths of an array without elements may be any of them."""
+    """Python stores small and large integers differently. An array without elements may have lengths of any size."""
     for number in (2**power - 1, 2**power, 2**power + 1):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
         with pytest.raises(InterfaceError, match=f"shape.*{-number}" if number else "version"):

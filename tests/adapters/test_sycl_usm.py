@@ -166,7 +166,7 @@ def test_layouts(kind, shape, strides, offset):
         assert a.ptr == memory._pointer + 4 * (offset or 0)
     if strides is not None and a.size and 1 not in shape:
         assert a.strides == strides
-    # An export imports as the same array.
+    # The exported dict describes the same array.
     again = ah.asarray(types.SimpleNamespace(**{NAME: getattr(a, NAME)}, keep=memory))
     assert np.array_equal(np.asarray(again.to_host()), expected)
     assert (again.ptr, again.strides) == (a.ptr, a.strides)
@@ -364,7 +364,7 @@ assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
 
 
 def test_objects_that_only_claim_a_class():
-    """A mock answers with its specification's class, and has none of its C struct."""
+    """A mock's ``__class__`` is the class that it imitates, but the mock does not have the C struct of this class."""
     python(MASKS, beside=__file__)
 
 
@@ -495,7 +495,7 @@ def test_onedal_tables(usm_type, source):
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("writable", [True, False])
 def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
-    """Their SYCL dicts say False, which means writable, of every table (scikit-learn-intelex 2026.2)."""
+    """The read-only flag in the SYCL dict is False for every table, even if it is read-only (sklearnex 2026.2)."""
     to_table = pytest.importorskip("onedal.datatypes").to_table
     x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
     x.flags.writable = writable

@@ -217,7 +217,7 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
 
 @pytest.fixture
 def busy():
-    """Return values that a queue writes behind a product of matrices, which takes longer than a call."""
+    """Return a function that queues a matrix product, which takes longer than a call, and then fills an array."""
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
@@ -236,7 +236,7 @@ def is_done(queue):
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_shared", "usm_device"])
 def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
-    """Behind slow kernels, the call returns before they end, and every reader gets the values."""
+    """The call returns while slow kernels are still queued before the copy, and every reader gets the new values."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue(property=list(properties))
     out = ah.empty((1 << 20,), memory=memory, device=dpctl.SyclQueue())

@@ -1,4 +1,4 @@
-"""Values among elements of another type keep what they are, or are refused: by x[...] = value, full and asarray."""
+"""Values of another type are converted without loss or rejected, by x[...] = value, full and asarray."""
 
 import datetime
 import tracemalloc
@@ -20,7 +20,7 @@ def put(own, value, shape):
     return x
 
 
-KEPT = {  # as NumPy stores them, which loses nothing of them
+KEPT = {  # values that NumPy's assignment converts without loss
     "a count of a unit beside a duration": ("m8[s]", [T(1, "D"), 5]),
     "a date and a time": ("M8[s]", [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3)]),
     "a date alone": ("M8[D]", datetime.date(2020, 1, 2)),
@@ -50,7 +50,7 @@ def test_lossless_values_are_stored_as_in_numpy(case):
     expected = np.zeros(np.shape(np.array(value, own)), own)
     expected[...] = value
     made = put(own, value, expected.shape)
-    if own == "g":  # sixteen bytes, six of them undefined
+    if own == "g":  # six of its sixteen bytes are undefined
         assert (made == expected).all()
         return
     assert made.tobytes() == expected.tobytes()
@@ -106,7 +106,7 @@ def test_lossy_values_are_refused(case):
 
 
 def test_pandas_nanoseconds_are_preserved():
-    """NumPy takes its times for Python's, without what they have below microseconds."""
+    """NumPy converts pandas' times like datetime objects, and so drops the nanoseconds."""
     pandas = pytest.importorskip("pandas")
     when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
     for value in (when, [when], [pandas.NaT], [datetime.datetime(2020, 1, 2), when]):
@@ -138,7 +138,7 @@ def test_list_with_dtype_refuses_integer_overflow(value, dtype):
             call(value, dtype=dtype)
 
 
-MIXED = {  # what NumPy's common type of several kinds makes of them
+MIXED = {  # sequences of several kinds, whose values NumPy's common type would change
     "text and numbers": ([(1, "a"), (2.5, "b")], TypeError, "mixes text with other values"),
     "an integer that no float is": ([2**60 + 1, 0.5], OverflowError, "1152921504606846977 among floats"),
     "the same in an array": ([np.array([2**60 + 1]), [0.5]], OverflowError, "1152921504606846977 among floats"),
@@ -180,7 +180,7 @@ def test_dtype_is_checked_for_each_value_of_a_mixed_list():
     "values", [[D("1500-01-01"), D("2000-01-01", "ns")], [T(400000, "D"), T(10**9, "ns")]], ids=repr
 )
 def test_mixed_time_units_are_cast_to_the_dtype(values):
-    """NumPy's common unit, the finest, does not reach all of them."""
+    """NumPy would convert to the finest unit, whose range does not include all values."""
     wanted = [int(value.astype("M8[s]" if value.dtype.kind == "M" else "m8[s]").view("i8")) for value in values]
     dtype = values[0].dtype.kind + "8[s]"
     assert ah.as_numpy(ah.asarray(values, dtype=dtype)).view("i8").tolist() == wanted
@@ -188,7 +188,7 @@ def test_mixed_time_units_are_cast_to_the_dtype(values):
 
 
 def test_durations_and_numbers_do_not_mix():
-    """NumPy's are among its integers."""
+    """NumPy's timedelta64 is a subclass of its integer types."""
     with pytest.raises(ValueError, match="fill_value"):
         ah.full(1, T(14, "s"), dtype="?")
     values = np.empty(2, object)
@@ -213,7 +213,7 @@ def test_numpys_own_errors_name_the_call(own, value):
 
 
 def test_a_records_scalar_is_copied():
-    """NumPy makes a view of it."""
+    """numpy.asarray returns a view of a record scalar."""
     records = np.zeros(2, RECORD)
     for copy in (None, True):
         taken = ah.asarray(records[0], copy=copy)
@@ -231,7 +231,7 @@ def test_a_records_scalar_is_copied():
     ids=["integers", "an integer", "dates", "times", "durations"],
 )  # fmt: skip
 def test_dtype_converts_other_objects(value, dtype):
-    """NumPy would make Python objects of it."""
+    """Without `dtype`, NumPy would create an array of Python objects."""
     with pytest.raises(TypeError, match="asarray"):
         ah.asarray(value)
     made, expected = ah.asarray(value, dtype=dtype), np.array(value, dtype)

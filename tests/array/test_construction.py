@@ -79,7 +79,7 @@ def test_instance_negative_strides():
 
 def test_example_new_device_memory():
     a = USMArray((2, 3), dtype="u2", buffer="device")
-    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes; the specification's "12" is a slip
+    assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes
     assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
     assert isinstance(a.base, dpm.MemoryUSMDevice)
 
@@ -357,7 +357,7 @@ def test_ml_dtypes_on_usm(kind, name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     a = USMArray((2, 3), dtype, kind)
     assert (a.dtype, a.itemsize, a.usm_type) == (dtype, dtype.itemsize, kind)
-    assert not hasattr(a, "__sycl_usm_array_interface__")  # which cannot express the type
+    assert not hasattr(a, "__sycl_usm_array_interface__")  # the dict cannot represent the type
     assert a.to_host().dtype == dtype
 
 
@@ -372,7 +372,7 @@ def test_types_that_usm_does_not_hold(dtype):
         USMArray(2, dtype, "device")
     with pytest.raises(TypeError, match="accepted on USM"):
         USMArray(2, dtype, dpm.MemoryUSMShared(64))
-    a = USMArray(2, dtype, "cpu")  # host memory holds them all
+    a = USMArray(2, dtype, "cpu")  # host memory supports all types
     assert a.dtype == np.dtype(dtype)
 
 

@@ -175,7 +175,8 @@ def test_flags_have_numpy_names(a):
         assert ours[key] is theirs[key], key
     for name in ("contiguous", "fortran", "fnc", "forc", "behaved", "carray", "writebackifcopy"):
         assert getattr(ours, name) is getattr(theirs, name), name
-    assert ours["FARRAY"] is ours.farray is (ours.behaved and ours.fnc)  # NumPy's own is True for any behaved array
+    # NumPy's farray is True for every behaved array.
+    assert ours["FARRAY"] is ours.farray is (ours.behaved and ours.fnc)
     assert ours.num == theirs.num & ~4  # OWNDATA
     assert ours["OWNDATA"] is ours["O"] is ours.owndata is False
 
@@ -201,7 +202,7 @@ def test_methods_that_compute_are_numpys(name):
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
 
-INSTEAD = {  # of an attribute with another name
+INSTEAD = {  # the call that replaces an attribute
     "fill": "x[...] = value",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape)",
@@ -477,7 +478,7 @@ def test_two_elements_cannot_be_exchanged_through_views():
     assert a.tolist() == [1, 0, 2, 3, 4]
 
 
-SHUFFLES = {  # the same draw each time; it moves both four rows and six
+SHUFFLES = {  # seeded, so that each run changes the order, for four rows and for six
     "Random": lambda rows: random.Random(3).shuffle(rows),
     "Generator": lambda rows: np.random.default_rng(3).shuffle(rows),
     "RandomState": lambda rows: np.random.RandomState(3).shuffle(rows),
@@ -535,7 +536,7 @@ def test_to_numpy():
 
 
 def test_strides_are_instances_of_their_class():
-    """Each instance holds one reference to its class, also if another function than `x.strides` makes it."""
+    """Each instance has one reference to its class, whether `x.strides` or a call of the class creates it."""
     Strides = type(ah.asarray(np.zeros((2, 3))).strides)
     assert issubclass(Strides, tuple) and Strides is not tuple
 
@@ -547,7 +548,7 @@ def test_strides_are_instances_of_their_class():
         x = ah.asarray(np.zeros((1,) * nd))
         made = [x.strides for _ in range(3000)] + [cls(range(nd)) for cls in (Strides, Further) for _ in range(300)]
         assert all(isinstance(steps, Strides) and len(steps) == nd for steps in made)
-        assert {hash(steps) for steps in made[:3000]} == {hash(tuple(made[0]))}  # tuples keep theirs from 3.14 on
+        assert {hash(steps) for steps in made[:3000]} == {hash(tuple(made[0]))}  # from 3.14 on, tuples cache their hash
         del made
     gc.collect()
     assert [sys.getrefcount(cls) for cls in (Strides, Further, tuple)] == counts

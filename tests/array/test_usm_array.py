@@ -101,7 +101,7 @@ wild = st.one_of(
 
 
 @given(arrays(), st.lists(wild, max_size=7).map(tuple))
-@example(np.zeros((1, 0)), (slice(None, None, 0), 2**64))  # two errors: the one of the kind comes first
+@example(np.zeros((1, 0)), (slice(None, None, 0), 2**64))  # two errors: the step of zero is reported first
 @example(np.zeros((1, 0)), (slice(None, None, 0), 2**63 - 1))
 @settings(deadline=None, max_examples=600)
 def test_index_results_and_errors_equal_numpy(array, key):
@@ -480,7 +480,7 @@ def test_index_method_is_called_once():
     assert (row.ptr, row.dims) == (a.ptr + 32, ("y",))
 
 
-# --------------------------------------------------------------------------------- arguments that are nearly the usual
+# ----------------------------------------------------------------------------------- subclasses of the usual arguments
 
 
 class Pair(NamedTuple):

@@ -182,7 +182,7 @@ def test_pydantic_json_schema(text, mode):
 
 
 def test_pydantic_reads_and_writes_json():
-    """Also in a model without arbitrary_types_allowed, and the JSON of a model is accepted by its own schema."""
+    """A model does not need arbitrary_types_allowed, and its JSON is valid input of the same model."""
     pydantic = pytest.importorskip("pydantic")
 
     class Points(pydantic.BaseModel):

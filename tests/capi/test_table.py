@@ -330,7 +330,7 @@ def test_numbers_become_types_that_numpy_lacks(probe):
             probe.request(infinite, dtypes=((10, 8, 1),), may=MAY_BUILD)
     with pytest.raises(TypeError, match="int4") as caught:
         probe.request([1.5], dtypes=((0, 4, 1),), may=MAY_BUILD)
-    assert "dtype=" not in str(caught.value)  # which would drop the fraction
+    assert "dtype=" not in str(caught.value)  # asarray(x, dtype="int4") would drop the fraction
 
 
 @pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)
@@ -396,7 +396,7 @@ def test_contradicting_request_is_refused(probe, wanted):
         probe.request_null(BASE)
 
 
-# Known only after the attempt: whether a copy can be made, and whether it meets the request.
+# Requests for which only an attempt shows whether the copy succeeds and meets the request.
 UNSURE = {
     "both orders": (BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS, may=MAY_RELAYOUT)),
     "cast that mends the layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),

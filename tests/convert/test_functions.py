@@ -674,7 +674,7 @@ def test_class_collected_during_import(via):
 
 
 def test_class_changed_by_its_metaclass_during_import():
-    """What was found out of a class before it changed is not remembered of what it is then."""
+    """The record of a class is not cached if the class changes while the record is computed."""
 
     class Meta(type):
         def __getattribute__(cls, name):

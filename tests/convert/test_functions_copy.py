@@ -33,7 +33,7 @@ def test_is_copy_of_copies_and_their_views(make):
     assert a.is_copy
     assert a[...].is_copy and a.T.is_copy and a.reshape(-1).is_copy
     assert ah.asarray(a) is a
-    assert ah.asarray(a, copy=False) is a  # it is what the caller holds
+    assert ah.asarray(a, copy=False) is a  # the import itself does not copy
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_is_copy_of_copies_and_their_views(make):
         lambda x: ah.asarray(x)[1:],
         lambda x: ah.asarray(x).T,
         lambda x: ah.asarray(x).native(),
-        lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # what the caller holds, too
+        lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # a view of the ndarray, whose memory is a copy of the list
     ],
 )
 def test_is_copy_of_views(make):

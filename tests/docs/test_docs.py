@@ -83,7 +83,7 @@ def test_pages_name_the_packages_of_their_examples(document):
 
 
 def test_the_readme_shows_what_its_examples_print(tmp_path):
-    """A comment behind a call of print, and the lines of comments below, are its output or a part of it."""
+    """A comment after a call of print, on the same line or on the lines below, is its output or a part of it."""
     program = tmp_path / "readme.py"
     program.write_text(program_of(ROOT / "README.md"))
     shown = re.findall(r"^ *print\(.*\)(?:  # (.*)|\n((?:# .*\n)+))", program.read_text(), re.MULTILINE)
@@ -102,7 +102,7 @@ def test_links_lead_somewhere(document):
 
 
 def test_the_reference_has_every_public_name():
-    """In a table of the first page, and once on one of the others, in full."""
+    """Each name is in a table of the first page, and is described once on another page."""
     folder = ROOT / "docs" / "reference"
     pages = "".join(page.read_text() for page in folder.glob("*.md"))
     described = re.findall(r"^\.\. auto(?!summary)\w+:: ([\w.]+)$", pages, re.MULTILINE)

@@ -435,7 +435,7 @@ def test_a_refusal_is_of_its_own_call(framework):
 
 
 def test_refusing_overload_falls_through(framework):
-    x = np.arange(3)  # int64, which only a cast can bring to float64
+    x = np.arange(3)  # int64, for which float64 requires a cast
     assert framework.cast(x.astype("i2")) == "cast"
     assert framework.many(x.astype("i2"), *range(7)) == "cast"
     with pytest.raises(TypeError, match="incompatible function arguments"):
@@ -474,7 +474,7 @@ class Number:
 def test_a_conversion_before_a_view(framework):
     """The first pass requests no view if an earlier argument needs a conversion."""
     if framework.__name__ == "frameworks_nanobind":
-        pytest.skip("nanobind says nothing of it to a caster; docs/howto/cpp_author.md has it")
+        pytest.skip("nanobind does not tell casters about earlier arguments, see docs/howto/cpp_author.md")
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
 
 
@@ -573,7 +573,7 @@ def plain(request, folder):
 
 def test_plain_cpp(plain):
     assert plain.total(BASE[0][::-1, ::2]) == BASE[0][:, ::2].sum()
-    assert plain.total([[1.0, 2.0]]) == 3  # a view that reads builds arrays of numbers
+    assert plain.total([[1.0, 2.0]]) == 3  # a read-only view also accepts lists of numbers
     with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimensions"):
         plain.total(BASE[0, 0])
     with pytest.raises(TypeError, match="^total: x: asarray: None"):
@@ -765,8 +765,8 @@ def test_threads_destroy_views(plain):
     assert sys.getrefcount(x) == count
 
 
-# Each ends while threads of C++ use views: they copy without a pause; one drops a view while the interpreter is going
-# away; the main thread gives up the GIL only after it has begun to go.
+# Programs that end while C++ threads use views: the threads copy views continuously, one thread drops a view during
+# finalization, or the main thread releases the GIL only during finalization.
 ENDINGS = {
     "kept": "plain.keep(numpy.ones((2, 2)))",
     "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",
@@ -898,7 +898,7 @@ def test_pkg_config_resolves_arrayhub(pkgconf, tmp_path):
 
 
 def test_the_entry_points_lead_to_files():
-    """The names in pyproject.toml lead to folders with these files."""
+    """The entry points in pyproject.toml name folders that contain these files."""
     import tomllib
 
     stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["entry-points"]

@@ -36,7 +36,8 @@ def path(request, tmp_path_factory):
 @pytest.fixture(scope="module")
 def alone(path):
     """The extension, imported while the package cannot be imported."""
-    copy = path.with_name("alone" + build.SUFFIX)  # a library of its own: each keeps the function table that it found
+    # A separate copy of the library is needed, because each library caches its function table.
+    copy = path.with_name("alone" + build.SUFFIX)
     if not copy.exists():
         shutil.copy(path, copy)
     with pytest.MonkeyPatch.context() as patch:

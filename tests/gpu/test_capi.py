@@ -62,7 +62,7 @@ def test_copies_in_both_directions_if_allowed(c):
 
 
 def test_copy_uses_the_current_device(c):
-    """The current one, or that of the stream of the request."""
+    """The copy is on the current device, or on the device of the request's stream."""
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     with cupy.cuda.Device(1):

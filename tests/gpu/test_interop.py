@@ -132,7 +132,7 @@ def test_the_driver_tells_the_kinds_of_memory_apart(cp, describe):
 
 def test_memory_the_driver_does_not_know(cp, describe):
     x = cp.ones((3, 4))
-    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)  # kernels may read any host memory there
+    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)  # whether kernels may read any host memory
     if attribute:
         pytest.skip("every address is CUDA memory on this machine")
     host = np.ones(12)
@@ -250,7 +250,7 @@ def test_torch_is_freed(torch, cp):
     died = weakref.ref(x)
     del x
     gc.collect()
-    assert FAST_PATHS_OFF or died() is not None  # a detached tensor on the same storage is held instead there
+    assert FAST_PATHS_OFF or died() is not None  # without fast paths, `a` holds a detached tensor
     held = torch.cuda.memory_allocated()
     assert arrayhub.as_cupy(a).get().sum() == 4
     del a
@@ -383,7 +383,7 @@ def test_numba_records(cuda):
     host = np.zeros(3, dtype)
     host["y"] = 2.5
     x = cuda.to_device(host)
-    # numba leaves descr out, so the fields are lost in its dict, and only the size is known.
+    # numba's dict does not contain descr, so the fields are lost, and only the item size is known.
     a = asarray(x)
     assert a.itemsize == dtype.itemsize
     assert (np.asarray(arrayhub.to_host(a)).view(dtype) == host).all()

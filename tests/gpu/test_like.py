@@ -38,7 +38,7 @@ def test_every_pair(request, source, target):
     array = ah.asarray(result)
     assert array.device == CUDA and array.shape == (3, 4), f"{source} to {target}: {array!r}"
     assert (on_host(result) == VALUES).all(), f"{source} to {target}: {on_host(result)}"
-    if "jax" not in (source, target):  # whose memory is immutable, and which may copy
+    if "jax" not in (source, target):  # jax may copy, and its arrays are immutable
         assert array.ptr == ah.asarray(x).ptr, f"{source} to {target}: the memory was copied"
 
 

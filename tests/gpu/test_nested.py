@@ -110,7 +110,7 @@ def test_host_only_exports_raise(cp, library):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_device_stream_is_read_without_a_copy(cp, name):
-    """No Python library imports one yet. This test reads the exported capsule."""
+    """No other Python library imports device streams yet, so this test imports the exported capsule."""
     x = on_cuda(cp, ah.asnested(SOURCES[name]))
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.device == x.device
@@ -178,7 +178,7 @@ def test_copies_of_chunks_stay_on_the_device(cp, pa, torch):
     for call in (ah.as_cupy, ah.as_torch, ah.as_numpy):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)
-    last = x[2:]  # elements of one chunk only: a view
+    last = x[2:]  # a view, because all elements are in one chunk
     assert ah.as_cupy(last, copy=None).data.ptr == x.chunks[1].content.ptr
     jagged = ah.as_torch(ah.asnested(pa.chunked_array([[[1.0]], [[2.0, 3.0]]])).to_device("cuda:0"), copy=True)
     assert jagged.is_cuda and [row.tolist() for row in jagged.unbind()] == [[1.0], [2.0, 3.0]]

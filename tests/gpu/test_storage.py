@@ -75,7 +75,7 @@ def test_from_device_data(cp, memory):
 
 
 def test_from_array_of_data_aligned_to_smaller_words(cp):
-    """An address that is not a multiple of eight on one side: both sides have to be copied by the smaller word."""
+    """If the address on one side is not a multiple of eight, both sides must be copied in smaller words."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
     assert (host(x) == there.get()).all()
@@ -107,7 +107,7 @@ def test_cupy_accepts_it(cp, memory):
 
 
 def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
-    """Memory of cupy's pool may still be read by kernels of its stream when it is handed out again."""
+    """cupy's pool reuses memory that kernels on the stream may still be reading."""
     ours = cp.cuda.Stream(non_blocking=True)
     with ours:
         old = cp.full(1 << 20, 5.0)
@@ -115,7 +115,7 @@ def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
         seen = old.copy()
         del old
         fresh = arrayhub.full(1 << 20, 6.0, memory="cuda")
-    # Waits for the stream by itself; a copy of cupy's goes by the current stream, which does not wait for this one.
+    # `host` waits for the stream of `fresh`. A cupy copy on the current stream would not wait for this stream.
     assert (host(fresh) == 6).all()
     assert (seen.get(stream=ours) == 5).all()
 

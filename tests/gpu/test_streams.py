@@ -208,7 +208,7 @@ def test_jax_still_computing(cp, jax, race):
         a = asarray(long(x))
         with race.theirs:
             y = arrayhub.as_cupy(a, allow_readonly=True).copy()
-            # Far apart for each value: matrix units round to ten bits or so.
+            # The results of two values differ by more than the tolerance, because matrix units round to about ten bits.
             np.testing.assert_allclose(y.get(stream=race.theirs), factor**61, rtol=0.2)
 
 

@@ -381,7 +381,7 @@ def test_a_capture_cannot_be_waited_for(cp, loaded):
             with pytest.raises(BufferError, match="captured"):
                 call()
         cp.add(x, 1, out=x)
-        graph = stream.end_capture()  # and is as good as before
+        graph = stream.end_capture()  # the rejected calls have not invalidated the capture
     graph.launch(stream)
     stream.synchronize()
     assert (x.get() == 1).all()
@@ -577,7 +577,7 @@ def test_copies_do_not_leak(cp, host):
         once()
     gc.collect()
     assert pool.used_bytes() == used
-    assert resident() - before < 2 * host.nbytes  # of 180 copies of that size
+    assert resident() - before < 2 * host.nbytes  # after 180 copies of this size
 
 
 def test_interrupts():
@@ -633,7 +633,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
 
 
 def test_forked_child_raises(cp):
-    """And neither frees nor locks what is its parent's."""
+    """The child neither frees the parent's memory nor waits for the parent's lock."""
     text = python("""
         import os, cupy, numpy as np, arrayhub
         from arrayhub import transfer
@@ -671,7 +671,7 @@ def test_a_copy_while_the_interpreter_ends():
 
 @pytest.mark.parametrize("call", [engine.to_host, engine.from_host], ids=["to_host", "from_host"])
 def test_driver_error_is_raised(cp, host, call):
-    """Lanes without a kernel to sort by: the error is raised, once all lanes are done."""
+    """If the kernel that reorders words is missing, the error is raised after all lanes have ended."""
     assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub
         from arrayhub.transfer import cuda_copies, pinned

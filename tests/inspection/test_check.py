@@ -141,7 +141,7 @@ def test_failing_interface_is_reported(error, words):
 
 
 def test_unsupported_types_are_reported():
-    """NumPy's interfaces agree about Python objects, and say nothing that is not allowed."""
+    """NumPy's interfaces describe Python objects consistently and without violating a specification."""
     with pytest.raises(TypeError, match="without Python objects"):
         check(np.array([None, 1]))
 

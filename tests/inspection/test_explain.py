@@ -190,7 +190,7 @@ def test_capsules_are_not_consumed():
 
 
 def test_explain_does_not_copy():
-    """A copy of the array would show in the process's memory: its own pages are never touched."""
+    """A copy would increase the resident memory, because the pages of the original arrays are never accessed."""
     a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it, because it is not aligned
     strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
     ah.explain(np.zeros(3))
@@ -266,7 +266,7 @@ print(verdict.verdict, verdict.reason)
 
 
 class Table:
-    """As those of data frames' libraries: shown on many lines, and an array for NumPy alone."""
+    """A table like those of data frame libraries: its repr has several lines, and only NumPy can convert it."""
 
     def __repr__(self):
         return "shape: (2,)\nx\n0\n1"

@@ -176,7 +176,7 @@ COUNT = {"type": "integer", "minimum": 1}
 
 
 def exactly(**properties):
-    """An object with these keys, all of them, and no other."""
+    """Return the JSON schema of an object with exactly these keys."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 

@@ -1,4 +1,4 @@
-"""Records of `arrayhub.trace` and ``python -m arrayhub trace`` record: imports, exports, copies, waits, and callers."""
+"""`arrayhub.trace` and ``python -m arrayhub trace`` record imports, exports, copies, waits, and the calling lines."""
 
 import importlib
 import io
@@ -126,11 +126,11 @@ def test_events_have_the_line_of_the_program():
     jnp = pytest.importorskip("jax.numpy")
     x = ah.asarray(np.arange(16, dtype="i4"))
     with ah.trace() as traced:
-        jnp.asarray(x)  # the line, though jax's own code asks for the memory
+        jnp.asarray(x)  # this line, although jax's own code requests the memory
     asked = [event for event in traced.events if event.kind == "out"]
     assert asked
     assert {(event.file, event.code) for event in asked} == {
-        (__file__, "jnp.asarray(x)  # the line, though jax's own code asks for the memory")
+        (__file__, "jnp.asarray(x)  # this line, although jax's own code requests the memory")
     }
 
 
@@ -228,7 +228,7 @@ sys.exit(int(sys.argv[1]))
 @pytest.fixture
 def script(tmp_path):
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "helper.py").touch()  # found beside the script, as by Python itself
+    (tmp_path / "scripts" / "helper.py").touch()  # importable, because it is in the folder of the script
     (tmp_path / "scripts" / "script.py").write_text(SCRIPT)
     return tmp_path
 

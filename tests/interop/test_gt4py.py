@@ -44,18 +44,19 @@ def project(vectors: Field[IJK, (float, (3,))], out: Field[float]):
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
-    """Return a function that returns the stencil of a backend. Each stencil is built once."""
+    """Return a function that builds a stencil for a backend. Each stencil is built once."""
     built = {}
-    # GT4Py changes distutils' variables where they lie, and they do so only after the first request.
+    # GT4Py modifies distutils' configuration variables in place. The first call creates the dict that GT4Py modifies.
     setuptools.distutils.sysconfig.get_config_vars()
     config.cache_settings["root_path"] = str(tmp_path_factory.mktemp("gt_cache"))
 
     def stencil(definition, backend):
         if (definition, backend) not in built:
-            with contextlib.chdir(tmp_path_factory.mktemp("gt_build")):  # setuptools reads the pyproject.toml it sees
+            # setuptools would read a pyproject.toml in the current folder.
+            with contextlib.chdir(tmp_path_factory.mktemp("gt_build")):
                 built[definition, backend] = gtscript.stencil(backend=backend, definition=definition)
         found = built[definition, backend]
-        found.clean_call_args_cache()  # GT4Py checks a layout only where shapes and origins are new to it
+        found.clean_call_args_cache()  # GT4Py skips the check of the layout for known shapes and origins
         return found
 
     return stencil
@@ -75,7 +76,7 @@ def values(a, order):
 
 
 def smoothed(inp, weight):
-    """Return the output of `smooth`, without the rim that it does not write."""
+    """Return the expected output of `smooth`, without the boundary elements that it does not write."""
     middle = inp[1:-1, 1:-2]
     return middle + FACTOR * weight[1:-1, 1:-2, None] * (
         inp[:-2, 1:-2] + inp[2:, 1:-2] + inp[1:-1, :-3] + inp[1:-1, 3:] - 4.0 * middle
@@ -196,7 +197,7 @@ def test_device_memory_is_refused(build, sycl, backend):
     there = host.to_device("oneapi:0")
     with pytest.raises(TypeError, match=r"the memory is on oneapi:0, .*arrayhub.to_host\(x\)"):
         build(project, backend)(there, out)
-    with warnings.catch_warnings(action="ignore"):  # of the layout: to_host makes compact copies, in C order
+    with warnings.catch_warnings(action="ignore"):  # about the layout: to_host makes compact copies, in C order
         build(project, backend)(there.to_host(), out)
     assert np.allclose(out, np.asarray(host) @ [1.0, 2.0, 3.0], rtol=1e-14)
 

@@ -57,7 +57,7 @@ def test_usm_device_is_reported_to_other_consumers(shared):
 
 @needs_dlpack_1
 def test_copy_for_a_library_without_the_device_is_host_memory():
-    """The message used to say: pass copy=True."""
+    """The call in the error message, with ``copy=True``, works."""
     pytest.importorskip("dpctl")
     pytest.importorskip("array_api_strict")
     x = ah.asarray(np.arange(3.0)).to_device("oneapi:0")

@@ -144,7 +144,8 @@ def check_refused(consumer, array, refusal):
 
 @needs_dlpack_1  # two consumers and two producers are in none of the rows
 def test_page_equals_the_tables():
-    assert PAGE.read_text() == written(), "docs/matrix.md is old; write it with: python -m tests.support.matrix"
+    call = "PYTHONPATH=.:tests/support python -m tests.support.matrix"
+    assert PAGE.read_text() == written(), f"docs/matrix.md differs from the tables; write it with: {call}"
 
 
 @needs_dlpack_1

@@ -94,7 +94,7 @@ SPANNING = """
 )
 @pytest.mark.usefixtures("dpctl")
 def test_a_view_over_several_allocations_is_refused(gone):
-    """By the base of the last byte's allocation; where nobody can be asked for it, by the kind of each page."""
+    """The runtime reports the allocation of the last byte. Without this function, the kind of each page is compared."""
     python(HEAD + SPANNING, *gone)
 
 
@@ -256,7 +256,7 @@ def test_dpnp_round_trip_without_the_private_name(name):
     python("".join(textwrap.dedent(part) for part in (HEAD, program, DPNP[name], after)))
 
 
-# ------------------------------------------------------------------------------------------- who asks for USM by DLPack
+# --------------------------------------------------------------------------- consumers that request USM through DLPack
 
 # By library: code after which the library is not recognized as a reader of host memory, the library's call, and
 # arrayhub's call.
@@ -303,7 +303,7 @@ READERS = {
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("reader", READERS)
 def test_unrecognized_consumers_receive_the_sycl_device(reader):
-    """Which it refuses itself; a caller whose name is gone is no other case. arrayhub's own functions ask nobody."""
+    """The consumer then rejects the SYCL device, but arrayhub's own function still exports host memory to it."""
     pytest.importorskip(reader)
     lost, theirs, ours = READERS[reader]
     program = """
@@ -328,7 +328,7 @@ def test_unrecognized_consumers_receive_the_sycl_device(reader):
 
 
 def test_as_torch_refuses_negative_strides_if_the_caller_is_unknown():
-    """torch itself would end the process; every other array goes in as before."""
+    """torch would end the process for negative strides. All other arrays are exported as usual."""
     pytest.importorskip("torch")
     python(
         HEAD
@@ -411,7 +411,7 @@ NUMBA = [
 
 @pytest.mark.parametrize("name", ["", *NUMBA])
 def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_path, name):
-    """numba warns, names what is missing, and goes on; so does `as_numba`."""
+    """numba warns about the missing name and continues, and `as_numba` still works."""
     pytest.importorskip("numba")
     entry = tmp_path / "arrayhub-0.dist-info"
     entry.mkdir()
@@ -461,7 +461,7 @@ def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_
 
 
 def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
-    """In C, where a name that is gone is an error of the compiler's, and in Python, where it is one at run time."""
+    """The names in C sources, whose removal would be a compile-time error, and the names in Python sources."""
     used = set()
     for source in CORE.parent.rglob("*"):
         if source.suffix in (".pyx", ".pxd", ".pxi", ".h", ".py") and "include" not in source.parts:

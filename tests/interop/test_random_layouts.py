@@ -1,7 +1,7 @@
 """Random layouts and types, imported by one protocol and exported by another, for every pair; the results are compared
 with NumPy.
 
-``ARRAYHUB_TEST_EXAMPLES=5000`` looks longer.
+``ARRAYHUB_TEST_EXAMPLES=5000`` increases the number of examples.
 """
 
 import os
@@ -124,7 +124,7 @@ def effective(x):
 
 
 def same(out, x, may_write=True):
-    """The judge: two ndarrays that are one array; `may_write` where the way out can say so."""
+    """Check that two ndarrays have equal memory, layout, type and values. Without `may_write`, `out` is read-only."""
     assert out.shape == x.shape
     assert out.dtype == x.dtype
     assert effective(out) == effective(x)
@@ -221,7 +221,7 @@ def tensor(sycl):
 
 @st.composite
 def element_layouts(draw):
-    """A compact native array and a view of it: what a usm_ndarray can be laid over in the same way."""
+    """Draw a compact ndarray in native byte order and a view of it, a layout that a usm_ndarray can have, too."""
     dtype = np.dtype(draw(st.sampled_from(NUMBERS)))
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=5)))
     compact = np.zeros(shape, dtype)
@@ -266,7 +266,7 @@ def same_usm(out, array, view, offset):
 def test_usm_round_trip(tensor, layout, kind):
     compact, view, writeable = layout
     array, offset = laid_over_usm(tensor, compact, view, writeable, kind)
-    # dpnp flags every 0-d export read-only, and reads no negative strides from a dict.
+    # dpnp exports every 0-d array as read-only, and does not read negative strides from a dict.
     flags_are_right = view.ndim > 0
     negative = any(step < 0 for step, length in zip(view.strides, view.shape, strict=True) if length > 1)
     for way_in in (None, "sycl", "dlpack"):

@@ -48,7 +48,7 @@ except BufferError as error:
 
 @pytest.mark.parametrize("name", ["from_dlpack", "as_tensor"])
 def test_read_only_memory_is_warned_of(name):
-    """torch passes over what DLPack says of it; of NumPy's arrays it warns, too."""
+    """torch ignores DLPack's read-only flag, so arrayhub warns, as torch does for read-only NumPy arrays."""
     take = getattr(torch, name)
     for x in (ah.asarray(b"hello"), ah.asarray(np.broadcast_to(np.zeros(1), 3))):
         with pytest.warns(UserWarning, match="read-only.*allow_readonly") as caught:
@@ -81,7 +81,7 @@ def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
 
 
 def test_torch_is_recognized_in_any_folder(tmp_path):
-    """Also for an environment inside a checkout of this package."""
+    """torch may be in a folder named arrayhub, as in an environment inside a checkout of this package."""
     (tmp_path / "arrayhub").mkdir()
     (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
     code = """
@@ -111,7 +111,7 @@ def test_torch_cannot_read_bytes_as_numbers(a, read):
 
 
 def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
-    """torch drops what is raised where it asks for a buffer; it comes again as a signal, which may not be ignored."""
+    """torch discards exceptions of its buffer request, so the interrupt is sent again as a signal."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(*args, **kwargs):
@@ -120,7 +120,7 @@ def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
     def read(x):
         with contextlib.suppress(RuntimeError):
             torch.asarray(x)
-        for _ in range(100):  # Python looks for interrupts where a loop turns
+        for _ in range(100):  # Python handles signals at the end of each iteration
             pass
 
     try:
@@ -170,7 +170,7 @@ BACKWARDS = {
 @pytest.mark.parametrize("memory", ["host", "shared"])
 @pytest.mark.parametrize("call", BACKWARDS)
 def test_torch_functions_refuse_negative_strides(call, memory):
-    """Also if a device is requested, and if `convert` would continue with an interface that torch reads from C code."""
+    """Calls with a device, and of `convert`, which could otherwise use an interface that torch reads from C code."""
     if memory == "shared":
         pytest.importorskip("dpctl")
     made = "asarray(np.arange(6.0))" if memory == "host" else "USMArray((6,), 'f8', buffer='shared')"

@@ -70,7 +70,7 @@ def test_an_unknown_struct_falls_back_to_the_dict():
         a = ah.asarray(obj)
         assert (a.ptr, a.strides, a.usm_type) == (plain._pointer + 20, (6, -1), "shared")
         assert np.array_equal(np.asarray(a), dpt.asnumpy(plain)[:, ::-1])
-    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # the whole allocation, as ever
+    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # the complete allocation
 
 
 def test_renamed_and_fake_usm_ndarrays():
@@ -102,7 +102,7 @@ def test_dict_pointing_outside_the_memory_object():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dpnp_receives_aligned_memory(kind):
-    """As which it reads all of it, and fails where something is left over."""
+    """dpnp views the complete memory as elements, so the last byte of 33 is cut off for elements of 8 bytes."""
     memory = CLASSES[kind](33)
     memory.copy_from_host(np.arange(33, dtype="u1"))
     x = ah.USMArray((4,), "i8", memory)
@@ -264,7 +264,7 @@ READERS = {
 
 
 def on_another_queue(x, queue):
-    """Import `x` as a DLPack consumer that passes a queue and submits to it at once."""
+    """Import `x` like a DLPack consumer that passes a queue and immediately submits work to this queue."""
     a = ah.asarray(x)
     shown = ah.asarray(a.__dlpack__(stream=queue, max_version=(1, 0)))
     out = dpm.MemoryUSMHost(a.nbytes, queue=queue)
@@ -292,7 +292,7 @@ def test_pending_work_is_waited_for():
     for _ in range(10):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")
         dpnp.synchronize_array_data(x)
-        view = np.asarray(ah.asarray(x))  # its memory, and no further wait
+        view = np.asarray(ah.asarray(x))  # shares the memory, and does not wait again
         for _ in range(5):
             x *= 2
             x += 1

@@ -48,7 +48,7 @@ def tensor_module():
 
 
 def described(a):
-    """Return the properties that a dict describes too; the limits of the allocation are not among them."""
+    """Return the properties that a dict can describe, without those of the allocation."""
     flags = a.flags
     return {
         "layout": (a.shape, a.strides, flags.c_contiguous, flags.f_contiguous),
@@ -110,7 +110,7 @@ def test_struct_equals_the_dict_of_the_installed_release(change):
 
 
 def test_the_values_arrive():
-    """By whichever way: `compare` looks at descriptions alone."""
+    """The values are correct with every method. `compare` only tests the descriptions."""
     tensor = tensor_module()
     u = tensor.reshape(tensor.arange(24, dtype="i4", usm_type="shared"), (4, 6))
     for view in LAYOUTS.values():
@@ -119,7 +119,8 @@ def test_the_values_arrive():
 
 # ------------------------------------------------------------------------------------------- releases that might come
 
-# A usm_ndarray around one of the installed release, with fields of its own that are filled in from the other's dict.
+# A class usm_ndarray with other fields, which wraps a usm_ndarray of the installed release and gets the values of its
+# fields from the dict of the wrapped array.
 LOOKALIKE = """\
 # cython: language_level=3
 from libc.stdlib cimport free, malloc
@@ -220,8 +221,8 @@ GETTERS = {
     "GetFlags": ("int", "flags_"),
     "GetUSMData": ("object", "base_"),
 }
-# The functions of a release, as changes of its table: none, one removed, one with another result type, one with another
-# meaning.
+# The C functions of a release, as changes of its table of functions: no change, no functions, a function removed, a
+# function with another result type, a function with another meaning.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",

@@ -118,7 +118,7 @@ def test_as_jax_errors_state_the_reason():
 
 
 def test_arrow_arrays_and_buffers():
-    """The rest is in the matrix."""
+    """The matrix tests everything else about these objects."""
     assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
 

@@ -10,7 +10,7 @@ from children import python, run
 import arrayhub
 
 numba = pytest.importorskip("numba")
-numba.core.entrypoints.init_all()  # which numba does when it first compiles something, and typeof does not wait for
+numba.core.entrypoints.init_all()  # numba calls this before the first compilation, but `typeof` does not
 
 
 @numba.njit

@@ -203,7 +203,7 @@ def test_doctor_lists_plug_ins(site):
 
 @pytest.fixture
 def board(request):
-    """A module of its own for each test, with a class that holds an array, and what the test registers for it."""
+    """Yield a new module with a class that holds an array, and undo the test's registrations for the class."""
     name = f"board_{abs(hash(request.node.nodeid))}"
     module = types.ModuleType(name)
     module.Board = type("Board", (), {"__module__": name, "__init__": _hold})

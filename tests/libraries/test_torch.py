@@ -57,7 +57,7 @@ REFUSED = {
             r"which torch exports as 8-bit integers.*x\.view\(torch.uint8\)",
         )
         for name in ("int4", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6", "uint7")
-        if hasattr(torch, name)  # the kinds are newer than the unsigned ones of them
+        if hasattr(torch, name)  # torch added the signed types later than the unsigned types
         for kind in ("", ".as_subclass(Sub)")
     },
 }

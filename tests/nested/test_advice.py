@@ -77,7 +77,7 @@ def test_descriptions_work_or_name_a_call_and_do_not_read_streams(name):
 
 
 def test_elements_after_the_first_thousand_are_considered():
-    """Trial copies use a thousand elements. Missing ones and row lengths are determined from all."""
+    """Trial copies use a thousand elements, but all elements are examined for missing values and row lengths."""
     many = 3000
     missing = pa.array([*range(many), None])
     ragged = pa.array([[1.0, 2.0]] * many + [[1.0]])

@@ -205,7 +205,7 @@ def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
 
 
 def misled(kind, buffers, children=()):
-    """Two elements whose Arrow buffers nobody has looked at."""
+    """Return an array of two elements whose Arrow buffers have not been validated."""
     return pa.Array.from_buffers(kind, 2, [None, *map(pa.py_buffer, buffers)], children=list(children))
 
 

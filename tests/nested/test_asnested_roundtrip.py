@@ -69,7 +69,7 @@ KINDS = st.recursive(st.sampled_from(list(LEAVES.items())), nested, max_leaves=4
 
 
 def wrapped_in_union(array):
-    """Return a union, inside a record, of an array and its elements' numbers, in turn."""
+    """Return a record of unions, dense and sparse, whose elements alternate between an array and integers."""
     n = len(array)
     codes, offsets = pa.array([k % 2 for k in range(n)], pa.int8()), pa.array(range(n), pa.int32())
     children = [array, pa.array(range(n), pa.int64())]
@@ -142,7 +142,7 @@ def test_generated_chunks_come_back_equal(source, count):
 
 
 def test_null_columns_and_decimals_of_polars():
-    """polars 2.1 exports null arrays with a bitmap, which Arrow's specification does not have."""
+    """polars 2.1 exports null arrays with a bitmap. In Arrow's specification, null arrays do not have buffers."""
     polars = pytest.importorskip("polars")
     nulls = polars.Series("n", [None, None])
     assert ah.asnested(nulls).kind == "null" and ah.as_polars(nulls).to_list() == [None, None]

@@ -57,7 +57,7 @@ def test_reported_protocol_is_the_one_used(library):
     explained = ah.explain(strings[library](["a", "b"]))
     (taken,) = (offer for offer in explained.offers if offer.protocol == explained.taken)
     assert taken.works and taken.gives == explained.summary
-    if library == "pandas":  # which is asked for no other
+    if library == "pandas":  # a DataFrame has no other offer
         assert explained.offers == (taken,)
 
 
@@ -87,7 +87,7 @@ def test_verdicts_equal_conversions(number, to):
             ah.convert(obj, to)
         with pytest.raises((BufferError, TypeError)):
             ah.convert(obj, to, copy=True)
-    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # whose copies need no argument
+    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # lists are copied without an argument
         with pytest.raises(BufferError):
             ah.convert(obj, to)
     assert ("asnested(x" in verdict.call) == (verdict.verdict == "cannot")

@@ -281,7 +281,7 @@ def test_there_are_few_extension_modules():
     assert len(list(PACKAGE.rglob("*.pyx"))) <= MOST_EXTENSION_MODULES
 
 
-MODULES_OF_A_WALK = 4  # a reader can remember this many
+MODULES_OF_A_WALK = 4  # maximum, so that a reader can remember the modules
 
 
 # Modules of the longer walks.
@@ -330,7 +330,7 @@ def test_walks_are_read():
     assert walks("Two longer walks").keys() == LIMITS.keys()
 
 
-# The call of a walk, after a first one that loads what is loaded on first use.
+# The call of a walk, after a first call, which loads everything that is loaded on first use.
 CALLS = {
     "How does a string column of Arrow become a pandas Series?": """
         import pandas, pyarrow
@@ -388,7 +388,7 @@ def takes_traceback(text):
 
     In a clause without a name, Cython does not keep the exception for a return of a constant or a variable.
     """
-    found, clauses = [], []  # of each open clause: its indentation, and whether it names the exception
+    found, clauses = [], []  # open clauses: the indentation of the clause, and whether it names the exception
     for number, line in enumerate(text.splitlines(), start=1):
         code, indent = line.strip(), len(line) - len(line.lstrip())
         if not code or code.startswith("#"):
@@ -409,7 +409,7 @@ COMPILED = sorted(
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_returns_inside_try_are_rejected(module):
-    """Cython 3.1 and 3.2 read the traceback there. An exception that is raised without memory does not have one."""
+    """Cython 3.1 and 3.2 access the traceback in this case. A MemoryError may not have a traceback."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 

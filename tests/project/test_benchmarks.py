@@ -14,7 +14,7 @@ GROUPS = {
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")
-PEERS_OF_THE_TARGETS = 23  # rows of the table that have a target
+PEERS_OF_THE_TARGETS = 23  # number of rows with a target for the ratio
 
 
 def run(*arguments):

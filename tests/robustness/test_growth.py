@@ -49,7 +49,7 @@ def main(library):
     return len(grown)
 
 
-@pytest.mark.timeout(1200)  # 10^6 times each, on any machine
+@pytest.mark.timeout(1200)  # for a million calls of each statement on a slow machine
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_memory_does_not_grow(library):
     if not installed(library):

@@ -23,7 +23,7 @@ OWN = {"s", "bad_struct", "table", "pointers"}
 
 
 class Interrupts:
-    """Sends one interrupt at a time; `pending` until Python's handler has run.
+    """Sends one interrupt at a time. `pending` is true until Python's handler has run.
 
     `ignored` counts interrupts in the weakref callback of Python's import locks, which cannot raise (CPython 3.14).
     """
@@ -71,7 +71,7 @@ def interrupted(go, interrupts, delay):
 
 
 def main(library, times):
-    """Interrupt a library's routes; print the number of raised interrupts, then each change, a line each."""
+    """Interrupt a library's routes. Print the number of raised interrupts, then one line for each change."""
     draw, interrupts, names = random.Random(11), Interrupts(), namespace(library)
     ways = [runner(route, names) for route in LIBRARIES[library].routes if route.times >= SOME]
     ways = [go for go in ways if not OWN & {*go.__code__.co_names}]
@@ -93,7 +93,7 @@ def main(library, times):
         if new - old > more:
             print(f"{field}: {new - old:+}")
     for name, n in counts.items():
-        if abs(counted[name] - n) > 1:  # the queue of the last SYCL dict is remembered, for one
+        if abs(counted[name] - n) > 1:  # for example, the queue of the last SYCL dict is cached
             print(f"references to {name}: {counted[name] - n:+}")
     if bytes(names["a"]) != contents:
         print("a was changed")

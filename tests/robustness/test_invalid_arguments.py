@@ -146,7 +146,7 @@ for function in (
 """)
 
 
-# --------------------------------------------------------------------------------------- what was found, one by one
+# ---------------------------------------------------------------------------------------- separate tests of past faults
 
 
 def test_flags_without_an_array_raise():
@@ -179,7 +179,7 @@ def test_unknown_type_number_raises():
 
 
 def test_host_view_keeps_the_address(dpctl):
-    """Whoever asks, in whichever order: the block says where it lies, not who views it."""
+    """The device of a memory block is that of its memory, whichever view reads it, and in whichever order."""
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
         described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()

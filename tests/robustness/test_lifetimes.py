@@ -31,9 +31,9 @@ def is_held(source):
 
 # --------------------------------------------------------------------------- requests while the block is made
 
-# Blocks and arrays that are kept use up the free lists, so that what comes next is an allocation, in which CPython 3.11
-# may collect. The number of allocations before the collection is increased until the collection occurs during the
-# creation of the block.
+# Many blocks and arrays are kept, so that the free lists are empty and each new block is allocated. In an allocation,
+# CPython 3.11 may collect garbage. The number of allocations before the collection is increased until the collection
+# occurs during the creation of the block.
 WHILE_A_BLOCK_IS_MADE = """
     import gc, threading
     import numpy, arrayhub
@@ -99,7 +99,7 @@ IN_ANOTHER_THREAD = """
 def test_concurrent_views_share_one_block(ask, view):
     tools = textwrap.dedent(ask) + f"view = lambda x: {view}"
     met = int(survives(tools + textwrap.dedent(WHILE_A_BLOCK_IS_MADE)))
-    assert met > 0 or sys.version_info >= (3, 12)  # from there on it waits until no allocation is under way
+    assert met > 0 or sys.version_info >= (3, 12)  # from 3.12 on, a collection does not run during an allocation
 
 
 # -------------------------------------------------------------------------------------------- allocations that fail
@@ -215,7 +215,7 @@ def test_host_memory_is_freed_if_its_block_cannot_be_allocated():
 
 
 class Exporter(bytearray):
-    """Memory that can refer to whatever views it, and has no other owner."""
+    """Memory that can refer to its views, so that cycles of references arise."""
 
     __hash__ = object.__hash__
 
@@ -270,7 +270,7 @@ def test_cycle_through_the_owner_is_collected(name):
 
     def cycle():
         source = make(nbytes)
-        source.views = [view(source), view(source)]  # the exporter is reached twice
+        source.views = [view(source), view(source)]  # two views refer to the exporter
         alive.add(source)
 
     cycle()
@@ -281,7 +281,7 @@ def test_cycle_through_the_owner_is_collected(name):
             cycle()
             gc.collect()
         assert len(alive) == 0
-        assert tracemalloc.get_traced_memory()[0] < nbytes  # of 20 times as much that was taken meanwhile
+        assert tracemalloc.get_traced_memory()[0] < nbytes  # although 20 times as much was allocated
     finally:
         tracemalloc.stop()
 

@@ -183,7 +183,7 @@ def test_torch_is_inspected_by_one_thread():
 
 
 def test_concurrent_exports_of_one_array():
-    """Views, exports and answers of one array; all are dropped at once and nothing is left."""
+    """Threads create and drop views and exports of one array at the same time. No reference remains."""
     owner = numpy_array()
     x = arrayhub.asarray(owner)
 

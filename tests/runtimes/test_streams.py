@@ -147,7 +147,7 @@ def test_strided_memory_is_copied_on_the_callers_queue(race):
 
 
 def test_host_copy_waits_for_the_queue_of_the_caller(dpctl, race):
-    """Copy shared and host USM, which the host reads directly."""
+    """The host reads shared and host USM directly, so it must wait for the queue in ``stream=``."""
     shared = dpctl.memory.MemoryUSMShared(NBYTES, queue=race.writing)
     out = np.empty(NBYTES, "u1")
     for turn in range(ROUNDS):
@@ -255,7 +255,7 @@ def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
 
 
 def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
-    """ROCm's, which DLPack gives streams, too."""
+    """arrayhub does not have a ROCm runtime, so the producer's ``__dlpack__`` orders the ROCm stream."""
     made = Handmade(device=(10, 0), announced=(10, 0))
     a = arrayhub.asarray(made)
     made.requests.clear()

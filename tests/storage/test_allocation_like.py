@@ -105,7 +105,7 @@ def test_dpnp_arrays_are_models(sycl):
 
 
 def test_torchs_allocator_is_asked_through_the_exchange_table():
-    """On the host, where the memory does not come from torch otherwise; tests/gpu counts what torch allocates."""
+    """This test calls the function with host memory, which `empty(like=)` does not. tests/gpu measures allocations."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library
 

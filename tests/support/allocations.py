@@ -18,8 +18,8 @@ import routes
 
 import arrayhub
 
-# More allocations than any call makes. If all allocations fail for good, CPython 3.11 never leaves a handler in a long
-# function: it cannot allocate the number of the instruction that raised, and raises again there.
+# More allocations than any call makes. If all later allocations fail, CPython 3.11 never leaves an exception handler of
+# a long function: it cannot allocate the number of the instruction that raised, so it raises again in this handler.
 ALL = 10_000
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
@@ -94,7 +94,7 @@ def traced():
 
 
 def make(table):
-    """Call the table's allocator, which reports by a callback and not by an exception."""
+    """Call the table's allocator, which reports errors through a callback instead of an exception."""
     if table.make(table.at_right, table.at, None, table.set_error):
         raise MemoryError
 
@@ -224,7 +224,7 @@ TABLES = {
 
 
 def shown(result):
-    """Return the facts of a result that are the same each time."""
+    """Return the properties of a result that do not differ between calls."""
     if isinstance(result, arrayhub.USMArray):
         return "USMArray", result.shape, result.byte_strides, str(result.dtype), result.access, result.protocol
     if isinstance(result, np.ndarray):
@@ -252,7 +252,7 @@ def runner(statement, names):
 
 
 def expected_of(run, names):
-    """Return the answer of a call or the type of its exception, once its caches are full."""
+    """Return the result of a call, or the type of its exception, after earlier calls have filled its caches."""
     for _ in range(3):
         ready(run, names)
         try:
@@ -271,7 +271,7 @@ def attempt(run, start, width):
     result : object
     error : BaseException or None
     reached : bool
-        Whether the call got as far as allocation `start`, of the width `ALL`.
+        Whether the call made at least `start` allocations, for the width `ALL`.
     """
     import _testcapi
 
@@ -293,11 +293,11 @@ def attempt(run, start, width):
     stop()
     try:
         return result, error, reached
-    finally:  # the traceback leads to this frame: no cycle, since CPython has but sixteen MemoryErrors in reserve
+    finally:  # break the cycle through the traceback: CPython has only sixteen MemoryErrors in reserve
         result = error = None
 
 
-UNCALLED = 1  # in place of the array: `to_py_object` writes NULL first, and owns the managed tensor even if it fails
+UNCALLED = 1  # in place of the array until `to_py_object` is called, which owns the managed tensor even if it fails
 
 
 def ready(run, names):

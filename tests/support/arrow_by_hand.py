@@ -1,7 +1,7 @@
 """Hand-made Arrow structs, valid and invalid, by ctypes. As a program, test all invalid structs.
 
-``python tests/support/arrow_by_hand.py`` prints one JSON object: of each case the error and how often its structs were
-released. The program runs in a separate process, because invalid reads would crash it.
+``python tests/support/arrow_by_hand.py`` prints one JSON object: for each case, the error and the number of releases of
+its structs. The program runs in a separate process, because invalid reads would crash it.
 """
 
 import ctypes
@@ -99,7 +99,7 @@ class Producer:
     children : list of Producer
     dictionary : Producer, optional
     **said
-        Fields of the two structs that are to say something else: ``length=`` of the array, ``schema_n_children=``, ...
+        Values that replace fields of the two structs: ``length=`` of the array, ``schema_n_children=``, ...
     """
 
     def __init__(self, format=b"l", buffers=(), children=(), dictionary=None, **said):
@@ -161,9 +161,9 @@ class OnDevice:
 
 
 class Streamed:
-    """Arrays of producers as a stream; ``said`` are fields that say something else.
+    """Arrays of producers as a stream. ``said`` contains values that replace fields of the struct.
 
-    ``code=`` is the number that get_next gives, ``schema_code=`` that of get_schema.
+    ``code=`` is the result of get_next, and ``schema_code=`` the result of get_schema.
     """
 
     struct_type, functions = Stream, STREAM_FUNCTIONS
@@ -402,7 +402,7 @@ INDICES = {
     for value in (3, 1 << (8 * width - 1), (1 << 8 * width) - 1)
 }
 
-# Of each case: what makes it, and what is done with it. All have to raise an InterfaceError.
+# For each case, the function that creates the producer. Every import must raise an InterfaceError.
 CASES = {
     "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
     "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),

@@ -100,7 +100,7 @@ class Aborting(Array):
 
 
 def read(obj):
-    """Read as the rules require."""
+    """Import an object correctly."""
     return ah.asarray(obj)
 
 

@@ -16,7 +16,7 @@ ROOT = SUPPORT.parents[1]  # of the repository
 
 
 def finished(*command, cwd=None, env=None, stdout=subprocess.PIPE, **variables):
-    """Run a command to its end, with `variables` in its environment; return the process, with all it has printed."""
+    """Run a command with `variables` in its environment, and return the completed process with its output."""
     environ = {**(os.environ if env is None else env), **variables}
     command = [str(part) for part in command]
     return subprocess.run(

@@ -63,7 +63,7 @@ class ExchangeTable(ctypes.Structure):
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 FROM_PY_OBJECT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
-_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, whose functions other libraries give argument types, too
+_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, for whose functions other libraries set argument types
 new_capsule = _python.PyCapsule_New
 new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 capsule_pointer = _python.PyCapsule_GetPointer
@@ -79,7 +79,7 @@ _set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
 _keep = _python.Py_IncRef
 _keep.restype, _keep.argtypes = None, [ctypes.py_object]
 
-# A capsule keeps the pointer to its name, and a deleter may be called after the test: these live with the process.
+# These objects are never freed: a capsule refers to its name by a pointer, and a deleter may be called after the test.
 _kept = [USED := b"used_by_hand"]
 
 
@@ -90,7 +90,7 @@ def tensor_of(capsule):
 
 
 def consume(capsule):
-    """Take the managed tensor out of a capsule, as a consumer does; the caller has to run its deleter."""
+    """Consume a capsule, and return its managed tensor, whose deleter the caller must call."""
     managed = tensor_of(capsule)
     _set_name(capsule, USED)
     _set_destructor(capsule, None)
@@ -98,7 +98,7 @@ def consume(capsule):
 
 
 def delete(managed):
-    """Run the deleter of a managed tensor: ctypes lets go of the GIL around it, as a C++ consumer might."""
+    """Call the deleter of a managed tensor without the GIL, as a C++ consumer might."""
     DELETER(managed.deleter)(ctypes.addressof(managed))
 
 

@@ -139,7 +139,7 @@ def fill_and_die(x, value):
 
 
 def send_and_wait(connection, x):
-    """Send an array that is larger than any pipe, whose reader comes later or never."""
+    """Send an array that exceeds the buffer of any pipe, so that the call waits for a reader."""
     connection.send(os.getpid())
     connection.send(x)
 

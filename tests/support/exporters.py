@@ -38,7 +38,7 @@ release_buffer.restype = None
 
 GETBUFFER = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(PyBuffer), ctypes.c_int)
 RELEASEBUFFER = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(PyBuffer))
-# Offset of tp_as_buffer in PyTypeObject, the same since Python 3.8. Without the GIL the header of an object is longer.
+# Offset of tp_as_buffer in PyTypeObject since Python 3.8. The header of an object is longer in free-threaded builds.
 TP_AS_BUFFER = object.__basicsize__ + 18 * ctypes.sizeof(ctypes.c_void_p)
 _numbers = itertools.count()
 

@@ -15,7 +15,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
 
 
 class Source(NamedTuple):
-    """An object of a library. `code` makes it, with the library under the name `m`."""
+    """An object of a library. The expression `code` creates the object, with `m` as the name of the library."""
 
     title: str
     module: str

@@ -69,7 +69,7 @@ def kill_a_borrower(moment):
     end(child)
     assert handle.borrowers == 0
     handle.close(timeout=LIMIT)
-    assert len(set(np.asarray(x)[0])) == 1 or np.asarray(x)[0].std() <= 0.5  # at most one write was cut short
+    assert len(set(np.asarray(x)[0])) == 1 or np.asarray(x)[0].std() <= 0.5  # the kill interrupts at most one write
     return seen > 0
 
 
@@ -86,7 +86,7 @@ def kill_an_owner(moment):
     try:
         while True:
             with handle.open() as y:
-                if opened > 20:  # outlive the owner in this borrow
+                if opened > 20:  # in this borrow, wait for the end of the owner
                     killer.join()
                 assert (np.asarray(y) == 3).all()
                 opened += 1

@@ -30,9 +30,9 @@ class Route(NamedTuple):
     ----------
     statement : str
     times : int
-        How often the test of growth runs it.
+        Number of calls of the statement in the test of growth.
     error : str or None
-        The exception that it has to raise.
+        The exception that the statement must raise.
     """
 
     statement: str
@@ -64,7 +64,7 @@ def dict_of(a, **changes):
 
 
 def bad_capsule(a):
-    """A capsule of DLPack that has minus one dimension."""
+    """Return a DLPack capsule whose number of dimensions is -1."""
     capsule = a.__dlpack__()
     tensor_of(capsule).dl_tensor.ndim = -1
     return capsule
@@ -91,7 +91,7 @@ def used_capsule(a):
 
 
 class Table:
-    """arrayhub's exchange table, called like from C code."""
+    """arrayhub's exchange table, called as C code calls it."""
 
     def __init__(self):
         self.out, self.back, self.tensor = pointer(), pointer(), Tensor()

@@ -557,8 +557,8 @@ assert copied == NBYTES, f"{copied} of {NBYTES} bytes"
 def test_wait_returns_after_the_copy_if_another_thread_submits_it(sycl, tmp_path, in_order):
     """Delay the waiting thread until a thread of the runtime has given the copy to the device.
 
-    `sycl::event::wait` of DPC++ 2026.2 returns at once then. Without the delay, 2 of 32,000 copies behind kernels of
-    dpnp were incomplete on a loaded machine. One of them wrote to released memory, which ended the process.
+    In this case, `sycl::event::wait` of DPC++ 2026.2 returns immediately. Without the delay, 2 of 32,000 copies after
+    kernels of dpnp were incomplete on a loaded machine. One of them wrote to released memory, which ended the process.
     """
     library = tmp_path / "late_lock.so"
     native_build.run(*native_build.CC, "-shared", "-fPIC", native_build.SOURCES / "late_lock.c", "-o", library, "-ldl")

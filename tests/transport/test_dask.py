@@ -205,7 +205,7 @@ def test_sizes_are_those_of_the_elements():
 
 
 def test_dask_does_not_import_arrayhub():
-    """Nor does arrayhub import an engine."""
+    """arrayhub does not import dask or another engine, either."""
     program = "import sys, {}; print([m for m in {} if m in sys.modules])"
     assert python(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]\n"
     engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
@@ -470,7 +470,7 @@ def test_nested_arrays_are_sent(client, workers):
 
 
 def test_arrays_of_python_objects_are_refused(client):
-    """So that there is none to send; the task fails, and says what instead."""
+    """`asarray` rejects Python objects, so the task fails with an error that names another call."""
     with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
         client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
 
@@ -536,7 +536,7 @@ def test_invalid_environment_variable_raises(tmp_path, variable):
         assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the workers live"
 
 
-# ---------------------------------------------------------------------------------- by the way that NumPy's arrays have
+# ---------------------------------------------------------------------------------- frames, as for NumPy's arrays
 
 
 @pytest.fixture
@@ -547,7 +547,7 @@ def told(client):
 
 @pytest.mark.parametrize("name", TRAVELLERS)
 def test_arrays_are_sent_as_frames(told, name):
-    """Through the scheduler too, which asks for a pickle without frames of everything else."""
+    """Arrays are also sent as frames through the scheduler, for which all other objects are pickled without frames."""
     source = asarray(SOURCES[name]())
     back = told.gather(told.scatter(source, hash=False))
     has_arrived(source, back)
@@ -613,7 +613,7 @@ SECOND = """
 
 @pytest.mark.parametrize("known", [True, False])
 def test_a_second_client(told, known):
-    """It reads what arrives where arrayhub is imported after distributed; elsewhere it is told."""
+    """A second client can read arrays if it imports arrayhub after distributed, or calls `register_dask`."""
     imports = "import distributed, arrayhub" if known else "import arrayhub, distributed"
     there = told.submit(tasks.make, 4, pure=False)
     told.publish_dataset(made=there)
@@ -722,7 +722,7 @@ def test_frames_that_do_not_fit_their_header():
 
 
 def test_frames_of_a_later_release_raise(told, workers):
-    """Neither the client nor another worker waits for them without end."""
+    """Neither the client nor another worker waits forever for frames that it cannot read."""
     words = "frames have form 99; this release reads form 1"
 
     def later(n):
@@ -743,7 +743,7 @@ def test_frames_of_a_later_release_raise(told, workers):
 
 
 def test_message_is_deserialized_twice():
-    """Elements are moved within the buffer that they arrived in, and only once."""
+    """Elements are moved only once, within the buffer in which they arrived."""
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -765,8 +765,8 @@ def test_message_is_deserialized_twice():
 
 
 def test_results_of_a_killed_worker_are_computed_again(client, workers):
-    """The results of the killed worker are computed again by another worker. Last in the file: the cluster has to start
-    the worker anew."""
+    """Another worker computes the results of the killed worker again. This test is the last in the file, because the
+    cluster has to restart the worker."""
     there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
     there.result(timeout=WAIT)
     holder = next(iter(client.who_has(there)[there.key]))

@@ -300,7 +300,7 @@ COLLECTIVES = """
 
 
 def test_collective_calls_keep_within_their_buffers():
-    """mpi4py takes a count that it is given as that of each block."""
+    """mpi4py interprets a given count as the count of each block."""
     assert run_two(COLLECTIVES).count("all right") == 2
 
 
@@ -363,7 +363,7 @@ KILLED = """
     ids=["sends", "receives", "pickles"],
 )
 def test_a_rank_that_is_killed_in_the_middle(begin, wait):
-    """mpiexec ends with an error, and so does everybody."""
+    """mpiexec and all ranks end with an error."""
     said = run_two(KILLED.format(begin=begin, wait=wait), fails=True)
     assert "nobody was killed" not in said
     ranks = [int(line.split()[1]) for line in said.splitlines() if line.startswith("process ")]

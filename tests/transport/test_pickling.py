@@ -564,7 +564,7 @@ def test_pickles_of_form_1_are_read(name):
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_form_1_is_written_unchanged(name):
-    """A change of what is written needs another number, and a second table beside this one."""
+    """If the written form changes, it needs another number, and the old pickles need a separate table."""
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
     assert (function, state) == (again, state_now)
@@ -578,7 +578,7 @@ def test_form_1_is_written_unchanged(name):
 
 @pytest.mark.usefixtures("policy")
 class TestDevices:
-    """SYCL's CPU device has memory that the host does not read through arrayhub."""
+    """Tests with device USM of SYCL's CPU device, which arrayhub does not let the host read."""
 
     def device(self, source):
         return arrayhub.to_device(source, "oneapi:0")
@@ -650,7 +650,7 @@ class TestDevices:
                 function((*state[:-1], place), data)
 
     def test_failing_device_raises(self, monkeypatch):
-        """The errors of a driver are BufferErrors."""
+        """Errors of the driver are raised as BufferError, and the unpickling reports them."""
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(x)
@@ -694,7 +694,7 @@ def test_exit_without_enter_raises():
 
 
 def test_blocks_end_in_any_order():
-    """Threads and tasks have theirs at the same time; nothing of one that has ended is left."""
+    """Threads and tasks may enter blocks concurrently. After a block has ended, its settings have no effect."""
     before = repr(arrayhub.pickling())
     first, second = arrayhub.pickling(device="host"), arrayhub.pickling(device="keep")
     first.__enter__(), second.__enter__()
@@ -742,7 +742,7 @@ def test_environment_variable_sets_the_policy():
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
 def test_array_types_have_the_public_module(make):
-    """Else `inspect.getmodule`, which dask asks for each object that it pickles, looks at the files of all modules."""
+    """Otherwise `inspect.getmodule`, which dask calls for pickled objects, would search the files of all modules."""
     array = make()
     assert array.__module__ == type(array).__module__
     assert inspect.getmodule(array) is sys.modules[array.__module__]

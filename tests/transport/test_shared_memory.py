@@ -461,7 +461,7 @@ def how_to_actors():
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
 def test_ray(program, tmp_path):
-    """In one process of its own, so that all of ray's end with it."""
+    """The test runs in a separate process, so that ray's processes end with it."""
     pytest.importorskip("ray", reason="ray is not released for this Python yet")
     folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
     # The path is short, because the paths of ray's sockets must fit in 107 bytes.

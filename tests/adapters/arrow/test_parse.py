@@ -50,7 +50,7 @@ def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
     assert "accepted" in message
     assert re.match(NAMED, message), message
     assert schemas == (0 if case == "released schema" else 1)
-    if case != "released schema":  # whose array may stay where it is
+    if case != "released schema":  # if the schema is released, the array may stay in its capsule
         assert arrays == (0 if case == "released array" else 1)
 
 

@@ -77,7 +77,7 @@ def test_a_refused_reader_names_a_call_that_reads_it(kind):
 
 
 def test_readers_survive_explain_in_a_process_of_their_own():
-    """Without anything else that could hold what was read."""
+    """In a separate process, no other object can keep the batches that were read."""
     done = python(
         "import arrayhub, pyarrow as pa\n"
         "b = pa.record_batch({'a': [1.0, 2.0]})\n"

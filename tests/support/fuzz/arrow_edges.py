@@ -166,8 +166,7 @@ def draw_empty(r):
 def draw_views(r):
     """Draw arrays of string views with buffers that are NULL or have 0 bytes, and with wrong sizes and counts.
 
-    A view may lead anywhere, because the sizes say where its buffer ends. Only these buffers have the size that the
-    array specifies.
+    Views may have any index and offset, because the array contains the sizes of these buffers, unlike those of others.
     """
     length = r.choice([0, 0, 1, 3, 6])
     data, sizes = [], []
@@ -185,7 +184,7 @@ def draw_views(r):
     count = 3 + len(data)
     said = {"length": length, "null_count": r.choice([0, 0, -1])}
     if r.random() < 0.2:
-        # More would be read beyond the table of pointers.
+        # A larger number would be read beyond the end of the table of pointers.
         said["n_buffers"] = r.choice([-(2**63), -2, -1, 0, 1, 2, *([count - 1] if count == 3 else [])])
     made = by_hand.Producer(r.choice([b"vu", b"vz"]), [None, first, *data, last], **said)
     if r.random() < 0.3:

@@ -25,7 +25,7 @@ def nested(r):
 
 
 def draw_lists(r):
-    """Pass lists to each function that accepts lists."""
+    """Draw a list, and a call that passes it to a function that accepts lists."""
     value, what = nested(r), r.choice(["asarray", "dtype", "set", "full", "nested", "check"])
 
     def call():
@@ -67,7 +67,7 @@ def draw_empty(r):
                 getattr(x, "__arrow_c_array__", str)()  # absent for types that Arrow does not have
             elif torch is not None:
                 assert tuple(torch.from_dlpack(x).shape) == x.shape
-        except RuntimeError as error:  # NumPy's and torch's, of types that they do not have
+        except RuntimeError as error:  # raised by NumPy and torch for types that they do not have
             raise BufferError(str(error)) from error
         finally:
             assert sys.getrefcount(x) == before, (sys.getrefcount(x), before)

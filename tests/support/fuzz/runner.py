@@ -84,7 +84,7 @@ def run_apart(target, count, seed, environment=None):
 
 @contextlib.contextmanager
 def noting(path, target, seed):
-    """Write down each input before it runs, so that it outlives the process."""
+    """Yield a function that writes each input to a file before it runs, so that the input is known after a crash."""
     with open(path, "wb", buffering=0) as file:
 
         def note(number, shown):

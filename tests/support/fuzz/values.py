@@ -80,7 +80,7 @@ def element(r):
 
 
 def value(r, depth=0):
-    """An element, or a sequence, of equal lengths and kinds mostly."""
+    """Draw an element or a sequence, whose items mostly have equal lengths and kinds."""
     if depth == 3 or r.random() < 0.35:
         return element(r)
     make, length = r.choice(SEQUENCES), r.randint(0, 3)
@@ -109,10 +109,10 @@ def draw(r):
         if what == "dtype":
             return np.array(drawn, dtype)
         if what == "full":
-            return np.full(into.shape, np.array(drawn, dtype), dtype)  # full(1, 2**63, bool) alone is refused by itself
+            return np.full(into.shape, np.array(drawn, dtype), dtype)  # NumPy rejects full(1, 2**63, bool)
         try:
             into[...] = drawn
-        except ValueError:  # of a sequence with more dimensions, which an array may have in front
+        except ValueError:  # a sequence with leading dimensions of length 1, which only an array may have
             into[...] = np.array(drawn)
         return into
 
@@ -135,9 +135,9 @@ def draw(r):
                 return
             try:
                 x = ours()
-            except OverflowError:  # NumPy's answer to numbers that do not fit
+            except OverflowError:  # raised by NumPy for numbers that are out of range
                 return
-            if isinstance(drawn, bytes | range):  # bytes import as their buffer, and a range as an array
+            if isinstance(drawn, bytes | range):  # bytes are imported as a buffer, and a range as an array
                 return
             try:
                 expected = numpys()

@@ -784,7 +784,7 @@ library(
 )
 
 
-# ---- objects without an array of their own
+# ---- objects that do not contain an array
 
 
 def _packed(bitarray):
@@ -973,7 +973,7 @@ library(
 )
 
 
-# --------------------------------------------------------------------------------- what has a method for it, or a view
+# ---------------------------------------------------------------------------------- objects with a method or a view
 
 
 def _blob(sqlite3):
@@ -1408,7 +1408,7 @@ library(
 )
 
 
-# ----------------------------------------------------------------------------------- what reads the host's memory only
+# ----------------------------------------------------------------------------------- libraries for host memory only
 
 
 def _archive(numpy):

@@ -1,4 +1,4 @@
-"""``python -m tests.support.matrix`` writes docs/matrix.md."""
+"""``PYTHONPATH=.:tests/support python -m tests.support.matrix`` writes docs/matrix.md."""
 
 from .table import PAGE, written
 

@@ -19,21 +19,23 @@ class Consumer(NamedTuple):
     ----------
     name : str
     library : str or None
-        What must be importable.
+        Library to import.
     take : callable
-        From a USMArray to the consumer's own array.
+        Converts a USMArray to the consumer's array.
     address : callable
-        Where that array says its element zero is, or with `whole_reach` its lowest byte.
+        Returns the address of element zero of the consumer's array, or of its lowest byte if `whole_reach` is true.
     values : callable
-        Its elements in C order as bytes, read through it; with `whole_reach` all bytes from the lowest on.
+        Returns the elements of the consumer's array in C order as bytes. If `whole_reach` is true, the result also
+        contains the bytes between the elements.
     dtype : callable or None
-        The element type it says, as `Element.dtype` or `Element.name`; None from a library without such a type.
+        Returns the element type of the consumer's array as `Element.dtype` or `Element.name`. The function returns
+        None if the consumer does not report the type.
     readonly : callable or None
-        Whether it refuses to write; None: the library cannot say.
+        Returns whether the consumer's array rejects writes. None if the consumer does not report this.
     write : callable or None
-        Change the first element through it.
+        Changes the first element of the consumer's array.
     whole_reach : bool
-        It knows bytes only.
+        Whether the consumer's array consists of bytes, without shape and element type.
     """
 
     name: str

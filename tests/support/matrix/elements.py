@@ -12,15 +12,15 @@ class Element(NamedTuple):
     Attributes
     ----------
     name : str
-        As the table of element types has it.
+        Name in the table of element types.
     dtype : numpy.dtype or None
-        None where neither NumPy nor ml_dtypes has it.
+        None if neither NumPy nor ml_dtypes has the type.
     dlpack, pep3118 : bool
-        Whether the protocol can say it.
+        Whether the protocol can represent the type.
     padded : bool
-        Less than a byte, kept one to a byte: DLPack says that by a flag, which legacy capsules do not have.
+        Whether elements of less than a byte are padded to one byte, for which legacy DLPack capsules lack a flag.
     bits_as : numpy.dtype
-        A NumPy type of the same size, to lay the bits out with.
+        NumPy type of the same size, as which the elements are created.
     """
 
     name: str

@@ -9,11 +9,11 @@ class Layout(NamedTuple):
     Attributes
     ----------
     base : tuple of int
-        Shape of the compact array that it is a view of.
+        Shape of a compact array.
     view : callable
-        From that array to the view, for every library that indexes as NumPy does.
+        Returns a view of the compact array, in every library that indexes like NumPy.
     contiguous : str
-        "C", "F", or "" where the elements do not lie compactly.
+        "C", "F", or "" if the view is not compact.
     """
 
     name: str
@@ -38,7 +38,7 @@ LAYOUTS = {
         Layout("empty", (0, 4), _whole, "C"),
         Layout("unaligned", (3, 4), _whole, "C"),
         Layout("read-only", (3, 4), _whole, "C"),
-        Layout("1-d", (12,), _whole, "C"),  # for what has one dimension only
+        Layout("1-d", (12,), _whole, "C"),  # for producers of one dimension
         Layout("1-d offset", (14,), lambda x: x[2:], "C"),
         Layout("1-d empty", (0,), _whole, "C"),
     ]

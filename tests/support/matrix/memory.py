@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 
-BOUNDARY = 64  # bytes: what jax asks for
+BOUNDARY = 64  # bytes: the alignment that jax requires
 
 
 def aligned(nbytes, misfit=0):
@@ -65,7 +65,7 @@ FULL, FULL_RO = 0x11D, 0x11C
 
 
 def buffer_address(exporter, flags=FULL_RO, write=None):
-    """Return the address of an exporter's buffer; `write` puts those bytes there first, through a writable request."""
+    """Return the address of an exporter's buffer, after writing the bytes `write`, if any, to the buffer."""
     view = Py_buffer()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(exporter), ctypes.byref(view), ctypes.c_int(flags))
     address = view.buf
@@ -76,20 +76,20 @@ def buffer_address(exporter, flags=FULL_RO, write=None):
 
 
 class _Holder:
-    """One reference to something, in an attribute."""
+    """Holder of one reference to an object."""
 
     def __init__(self, held):
         self.held = held
 
 
 _calibration = _Holder(object())
-_ALONE = sys.getrefcount(_calibration.held)  # of an object that only a holder has
+_ALONE = sys.getrefcount(_calibration.held)  # reference count of an object that only a holder refers to
 
 
 def watch(root):
     """Return a function that returns whether the memory of `root` is free after the caller has dropped `root`.
 
-    By a weak reference where the type allows one; otherwise by the count of references; one reference is kept.
+    The function tests a weak reference if the type supports it. Otherwise it keeps a reference and tests the count.
     """
     if root is None:
         return lambda: True

@@ -12,7 +12,7 @@ LONG = "a string of more than twelve bytes"
 
 
 class Kind(NamedTuple):
-    """A kind of array: its values, pyarrow's type by name, and the type that arrayhub says."""
+    """A kind of array: values, a function that returns the pyarrow type, and the datashape of the NestedArray."""
 
     values: list
     type_of: object
@@ -58,7 +58,7 @@ class Made(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """A row: from a pyarrow array of a kind to a `Made`, and the kinds that it has."""
+    """A row: a function that converts a pyarrow array of a kind to a `Made`, and the kinds that it supports."""
 
     name: str
     library: str
@@ -67,7 +67,7 @@ class Producer(NamedTuple):
 
 
 def last_buffer(array):
-    """The address of the last buffer of a pyarrow array: its numbers or characters."""
+    """Return the address of the last buffer of a pyarrow array, which contains numbers or characters."""
     if hasattr(array, "dictionary"):
         return last_buffer(array.dictionary)
     return array.buffers()[-1].address
@@ -129,7 +129,8 @@ def _of_awkward(kind):
     if "categorical" in kind.datashape:
         return Made(ak.from_arrow(pa.array(kind.values, kind.type_of(pa))), None, lambda: True)
     source = ak.from_iter(kind.values)
-    if "?" in kind.datashape or "option" in kind.datashape:  # by an index, whose forms differ between libraries
+    # awkward represents missing values by an index, so the buffers are not compared.
+    if "?" in kind.datashape or "option" in kind.datashape:
         return Made(ak.values_astype(source, "int32") if "int32" in kind.datashape else source, None, lambda: True)
     leaf = leaf_of_awkward(source.layout)
     gone = weakref.ref(leaf)
@@ -137,7 +138,7 @@ def _of_awkward(kind):
 
 
 def leaf_of_awkward(layout):
-    """The ndarray of the numbers or characters that come last."""
+    """Return the ndarray of the last numbers or characters."""
     while not hasattr(layout, "data"):
         layout = layout.contents[-1] if hasattr(layout, "contents") else layout.content
     return layout.data
@@ -189,8 +190,8 @@ PRODUCERS = [
 
 
 class Consumer(NamedTuple):
-    """A column: how it takes a NestedArray, what its values are as Python's, and where its last buffer is (None: not
-    asked)."""
+    """A column: functions that convert a NestedArray, and return the values of the result as Python objects and the
+    address of its last buffer (None: not compared)."""
 
     name: str
     library: str
@@ -223,7 +224,7 @@ def _address_in_nanoarrow(array):
 
 
 def _values_of_arro3(array):
-    """By pyarrow: arro3's own to_pylist ends in a panic for list views."""
+    """Convert the values with pyarrow, because arro3's to_pylist panics for list views."""
     import pyarrow as pa
 
     return pa.array(array).to_pylist()
@@ -308,7 +309,7 @@ def is_run(obj, consumer):
 
 
 def kinds_in(x):
-    """The kinds of all nodes, in one text."""
+    """Return the kinds of all nodes as one string."""
     if not isinstance(x, ah.NestedArray):
         return ""
     below = x.children if x.kind == "record" else [x.content]
@@ -326,7 +327,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-ALL = None  # of a column of the table of refusals
+ALL = None  # in the table of refusals: every consumer, kind or producer
 
 _NOT_JAGGED = tuple(name for name in KINDS if name not in JAGGED)
 _MISSING = ("missing numbers", "truth values", "missing lists")
@@ -337,37 +338,43 @@ REFUSALS = [
     ),
     Refusal(
         ("pyarrow", "pandas", "polars"), ALL, ("USM, device",), BufferError, r"cannot read; call x\.to_host\(\)",
-        "pyarrow and polars know no SYCL device",
+        "pyarrow and polars do not support SYCL devices",
     ),
-    Refusal(("arro3",), ALL, ("USM, device",), ValueError, "__arrow_c_array__", "arro3 knows no device"),
+    Refusal(("arro3",), ALL, ("USM, device",), ValueError, "__arrow_c_array__", "arro3 does not support devices"),
     Refusal(
-        ("duckdb",), ALL, ("USM, device",), Exception, "", "duckdb takes streams, which no device has"
+        ("duckdb",), ALL, ("USM, device",), Exception, "", "duckdb imports only streams of host memory"
     ),
-    Refusal(("torch",), JAGGED, ("USM, shared", "USM, device"), BufferError, "cannot read", "torch knows no SYCL"),
+    Refusal(
+        ("torch",), JAGGED, ("USM, shared", "USM, device"), BufferError, "cannot read",
+        "torch does not support SYCL devices",
+    ),
     Refusal(
         ("torch",), _NOT_JAGGED, ALL, BufferError, "the type is .*; accepted: n . var . number|cannot read",
-        "torch's jagged tensors are lists of numbers, of which none is missing",
+        "jagged tensors of torch are lists of numbers without missing values",
     ),
-    Refusal(("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing", "NumPy has no missing numbers"),
+    Refusal(
+        ("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing",
+        "NumPy does not have missing numbers",
+    ),
     Refusal(
         ("numpy (copy)",), ("lists", "lists of lists", "lists of strings", "records with lists"), ALL, ValueError,
-        "equal lengths", "NumPy has no lists of different lengths",
+        "equal lengths", "NumPy does not have lists of different lengths",
     ),
     Refusal(
         ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError, "accepted: lists of numbers with equal lengths",
-        "NumPy has no bytes of different lengths, and no categories",
+        "NumPy does not have categories or byte strings of variable length",
     ),
 ]  # fmt: skip
 
 # Consumers that copy the numbers or characters, with the reason.
 COPIES = {
-    ("awkward", "truth values"): "awkward has a byte a value",
-    ("polars", "categories"): "polars has categories of its own",
+    ("awkward", "truth values"): "awkward stores one byte per value",
+    ("polars", "categories"): "polars uses its own categories",
 }
 
 
 def refusal_of(producer, kind, consumer):
-    """The row of REFUSALS that fits a cell; None where it passes."""
+    """Return the row of REFUSALS that applies to a cell, or None if the cell must pass."""
     for row in REFUSALS:
         if (
             (row.consumers is ALL or consumer in row.consumers)

@@ -42,18 +42,18 @@ class Made:
     Attributes
     ----------
     obj : object
-        Goes into ``asarray``.
+        Argument of ``asarray``.
     root : object
-        The memory is free when this dies; see `memory.watch`. None: it never is.
+        Object whose deallocation frees the memory, see `memory.watch`. None if the memory is never freed.
     address : int or None
-        Of element zero, by the producer's own word; None where it makes the memory when asked.
+        Address of element zero as reported by the producer. None if each access creates new memory.
     byte_strides : tuple of int
     values : bytes
         The elements in C order.
     access : str
-        As ``USMArray.access`` should have it.
+        Expected value of ``USMArray.access``.
     close : callable
-        Gives back what the operating system holds, after everything else; fails while a view lives.
+        Releases resources of the operating system at the end of the test. Fails while a view exists.
     """
 
     obj: object
@@ -74,19 +74,19 @@ class Producer(NamedTuple):
     name : str
         The column of docs/matrix.md.
     library : str or None
-        What must be importable.
+        Library to import.
     make : callable
-        From an `Element` and a `Layout` to a `Made`.
+        Creates a `Made` from an `Element` and a `Layout`.
     elements, layouts : list of str
-        What the producer has.
+        Names of the element types and layouts that the producer supports.
     memory : str
         "cpu", or the kind of USM.
     boundary : int or None
-        Bytes that element zero of a compact array is a multiple of; None: as its allocator likes it.
+        Alignment of element zero of a compact array in bytes. None if it depends on the allocator.
     readonly : bool
-        Whether it lets nobody write, in every layout.
+        Whether arrays of every layout are read-only.
     only : callable, optional
-        From element and layout names to whether the producer has that pair.
+        Returns whether the producer supports a pair of an element name and a layout name.
     """
 
     name: str
@@ -224,7 +224,7 @@ def _make_jax(element, layout):
 
 
 def _usm(kind, element, layout):
-    """Return a usm_ndarray of a layout on aligned USM, the memory, and NumPy's like of it."""
+    """Return a usm_ndarray of a layout on aligned USM, the memory, and the equivalent ndarray."""
     import dpctl.memory
     import dpnp.tensor
 
@@ -307,7 +307,7 @@ C_TYPES = {
 
 
 class Record(ctypes.Structure):
-    """The matrix's record, as C lays it out."""
+    """The record of the matrix in C layout."""
 
     _fields_ = [("x", ctypes.c_double), ("n", ctypes.c_int), ("m", ctypes.c_int)]
 
@@ -423,7 +423,7 @@ PRODUCERS = [
 ]  # fmt: skip
 
 
-if not HAS_DLPACK_1:  # what these make is a legacy capsule of NumPy's
+if not HAS_DLPACK_1:  # NumPy exports legacy capsules for these producers
     PRODUCERS = [row for row in PRODUCERS if row.name not in ("array_api_strict", "capsule (versioned)")]
 
 

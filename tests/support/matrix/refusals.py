@@ -12,12 +12,12 @@ from .memory import BOUNDARY
 
 
 class Cell(NamedTuple):
-    """A cell of the matrix, with all that its refusal may depend on.
+    """A cell of the matrix, with the properties on which its refusal may depend.
 
     Attributes
     ----------
     address : int or None
-        Of element zero, where it is known; None in the written table.
+        Address of element zero. None if it is not known, as in the table of the page.
     """
 
     producer: object
@@ -49,7 +49,7 @@ class Cell(NamedTuple):
         return None if self.address is None else self.address % BOUNDARY == 0
 
     def off(self, boundary):
-        """Return whether element zero lies off a boundary."""
+        """Return whether element zero is not on a boundary."""
         return self.layout.name == "unaligned" if self.address is None else self.address % boundary != 0
 
 
@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
     ----------
     consumers : tuple of str
     when : callable
-        From a `Cell` to whether it is refused; None: the allocator decides.
+        Returns whether a `Cell` is refused, or None if this depends on the allocator.
     error : type
     message : str
         A regular expression that the message contains.
@@ -79,8 +79,8 @@ HOST_READERS = ("memoryview", "torch", "jax", "pyarrow", "numba")
 DLPACK_READERS = ("numpy.from_dlpack", "torch", "jax", "tvm-ffi", "array_api_strict")
 STANDARD = {*NUMBERS} - {"float16"}
 
-# Types of a library: torch's dtypes with a DLPack code; numba types native NumPy dtypes, without half arithmetic
-# for the CPU; jax has what ml_dtypes makes of a byte or more.
+# Types that a library supports: torch supports its dtypes with a DLPack code, numba supports NumPy's native dtypes
+# except half precision on the CPU, and jax supports the types of ml_dtypes of one byte or more.
 TORCH_HAS = {
     *NUMBERS, "bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu",
@@ -95,7 +95,7 @@ def _off_boundary(cell):
 
 
 REFUSALS = [
-    # Where the memory is.
+    # Location of the memory.
     Refusal(
         ("numpy.asarray",), lambda c: c.producer.memory == "device", TypeError, "to_host",
         "the host cannot read device USM; `to_host(x)` copies",
@@ -107,95 +107,95 @@ REFUSALS = [
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.usm, (RuntimeError, BufferError),
         "nsupported device|DLPack: ",
-        "NumPy's DLPack reader refuses oneAPI devices; `as_numpy(x)`, or `to_host(x)` for device USM",
+        "NumPy's `from_dlpack` rejects oneAPI devices; use `as_numpy(x)`, or `to_host(x)` for device USM",
     ),
     Refusal(
         ("dpnp",), lambda c: not c.usm, BufferError, "not SYCL USM",
-        "dpnp reads SYCL USM only; `to_device(x, 'oneapi:0')` copies",
+        "dpnp supports only SYCL USM; `to_device(x, 'oneapi:0')` copies",
     ),
     Refusal(
         ("dpctl.memory",), lambda c: not c.usm, ValueError, "does not expose",
-        "dpctl reads SYCL USM only; `to_device(x, 'oneapi:0')` copies",
+        "dpctl supports only SYCL USM; `to_device(x, 'oneapi:0')` copies",
     ),
-    # Who may write.
+    # Read-only memory.
     Refusal(
         ("torch",), lambda c: c.readonly, BufferError, "read-only",
-        "torch has no read-only tensors; `copy=True`, or `allow_readonly=True` and no writing",
+        "torch does not have read-only tensors; use `copy=True`, or `allow_readonly=True` and do not write",
     ),
-    # How the elements lie.
+    # Strides.
     Refusal(
         ("torch",), lambda c: c.layout.name == "negative", BufferError, "negative strides",
-        "torch has no negative strides; `copy=True`",
+        "torch does not support negative strides; use `copy=True`",
     ),
     Refusal(
         ("pyarrow",), lambda c: not c.layout.contiguous, BufferError, "contiguous",
-        "an Arrow buffer is one run of bytes; `x.copy()`",
+        "the bytes of an Arrow buffer are contiguous; use `x.copy()`",
     ),
-    # What the elements are.
+    # Element types.
     Refusal(
         DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code",
         "DLPack does not have codes for extended precision, dates, strings, records and foreign byte order",
     ),
     Refusal(
         ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
-        "elements of less than a byte, padded to one: only DLPack 1.x has a flag for it, and the library reads legacy"
-        " capsules then",
+        "elements of less than a byte are padded; legacy DLPack capsules, which the library requests, lack a flag for"
+        " padding",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.padded, (RuntimeError, BufferError),
         "lacks a flag for padding|Unsupported dtype",
-        "elements of less than a byte, padded to one: only DLPack 1.1 has a flag for it, and NumPy asks for 1.0; later"
-        " ones that ask for more do not know the types",
+        "elements of less than a byte are padded; DLPack 1.0, which NumPy requests, lacks a flag for padding, and NumPy"
+        " releases that request a later version do not support the types",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, (RuntimeError, BufferError),
         "Unsupported dtype",
-        "NumPy's DLPack reader knows NumPy's own numbers only; `numpy.asarray(x)` knows ml_dtypes' too",
+        "NumPy's `from_dlpack` supports only NumPy's own numbers; `numpy.asarray(x)` also supports types of ml_dtypes",
     ),
     Refusal(
         ("array_api_strict",), lambda c: c.element.name not in STANDARD, TypeError, "dtype",
-        "the array API standard has no such type",
+        "the array API standard does not have the type",
     ),
     Refusal(
         ("torch",), lambda c: c.element.name == "complex128" and not c.empty and c.off(16),
-        BufferError, "16-byte boundaries", "torch reads complex128 by instructions that need it aligned; `copy=True`",
+        BufferError, "16-byte boundaries", "torch requires complex128 to be aligned to 16 bytes; use `copy=True`",
     ),
     Refusal(
         ("torch",), lambda c: c.element.name not in TORCH_HAS, BufferError, "torch: elements of type",
-        "torch has no such element type",
+        "torch does not have the element type",
     ),
     Refusal(
         ("memoryview",), lambda c: not c.element.pep3118, BufferError, "PEP 3118",
-        "PEP 3118 has no format for ml_dtypes' types and for dates",
+        "PEP 3118 does not have formats for dates and for the types of ml_dtypes",
     ),
     Refusal(
         ("numba",), lambda c: c.element.name == "float16", BufferError, "numba: compiled functions",
-        "numba compiles no half precision for the CPU",
+        "numba does not support half precision on the CPU",
     ),
     Refusal(
         ("numba",), lambda c: c.element.name in NUMBA_HAS_NOT or c.element.padded, BufferError,
         "numba: compiled functions",
-        "numba has no arrays of ml_dtypes' types, of complex32, of extended precision and of foreign byte order",
+        "numba does not support types of ml_dtypes, complex32, extended precision and foreign byte order",
     ),
-    # What jax asks besides.
+    # Further requirements of jax.
     Refusal(
         ("jax",), lambda c: c.element.name not in {*NUMBERS, "bfloat16", *FLOAT8}, BufferError, "jax",
-        "jax has no such element type",
+        "jax does not have the element type",
     ),
     Refusal(
         ("jax",), lambda c: not c.layout.contiguous, BufferError, "compact",
-        "jax has compact arrays only; `copy=True`",
+        "jax supports only compact arrays; use `copy=True`",
     ),
     Refusal(
         ("jax",), _off_boundary, BufferError, "64-byte boundary",
-        "jax requires host memory aligned to 64 bytes, unless it copies; `copy=True`",
+        "jax shares only host memory that is aligned to 64 bytes; use `copy=True`",
     ),
 ]  # fmt: skip
 
 
 def refusal_of(cell):
-    """Return the row of the error that a cell must raise, and whether the error is certain; (None, True) for a cell
-    that passes."""
+    """Return the row of the error that a cell must raise, and whether the error is certain, or (None, True) for a cell
+    that must pass."""
     for refusal in REFUSALS:
         if cell.consumer in refusal.consumers:
             answer = refusal.when(cell)

@@ -100,7 +100,7 @@ SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
 
 
 class Obstacle(NamedTuple):
-    """A reason why a cell needs a copy, or, without `copy`, is refused."""
+    """A reason why a cell requires a copy if `copy` is true, or is refused otherwise."""
 
     consumers: tuple
     applies: object
@@ -110,7 +110,7 @@ class Obstacle(NamedTuple):
 
 
 OBSTACLES = [
-    Obstacle(("jax",), lambda p, f: f not in ("coo", "csr"), False, "is not supported", "jax has coo and csr"),
+    Obstacle(("jax",), lambda p, f: f not in ("coo", "csr"), False, "is not supported", "jax has only coo and csr"),
     Obstacle(("scipy",), lambda p, f: f == "bsc", False, "is not supported", "SciPy does not have bsc"),
     Obstacle(
         ("pydata_sparse",),
@@ -121,7 +121,11 @@ OBSTACLES = [
     ),
     Obstacle(("binsparse",), lambda p, f: f in BLOCKS, False, "not a format", "the protocol does not have blocks"),
     Obstacle(
-        ("torch",), lambda p, f: f == "coo" and p.indices == "int32", True, "indices of int32", "coordinates are int64"
+        ("torch",),
+        lambda p, f: f == "coo" and p.indices == "int32",
+        True,
+        "indices of int32",
+        "torch's coordinates are int64",
     ),
     Obstacle(("jax",), lambda p, f: p.indices == "int64", True, "indices of int64", "int64 requires `jax_enable_x64`"),
     Obstacle(
@@ -129,20 +133,20 @@ OBSTACLES = [
         lambda p, f: f == "coo" and not p.joined,
         True,
         "separate arrays",
-        "the coordinates are one array",
+        "the library stores all coordinates in one array",
     ),
     Obstacle(("torch",), lambda p, f: not p.writeable, True, "read-only", "torch does not have read-only tensors"),
 ]
 
 
 def obstacle_of(producer, format, consumer):
-    """Return the first obstacle of a cell; None if the memory is shared."""
+    """Return the first obstacle of a cell, or None if the memory is shared."""
     found = (row for row in OBSTACLES if consumer in row.consumers and row.applies(producer, format))
     return next(found, None)
 
 
 def export(x, consumer, copy=None):
-    """Return a SparseArray of what a consumer makes of `x`."""
+    """Convert `x` to an array of a consumer, and return this array as a SparseArray."""
     if consumer == "binsparse":
         return ah.assparse(Binsparse(x))
     return ah.assparse(ah.convert(x, consumer, copy=copy))

@@ -30,8 +30,8 @@ cell counts the pairs of element type and layout that pass, of all pairs that th
 All other pairs raise an error. [Refusals](#refusals) lists the reasons for each consumer, with the call to make
 instead. Pairs that depend on an address that an allocator selects are counted as passed.
 
-`python -m tests.support.matrix` writes this page from the tables in `tests/support/matrix`, and
-`tests/interop/test_matrix.py` runs each pair.
+`PYTHONPATH=.:tests/support python -m tests.support.matrix` writes this page from the tables in `tests/support/matrix`,
+and `tests/interop/test_matrix.py` runs each pair.
 
 Layouts: {layouts}.
 
@@ -49,7 +49,7 @@ def cells():
 
 
 def _count(passed, pairs):
-    """Return the text of a cell: how many pairs pass, of how many."""
+    """Return the text of a cell: the number of pairs that pass, and the number of all pairs."""
     return f"all {pairs}" if passed == pairs else f"{passed} of {pairs}" if passed else "none"
 
 
@@ -61,11 +61,11 @@ def _entry(producer, consumer):
 
 def _errors(refusal):
     errors = refusal.error if isinstance(refusal.error, tuple) else (refusal.error,)
-    return " or ".join("an error of numba's" if error is Exception else error.__name__ for error in errors)
+    return " or ".join("an error of numba" if error is Exception else error.__name__ for error in errors)
 
 
 def _head(consumers):
-    """The first lines of a table; a browser may break the names where their parts end."""
+    """Return the first lines of a table, in which browsers may break names between their parts."""
     names = (consumer.name.replace(".", ".<wbr>").replace("_", "_<wbr>") for consumer in consumers)
     return f"| from \\ into | {' | '.join(names)} |", "|---|" + "---|" * len(consumers)
 
@@ -100,9 +100,9 @@ _NESTED_OPENING = """
 
 `tests/support/matrix/nested.py` passes lists, strings, missing values and records through `arrayhub.asnested` to
 every consumer. A cell passes if four conditions hold: the values are unchanged after the producer was released; the
-type is the one that [nested arrays](nested.md) describe; numbers and characters are at the producer's address, if it
-is known; and the last view releases the memory. The number counts the kinds that pass, of all kinds of the producer.
-The second table lists why the others fail.
+type is as described in [nested arrays](nested.md); numbers and characters are at the producer's address, if it is
+known; and the last view releases the memory. The number counts the kinds that pass, of all kinds of the producer.
+The second table lists the reasons why the other kinds fail.
 
 Kinds: {kinds}.
 
@@ -111,7 +111,7 @@ Copied: {copies}.
 
 
 def _nested():
-    """The lines of the table of what is not dense."""
+    """Yield the lines of the table of nested arrays."""
     copies = "; ".join(f"{kind} in {consumer} ({why})" for (consumer, kind), why in COPIES.items())
     yield _NESTED_OPENING.format(kinds=", ".join(KINDS), copies=copies)
     yield from _head(NESTED_CONSUMERS)
@@ -135,8 +135,9 @@ _SPARSE_OPENING = """
 ## Sparse arrays
 
 `tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names the
-formats that are shared: all parts have the producer's addresses. "Copy" precedes formats of which some parts are copied
-(`copy="if_needed"`), and "refused" those that the library does not have. The second table lists the reasons.
+formats that are shared: all parts have the producer's addresses. "copy" precedes formats for which
+`copy="if_needed"` copies some parts, and "refused" precedes formats that the library does not have. The second table
+lists the reasons.
 `tests/sparse/test_rules_matrix.py` runs each cell, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """
 _SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse", "binsparse": "`__binsparse__`"}
