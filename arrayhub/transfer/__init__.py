@@ -229,21 +229,22 @@ def _into(array, view, out, stream, progress):
     """Copy `array` to `out`, which was validated. `view` is `array`, broadcast to the shape of `out`."""
     if out.size == 0:
         return
-    target = "host" if is_host_readable(out) else _engine_name(out.device)
-    if target == "host":
+    if is_host_readable(out):
         _copy_to_host(view, out, stream, progress)
         return
     if share_bytes(array, out):
         if view.ptr == out.ptr and _have_same_strides(view, out):
             return
         array = _copy(array, order="K", stream=stream)
+    target = _engine_name(out.device)
+    array = _near(array, target)
     if progress is None:  # avoid the overhead of the context manager for small copies
-        _engine(target).assign(_near(array, target), out, stream=stream)
+        _engine(target).assign(array, out, stream=stream)
         return
     from arrayhub.transfer.progress import reporting
 
     with reporting(progress, out.nbytes) as report:
-        _engine(target).assign(_near(array, target), out, stream=stream, progress=report)
+        _engine(target).assign(array, out, stream=stream, progress=report)
 
 
 def write(fresh, source):

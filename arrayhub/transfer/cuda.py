@@ -168,20 +168,18 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
     A copy from host memory is complete on return. Only the bytes of the elements are written.
     """
-    ordinal = out.device.id
-    need_device(ordinal)
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
         array = host_view(array)
         if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
             _upload(broadcast(array, out), out, writing, progress)
             return
-        array = from_host(array, ordinal, stream=writing)  # repeated on the device, so that it crosses the bus once
-    elif array.device.id != ordinal:
-        array = to_other(array, ordinal, stream=writing)
+        array = from_host(array, out.device.id, stream=writing)  # repeated on the device, so that it crosses the bus once
+    elif array.device != out.device:
+        array = to_other(array, out.device.id, stream=writing)
     array = broadcast(array, out)
     route = Route(out, array)
-    kernel = 0
+    ordinal, kernel = out.device.id, 0
     if not route.straight:
         if not cuda_kernel.is_available():
             _by_cupy(array, out, writing)

@@ -54,7 +54,11 @@ def need_device(int device):
 
 
 def reading_stream(Descriptor array, stream):
-    """Return the handle of a stream on which `array` can be read, as described in `runtimes.cuda.copying_stream`."""
+    """Return the handle of a stream on which `array` can be read, as described in `runtimes.cuda.copying_stream`.
+
+    Raises the errors of `need_device`.
+    """
+    driver_for(array.device_.device_id)
     return copying_stream(array, stream, array.device_.device_id)
 
 
@@ -76,13 +80,17 @@ def hold_producers(intptr_t user, *arrays):
     at the import. For a captured graph, the code that launches the graph is responsible for the order.
     """
     cdef Descriptor array
+    cdef list others = []
     cdef bint unknown = False
-    if not arrays:
+    cdef int device = 0
+    for each in arrays:
+        array = <Descriptor?> each
+        device = array.device_.device_id
+        if <intptr_t> array.stream_ != user:
+            others.append(array)
+    if not others or capture_of(user, device) != 0:
         return
-    cdef int device = (<Descriptor?> arrays[0]).device_.device_id
-    if capture_of(user, device) != 0:
-        return
-    for array in arrays:
+    for array in others:
         if array.stream_ == NULL:
             unknown = True
         else:
