@@ -78,7 +78,8 @@ def _table(report, role):
         yield f"| [{rule.name}]({rule.specification}) | {cells} |"
     yield ""
     for (rule, why), places in report.grouped_failures().items():
-        yield f"- {rule}: {why.replace('|', '/')} {_short(places)}"
+        reason = re.sub(r"__[a-z_]+__", r"`\g<0>`", why.replace("|", "/"))  # Markdown: `__dlpack__` is not a bold word
+        yield f"- {rule}: {reason} {_short(places)}"
     if not report.ok:
         yield ""
 
@@ -86,7 +87,7 @@ def _table(report, role):
 def _short(places):
     layouts = list(dict.fromkeys(layout for _, layout in places))
     types = list(dict.fromkeys(dtype for dtype, _ in places))
-    return f"({len(places)} cells: {', '.join(types)}; {', '.join(layouts)})"
+    return f"({len(places)} {'cell' if len(places) == 1 else 'cells'}: {', '.join(types)}; {', '.join(layouts)})"
 
 
 def written():
