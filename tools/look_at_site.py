@@ -17,9 +17,9 @@ SEEN = """(wide) => {
   const root = document.documentElement, found = [];
   if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} pixels wide`);
   for (const table of document.querySelectorAll("article table")) {
-    const place = table.parentElement;
+    const place = table.parentElement, text = table.innerText.replace(/\\s+/g, " ").slice(0, 40);
     if (wide && place.scrollWidth > place.clientWidth + 1)
-      found.push(`a table of ${place.scrollWidth} pixels in ${place.clientWidth}: ${table.innerText.slice(0, 40)}`);
+      found.push(`a table of ${place.scrollWidth} pixels in ${place.clientWidth}: ${text}`);
   }
   for (const image of document.querySelectorAll("article img"))
     if (image.width < 0.9 * image.naturalWidth)
