@@ -25,7 +25,6 @@ import platform
 import shlex
 import shutil
 import sys
-import tarfile
 import tempfile
 import tomllib
 
@@ -172,8 +171,8 @@ def main():
             python = make_tools(interpreter, temporary / f"tools{number}")
             if sdist is None:
                 sdist = make_sdist(python, options.output)
-            with tarfile.open(sdist) as archive:
-                archive.extractall(temporary / "source", filter="data")
+            (temporary / "source").mkdir()
+            step("tar", "--extract", "--file", sdist, "--directory", temporary / "source")
             (source,) = (temporary / "source").iterdir()
             for machine in options.machine or MACHINES:
                 folder = temporary / f"{number}-{machine}"
