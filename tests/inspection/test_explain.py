@@ -13,6 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from children import python, without
+from contrast import DARK_PAGES, LIGHT_PAGES, contrast
 from dlpack_by_hand import packed_int4
 from exporters import StructProducer, exporter
 from matrix.elements import ELEMENTS
@@ -394,6 +395,17 @@ def test_html_equals_text():
             assert verdict.consumer in said and verdict.verdict in said
         for offer in explained.offers:
             assert offer.protocol in said
+
+
+def test_contrast_of_verdicts_on_light_and_dark_pages():
+    page = ah.explain(np.zeros((2, 3))[::-1])._repr_html_()
+    colors = set(re.findall(r'style="color:(#\w+);color:color-mix\(in srgb,\1 70%,currentColor\)"', page))
+    assert len(colors) >= 2
+    for color in colors:
+        for text, pages in (("#222832", LIGHT_PAGES), ("#ced6dd", DARK_PAGES)):
+            pairs = zip(bytes.fromhex(color[1:]), bytes.fromhex(text[1:]), strict=True)
+            mixed = bytes(round(0.7 * own + 0.3 * other) for own, other in pairs).hex()
+            assert min(contrast(mixed, page) for page in pages) >= 4.5
 
 
 def test_names_do_not_become_markup():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 import pytest
+from contrast import DARK_PAGES, LIGHT_PAGES, contrast
 from dlpack_by_hand import Handmade
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -375,21 +376,6 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
     leaving = arrayhub.picture((2, 3), (3, 1), offset=2, size=6)._repr_html_()
     assert "light-dark" not in html + leaving and "<style" not in html + leaving
     ElementTree.fromstring(html)
-
-
-def contrast(one, other):
-    """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
-
-    def luminance(color):
-        parts = [byte / 255 for byte in bytes.fromhex(color.removeprefix("#"))]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one) + 0.05, luminance(other) + 0.05))
-    return high / low
-
-
-LIGHT_PAGES, DARK_PAGES = ("#ffffff", "#f6f8fa"), ("#000000", "#0d1117", "#14181e", "#111418", "#1b1f25")
 
 
 def test_text_contrast_on_light_and_dark_pages():
