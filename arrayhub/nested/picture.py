@@ -1,4 +1,7 @@
-"""Draw a NestedArray for a notebook: one line of cells per node, with arcs from each row to its elements."""
+"""Draw a NestedArray for a notebook: one line of cells per node, with arcs from each row to its elements.
+
+The caption of a line stands to the right of its cells, where no arc crosses it.
+"""
 
 from html import escape
 from typing import Any
@@ -11,7 +14,9 @@ MOST_CELLS = 16  # per line; further cells are drawn as an ellipsis
 MOST_LEVELS = 6
 MOST_CHUNKS = 4
 _WIDTH = 40  # of a cell, in pixels
-_ARCS = 26  # height of the space for arcs, in pixels
+_ARCS = 32  # height of the space for arcs, in pixels
+_ABOVE = 6  # space above the cells
+_BASELINE = 17  # of the text in a line of cells, from the top of the cells
 _MISSING = "#e4e4e4"
 
 
@@ -32,20 +37,21 @@ def _draw(canvas: Canvas, node: Any, level: int) -> None:
     """Draw one line for a node, and below it the node's fields or content."""
     if isinstance(node, NestedArray):
         check(node)
-    canvas.caption(_caption(node))
-    labels = _labels(node)
-    top = canvas.y
-    _cells(canvas, node, labels)
-    canvas.y = top + CELL
+    canvas.y += _ABOVE
+    canvas.label(_x(min(len(node), MOST_CELLS)) + (20 if len(node) > MOST_CELLS else 6), _caption(node), _BASELINE)
+    _cells(canvas, node, _labels(node))
+    canvas.y += CELL
     if not isinstance(node, NestedArray) or level == MOST_LEVELS:
         return
     kind = kind_of(node)
     if kind.chunks:
         for k, chunk in enumerate(node.chunks[:MOST_CHUNKS]):
+            canvas.y += _ABOVE
             canvas.write(f"chunk {k} of {len(node.chunks)}", 11)
             _draw(canvas, chunk, level + 1)
     elif kind.named:
         for name, field in zip(node.field_names, node.children, strict=True):
+            canvas.y += _ABOVE
             canvas.write(f"field {name}", 11)
             _draw(canvas, field, level + 1)
     elif kind.lists:
@@ -59,17 +65,17 @@ def _draw_content(canvas: Canvas, node: Any, spans: Any, first: int, last: int, 
     top = canvas.y
     content = part(node.content, first, max(last, first))
     canvas.y += _ARCS
-    below = canvas.y + 32  # the caption of the content ends here
     for k, (start, stop) in enumerate(spans):
         if stop > start and start - first < MOST_CELLS:
             ends = (start - first, min(stop - first, MOST_CELLS))
-            canvas.add("lines", _arc(k, ends[0], below - top) + _arc(k + 1, ends[1], below - top, -GAP), top)
+            canvas.add("lines", _arc(k, ends[0]) + _arc(k + 1, ends[1], -GAP), top)
     _draw(canvas, content, level + 1)
 
 
-def _arc(above: int, below: int, height: float, shift: float = 0) -> str:
+def _arc(above: int, below: int, shift: float = 0) -> str:
     """Return an arc from the edge of a row to the edge of its first or last element."""
     a, b = _x(above) + shift, _x(below) + shift
+    height = _ARCS + _ABOVE
     return f'<path class="arc" d="M{a:g} 0C{a:g} {height / 2:g} {b:g} {height / 2:g} {b:g} {height:g}"/>'
 
 
@@ -94,7 +100,7 @@ def _caption(node: Any) -> str:
     if not isinstance(node, NestedArray):
         return f"content: {len(node)} of {node.dtype}"
     offsets = f", offsets {node.offsets.dtype}" if kind_of(node).ends else ""
-    return f"{node.kind}: {len(node)} elements{offsets}"
+    return f"{node.kind}: {len(node)} {'element' if len(node) == 1 else 'elements'}{offsets}"
 
 
 def _labels(node: Any) -> list[str | None]:
@@ -124,9 +130,9 @@ def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
         if label is None:
             canvas.add("lines", _hatching(x), top)
         else:
-            canvas.add("names", f'<g transform="translate(0 17)">{text(x + _WIDTH / 2, escape(label))}</g>', top)
+            canvas.add("names", f'<g transform="translate(0 {_BASELINE})">{text(x + _WIDTH / 2, escape(label))}</g>', top)
     if len(node) > len(labels):
-        canvas.add("dots", f'<g transform="translate(0 17)">{text(_x(len(labels)) + 10, "…")}</g>', top)
+        canvas.add("dots", f'<g transform="translate(0 {_BASELINE})">{text(_x(len(labels)) + 10, "…")}</g>', top)
     canvas.reach(_x(len(labels) + 1))
 
 

@@ -237,6 +237,22 @@ def test_picture_has_arcs_and_hatching():
         assert value in words
 
 
+def test_arcs_of_a_picture_do_not_cross_text():
+    x = ah.asnested([[["a"], ["b", "c"]], [], [["d", "e", "f"]]])
+    heights = {"text": [], "path": []}  # top and bottom
+    for layer in ElementTree.fromstring(x._repr_html_())[0]:
+        for line in layer:
+            top = float(line.get("transform").split()[1].strip(")"))
+            for part in line.iter():
+                kind = part.tag.rpartition("}")[2]
+                if kind in heights and layer.get("text-anchor") != "middle":
+                    own = (-11, 0) if kind == "text" else (0, float(part.get("d").split()[-1]))
+                    heights[kind].append((top + own[0], top + own[1]))
+    assert heights["path"] and len(heights["text"]) == 4
+    for low, high in heights["path"]:
+        assert all(bottom < low or top > high for top, bottom in heights["text"])
+
+
 def test_pictures_of_everything_are_xml():
     for values in ([], [None], [[[1], []], []], ["<a & b>", "c" * 99], [{"x": 1, "y": ["&"]}, None], [b"\xff"]):
         ElementTree.fromstring(ah.asnested(values)._repr_html_())

@@ -85,6 +85,11 @@ class Canvas:
         self.write(text, 11)
         self.y += 6
 
+    def label(self, x: float, text: str, baseline: float) -> None:
+        """Write a line of text beside the next part."""
+        self.add("prose", f'<text x="{x:g}" font-size="11">{escape(text)}</text>', self.y + baseline)
+        self.reach(x + len(text) * 11 * 0.54)
+
     def svg(self, label: str) -> str:
         """Return the picture as an SVG document. `label` is the text for screen readers."""
         width, height = round(self._width) + MARGIN, round(self.y) + MARGIN
