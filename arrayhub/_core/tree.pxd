@@ -79,6 +79,7 @@ cdef class Tree:
     cdef str meaning               # Arrow's format if the parts do not determine it (time zone, days, codes); or None
     cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
+    cdef object name               # of the column, in the outermost node or its chunks: hashable, as in pandas; or None
     cdef tuple child_fields        # for each child: name if not in `names`, flags, metadata; None for defaults
     cdef object __weakref__
 

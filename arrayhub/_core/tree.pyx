@@ -174,7 +174,7 @@ cdef Tree same_node(Tree t):
     cdef Tree same = new_tree(t.kind, t.length)
     same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
     same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
-    same.skip, same.field, same.child_fields = t.skip, t.field, t.child_fields
+    same.skip, same.field, same.child_fields, same.name = t.skip, t.field, t.child_fields, t.name
     same.content, same.parts, same.names, same.meaning = t.content, t.parts, t.names, t.meaning
     return same
 
@@ -267,6 +267,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
     part.meaning = t.meaning
     part.field = t.field
     part.child_fields = t.child_fields
+    part.name = t.name
     part.skip = t.skip + start if has(t, RUNS) else 0
     part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
     part.bit = t.bit + start

@@ -1,6 +1,7 @@
 """asnested: select an importer for a nested object, and import the object."""
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.nested.array import NestedArray, from_arrow, nested_of, one_chunk
+from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
@@ -82,7 +83,25 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
         imported = _by_series(obj)
     if imported is None:
         imported = view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)
+    name = name_of(obj)
+    if name is not None and column_name(imported) is None:
+        imported = renamed(imported, name)
     return concatenate([imported]) if copy else imported
+
+
+def name_of(obj: Any) -> Any:
+    """Return the name of a NestedArray, of a Series of pandas or polars, or of a pandas Index, or None."""
+    if issubclass(type(obj), NestedArray):
+        return column_name(obj)
+    name = obj.name if issubclass(type(obj), tuple(_named_types())) else None
+    return None if isinstance(name, str) and not name else name  # a Series of polars without a name has the name ""
+
+
+def _named_types() -> Iterator[type]:
+    for library, name in (("pandas", "Series"), ("pandas", "Index"), ("polars", "Series")):
+        cls = getattr(sys.modules.get(library), name, None)
+        if cls is not None:
+            yield cls
 
 
 def is_column(obj: Any) -> bool:

@@ -163,4 +163,4 @@ def in_order(node: NestedArray) -> NestedArray:
         rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
         content = _joined(rows) if rows else part(node.content, 0, 0)
     return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
-                bit=node.validity_offset)  # fmt: skip
+                bit=node.validity_offset, **field_facts(node))  # fmt: skip

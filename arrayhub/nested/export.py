@@ -1,7 +1,6 @@
 """Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
@@ -29,7 +28,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import asnested, name_of
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_pandas, for_polars, has_string_views, with_days
 from arrayhub.nested.from_torch import as_jagged
@@ -236,7 +235,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. The name of a
-    Series of pandas or polars is kept.
+    Series of pandas or polars is kept, also if `asnested` imported the Series.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
 
@@ -247,7 +246,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     [1, 2]
     """
     polars = needed("polars", "for its arrays")
-    made, name = _export("as_polars", _to_polars, obj, copy), _name_of(obj)
+    made, name = _export("as_polars", _to_polars, obj, copy), name_of(obj)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
@@ -299,7 +298,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
 
     The columns have Arrow's types. The parameters are those of `as_arrow`. If some records are missing, the result is a
     Series. In a DataFrame, fields can be missing, but not whole rows. The name of a Series of pandas or polars is kept,
-    and so is pandas' index. String views, as in polars, are copied to strings with offsets, unless `copy` is False.
+    also if `asnested` imported the Series, and so is pandas' index. String views, as in polars, are copied to strings
+    with offsets, unless `copy` is False.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     """
     pandas = needed("pandas", "for its arrays")
     needed("pyarrow", "for its arrays")
-    made, name = _export("as_pandas", _to_pandas, obj, copy), _name_of(obj)
+    made, name = _export("as_pandas", _to_pandas, obj, copy), name_of(obj)
     if isinstance(obj, pandas.Series):
         made.index = obj.index
     if name is not None and isinstance(made, pandas.Series):
@@ -333,14 +333,6 @@ def _to_pandas(array: Any, copied: bool) -> Any:
         frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
         return frame
     return _column(pandas, array)
-
-
-def _name_of(obj: Any) -> Any:
-    """Return the name of a Series of pandas or polars, or None."""
-    classes = [getattr(sys.modules.get(library), "Series", None) for library in ("pandas", "polars")]
-    is_series = any(cls is not None and isinstance(obj, cls) for cls in classes)
-    name = obj.name if is_series else None
-    return None if isinstance(name, str) and not name else name  # a Series of polars without a name has the name ""
 
 
 def _column(pandas: Any, array: Any) -> Any:

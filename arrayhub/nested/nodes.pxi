@@ -124,7 +124,7 @@ def one_chunk(Tree t not None):
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor type_codes=None, Descriptor run_ends=None, Descriptor validity=None,
          Py_ssize_t bit=0, tuple parts=None, tuple names=None, Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None,
-         tuple field=None, tuple child_fields=None, copy=None):
+         tuple field=None, tuple child_fields=None, name=None, copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
     Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. Parts that are not contiguous are
@@ -152,6 +152,7 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     t.skip = skip
     t.field = field
     t.child_fields = child_fields
+    t.name = name
     t.sizes = never_written(of_offsets(without_gaps(sizes, "sizes", copy), "sizes",
                                        0 if offsets is None else offsets.itemsize_))
     t.indices = never_written(without_gaps(type_codes if has(t, TYPES) else indices, "indices", copy))
@@ -188,7 +189,21 @@ cdef object one_array(object node):
 
 def field_facts(Tree t):
     """Return the names, nullability and metadata of a node in Arrow's schema, as arguments of `make`."""
-    return {"field": t.field, "child_fields": t.child_fields}
+    return {"field": t.field, "child_fields": t.child_fields, "name": t.name}
+
+
+def column_name(NestedArray t not None):
+    """Return the name of the Series or schema that an array was imported from, or None."""
+    return t.first_chunk().name
+
+
+def renamed(Tree t not None, name):
+    """Return the same array with another name."""
+    if has(t, CHUNKS):
+        return new_chunked(tuple([renamed(chunk, name) for chunk in t.parts]))
+    cdef Tree same = same_node(t)
+    same.name = name
+    return same
 
 
 def without_gaps(Descriptor a=None, str what="it", copy=None):
@@ -308,7 +323,5 @@ def from_arrow(obj):
     cdef list chunks = arrow.parse_chunks(obj)
     cdef Py_ssize_t k
     if chunks is None or len(chunks) == 1:
-        return None if chunks is None else rooted(chunks[0])
-    for k in range(len(chunks)):
-        chunks[k] = rooted(chunks[k])
+        return None if chunks is None else chunks[0]
     return new_chunked(tuple(chunks))

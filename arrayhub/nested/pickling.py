@@ -60,7 +60,9 @@ def _compact_views(node: NestedArray) -> NestedArray:
     if node.access == "immutable":
         content = content.tobytes()
     views_of_node = asarray(content).reshape(-1, 16)
-    return make(node.kind, len(node), content=views_of_node, parts=tuple(buffers), validity=validity)
+    return make(
+        node.kind, len(node), content=views_of_node, parts=tuple(buffers), validity=validity, **field_facts(node)
+    )
 
 
 def _state(node: Any, seen: dict[Any, Any]) -> Any:

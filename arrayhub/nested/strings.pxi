@@ -306,7 +306,7 @@ def with_offsets(Tree t):
             memcpy(target + end[k], first, length)
     kind = "string" if has(t, UTF8) else "bytes"
     return make(kind, t.length, offsets=asarray(ends.astype(np.int32) if total <= LARGEST else ends),
-                content=asarray(characters), validity=t.validity, bit=t.bit)
+                content=asarray(characters), validity=t.validity, bit=t.bit, **field_facts(t))
 
 
 def with_views(Tree t):
@@ -351,4 +351,4 @@ def with_views(Tree t):
         memcpy(target + VIEW_BYTES * k, view, VIEW_BYTES)
     kind = "string_view" if has(t, UTF8) else "bytes_view"
     return make(kind, t.length, content=asarray(views), parts=(part(characters, start, stop),), validity=t.validity,
-                bit=t.bit)
+                bit=t.bit, **field_facts(t))

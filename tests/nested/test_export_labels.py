@@ -1,5 +1,9 @@
 """Names of Series and pandas' index after an export."""
 
+import copy
+import pickle
+
+import nanoarrow as na
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -16,6 +20,63 @@ def test_a_series_keeps_its_name(make, values):
     series = make(values, name="speed")
     assert ah.as_polars(series).name == "speed"
     assert ah.as_pandas(series).name == "speed"
+
+
+SERIES = {
+    "pandas": pd.Series([1.5, 2.5, 3.5], name="speed"),
+    "pandas with missing values": pd.Series([1, None, 3], dtype="Int64", name="speed"),
+    "pandas on Arrow": pd.Series(["u", "v", "w"], dtype=pd.ArrowDtype(pa.string()), name="speed"),
+    "a pandas index": pd.Index([1, 2, 3], name="speed"),
+    "polars": pl.Series("speed", [1.5, 2.5, 3.5]),
+    "polars strings": pl.Series("speed", ["u", "a string of more than twelve bytes", None]),
+    "polars lists": pl.Series("speed", [[1], [2, 3], None]),
+    "polars records": pl.Series("speed", [{"a": 1}, {"a": 2}, None]),
+    "polars chunks": pl.Series("speed", [1, 2]).append(pl.Series([3])),
+}
+ROUTES = {
+    "asnested": ah.asnested,
+    "a copy": lambda series: ah.asnested(series, copy=True),
+    "asnested twice": lambda series: ah.asnested(ah.asnested(series)),
+    "a slice": lambda series: ah.asnested(series)[1:],
+    "pickle": lambda series: pickle.loads(pickle.dumps(ah.asnested(series))),
+    "a deep copy": lambda series: copy.deepcopy(ah.asnested(series)),
+    "a concatenated copy": lambda series: ah.asnested(ah.asnested(series)[1:], copy=True),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("series", SERIES)
+def test_nested_arrays_keep_the_name_of_a_series(series, route):
+    x = ROUTES[route](SERIES[series])
+    assert na.c_schema(x).name == "speed"
+    assert all(na.c_schema(chunk).name == "speed" for chunk in x.chunks)
+    assert ah.as_pandas(x, copy="if_needed").name == "speed"
+    made = ah.as_polars(x, copy="if_needed")
+    assert isinstance(made, pl.DataFrame) or made.name == "speed"
+    assert pl.Series(x).name == "speed"
+
+
+def test_nested_arrays_keep_names_that_are_not_strings():
+    x = ah.asnested(pd.Series([1, 2], name=("a", 1)))
+    assert ah.as_pandas(x).name == ("a", 1) and ah.as_polars(x).name == "('a', 1)"
+    assert ah.as_pandas(pickle.loads(pickle.dumps(x))[1:]).name == ("a", 1)
+    assert ah.as_pandas(ah.asnested(pd.Series([1], name=0))).name == 0
+
+
+def test_the_name_is_not_part_of_the_type():
+    x, y = ah.asnested(pl.Series("a", [1])), ah.asnested(pl.Series("b", [2]))
+    assert x.type == y.type and "a" not in str(x.type)
+    assert pa.array(x, type=pa.int64()).to_pylist() == [1]
+    series = pl.Series("a", [1]).append(pl.Series("b", [2]))
+    assert ah.as_polars(ah.asnested(series)).name == "a"
+    assert ah.as_arrow(ah.asnested(pl.Series("a", [[1]]))).type == pa.large_list(pa.int64())
+
+
+def test_the_name_of_an_array_with_an_extension_type_stays():
+    values = pa.ExtensionArray.from_storage(pa.json_(pa.string_view()), pa.array(["1", None], pa.string_view()))
+    x = ah.asnested(pd.Series(values, dtype=pd.ArrowDtype(values.type), name="j"))
+    for y in (x, ah.asnested(x, copy=True), pickle.loads(pickle.dumps(x))):
+        assert y.extension == ("arrow.json", b"") and na.c_schema(y).name == "j"
 
 
 @pytest.mark.parametrize("copy", [None, True, "if_needed"])

@@ -172,12 +172,13 @@ def unread(obj, /):
 
 
 cdef list parse_chunks(object obj):
-    """Import the chunks of an Arrow producer, or return None without an Arrow interface.
-
-    A chunk is a Descriptor if it is dense, else a Tree.
-    """
+    """Import the chunks of an Arrow producer as Trees, or return None without an Arrow interface."""
     cdef Import owner = import_single(obj)
-    return import_chunks(obj, NULL) if owner is None else [root_of_import(owner)]
+    if owner is None:
+        return import_chunks(obj, NULL)
+    column = build_column(owner, &owner.schema)
+    drop_schema(&owner.schema)
+    return [column]
 
 
 def has_form(obj, /):
@@ -215,7 +216,7 @@ cdef object root_of_import(Import owner):
 
 
 cdef list import_chunks(object obj, Check check):
-    """Import the chunks of a stream as nodes, or return None if the type does not have a stream interface.
+    """Import the chunks of a stream as Trees, or return None if the type does not have a stream interface.
 
     `check` is called with the schema before the first chunk is read."""
     cdef Import owner, first
@@ -232,7 +233,7 @@ cdef list import_chunks(object obj, Check check):
     for owner in owners:
         if owner.array.release == NULL:       # a stream without chunks
             make_empty(&owner.array, &owner.schema)
-        chunks.append(build_root(owner, &first.schema))
+        chunks.append(build_column(owner, &first.schema))
     drop_schema(&first.schema)
     if record_of(obj) & ARROW_BYTES_ARE_OBJECTS:
         for node in chunks:

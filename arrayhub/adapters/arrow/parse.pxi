@@ -65,6 +65,20 @@ cdef object build_root(Import owner, ArrowSchema* schema):
     return build(owner, schema, &owner.array, 0, owner.array.length, 0, &nodes)
 
 
+cdef Tree build_column(Import owner, ArrowSchema* schema):
+    """Build the outermost node of a column, with the name in its schema."""
+    node = build_root(owner, schema)
+    cdef Tree t
+    if isinstance(node, Tree):
+        t = <Tree> node
+    else:
+        t = new_tree(FLAT, length_of(node))
+        t.content = node
+    if schema.name != NULL and schema.name[0] != 0:
+        t.name = field_name(schema.name)
+    return t
+
+
 cdef object array_error(ArrowSchema* schema, str field, object value, str accepted):
     return interface_error("Arrow", f"{text_of(schema.format)} array's {field}", value, accepted)
 

@@ -433,7 +433,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
     if isinstance(node, Tree):
-        return fill_schema(out, node, b"")
+        return fill_schema(out, node, column_name_of(<Tree> node))
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
@@ -531,6 +531,12 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
         if found is not None:
             return found
     return None
+cdef bytes column_name_of(Tree t):
+    """Return the name of a column as Arrow's schema contains it."""
+    name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
+    return b"" if name is None else str(name).encode("utf-8", "replace")
+
+
 
 
 cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
