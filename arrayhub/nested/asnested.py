@@ -31,8 +31,8 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     obj : object
         An object with Arrow's methods (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), an awkward array, a
         jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
-        `asarray` accepts. Python lists of numbers, strings, None, lists and dicts are copied, and so are NumPy's
-        strings.
+        `asarray` accepts. Python lists of numbers, strings, None, lists, arrays and dicts are copied, and so are
+        NumPy's strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
         only objects without a memory layout, such as Python lists. "if_needed": also copy memory that cannot be shared.

@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core.errors import show
 from arrayhub.array.casting import check_common, common, microseconds, ticks
-from arrayhub.convert.functions import asarray
+from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrapped
 
@@ -27,8 +27,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Parameters
     ----------
     values : sequence
-        Numbers, strings, bytes, times, sequences or dicts, all of one kind. None, ``pandas.NA`` and ``pandas.NaT``
-        are missing values.
+        Numbers, strings, bytes, times, sequences, arrays or dicts, all of one kind. None, ``pandas.NA`` and
+        ``pandas.NaT`` are missing values.
 
     Raises
     ------
@@ -60,6 +60,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
             return column(values, present, mask, level)
     if not present:
         return _numbers(values, present, mask, level)
+    if any(map(_is_array_type, types)):
+        return from_python(_with_ndarrays(values), level)
     raise _several_kinds(present)
 
 
@@ -81,11 +83,35 @@ def _are_all(types: set[type], kinds: Any) -> bool:
     return all(issubclass(cls, kinds) for cls in types)
 
 
+def _is_array_type(cls: type) -> bool:
+    """Return whether a class is an array of another library than NumPy, such as ``torch.Tensor``."""
+    return hasattr(cls, "__dlpack__") and not issubclass(cls, (np.ndarray, np.generic))
+
+
+def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
+    """Return the values with ndarrays in place of other libraries' arrays.
+
+    Raises
+    ------
+    BufferError, TypeError
+        An array is not in host memory, or NumPy cannot represent it.
+    """
+    rows = []
+    for value in values:
+        try:
+            rows.append(as_numpy(value) if _is_array_type(type(value)) else value)
+        except (BufferError, TypeError) as error:
+            call = "[arrayhub.as_numpy(row, copy=True) for row in x]"
+            advice = f". Use {call} to copy the arrays to the host" if "copy=True" in str(error) else ""
+            raise type(error)(f"asnested: element {len(rows)} of the list: {error}{advice}") from error
+    return rows
+
+
 def _several_kinds(present: Any) -> TypeError:
     odd = next(_of_another_type(present), present[0])
     return TypeError(
         f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
-        " lists or dicts, all of one kind, and None"
+        " lists or arrays, or dicts, all of one kind, and None"
     )
 
 

@@ -82,3 +82,39 @@ def test_parts_of_compiled_copies():
 
 def test_repeated_rows_do_not_exhaust_the_memory():
     assert rows_of_numbers([[0.0] * 2**20] * 2**14) is None
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "arrayhub"])
+def test_lists_of_arrays_equal_lists_of_ndarrays(library):
+    make = {"torch": ah.as_torch, "jax": ah.as_jax, "arrayhub": ah.asarray}[library]
+    pytest.importorskip(library)
+    parts = [np.arange(2, dtype=np.int32), np.arange(0, dtype=np.int32), np.arange(3, dtype=np.int32)]
+    arrays = [make(part, copy=True) for part in parts]
+    for wrap in (
+        lambda rows: rows,
+        lambda rows: [rows, []],
+        lambda rows: [rows[0], None, [1]],
+        lambda rows: [{"a": row} for row in rows],
+        lambda rows: [row.reshape(-1, 1) for row in rows],
+    ):
+        for values in (wrap(arrays), tuple(wrap(arrays))):
+            x, expected = ah.asnested(values), ah.asnested(wrap(parts))
+            assert x.type == expected.type and x.to_list() == expected.to_list()
+
+
+def test_lists_of_arrays_without_dimensions_name_a_call_that_works():
+    torch = pytest.importorskip("torch")
+    rows = [torch.tensor(1), torch.tensor(2)]
+    with pytest.raises(TypeError, match=r"from array\.item\(\)"):
+        ah.asnested(rows)
+    assert ah.asnested([row.item() for row in rows]).to_list() == [1, 2]
+
+
+def test_lists_of_arrays_that_numpy_cannot_share_name_the_element():
+    torch = pytest.importorskip("torch")
+    row = torch.tensor([1.0], requires_grad=True)
+    with pytest.raises(BufferError, match=r"asnested: element 1 of the list: .*Call x\.detach\(\) first"):
+        ah.asnested([torch.tensor([1.0]), row])
+    assert ah.asnested([torch.tensor([1.0]), row.detach()]).to_list() == [[1.0], [1.0]]
+    with pytest.raises(TypeError, match=r"'a' among elements such as"):
+        ah.asnested([torch.tensor([1]), "a"])
