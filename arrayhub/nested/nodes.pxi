@@ -239,7 +239,12 @@ cdef Descriptor never_written(Descriptor a):
 
 def unwrapped(Tree t not None):
     """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged."""
-    return t.content if has(t, NUMBERS) and t.validity is None and t.meaning is None and t.field is None else t
+    if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.field is not None:
+        return t
+    for item in t.child_fields or ():
+        if item is not None and item[2] is not None:      # possibly an extension type
+            return t
+    return t.content
 
 
 def part(node, Py_ssize_t start, Py_ssize_t stop):
@@ -321,7 +326,6 @@ def from_arrow(obj):
     if isinstance(obj, NestedArray):
         return obj
     cdef list chunks = arrow.parse_chunks(obj)
-    cdef Py_ssize_t k
     if chunks is None or len(chunks) == 1:
         return None if chunks is None else chunks[0]
     return new_chunked(tuple(chunks))

@@ -17,9 +17,6 @@ from arrayhub.nested import conform
 from arrayhub.nested.array import make
 
 RECORDS = np.array([(1, 2.5), (2, 3.5), (3, 4.5)], dtype=[("a", "i4"), ("b", "f8")])
-TENSORS = pa.ExtensionArray.from_storage(
-    pa.fixed_shape_tensor(pa.int64(), [3, 4], permutation=[1, 0]), pa.array([[*range(12)]], pa.list_(pa.int64(), 12))
-)
 
 
 def awkward_lists(content, offsets=(0, 2, 4)):
@@ -37,8 +34,6 @@ GAPS = {
     "rows of a transposed matrix": lambda: torch.nested.nested_tensor_from_jagged(
         torch.arange(8.0).reshape(2, 4).T, torch.tensor([0, 1, 4])
     ),
-    "a permuted tensor in a struct": lambda: pa.StructArray.from_arrays([TENSORS], ["t"]),
-    "a permuted tensor in a table": lambda: pa.table({"t": TENSORS}),
 }
 
 

@@ -8,8 +8,33 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
-from arrayhub._core.descriptor cimport Descriptor, labels_of, reshape, set_labels, set_type, size_of, transpose
-from arrayhub._core.tree cimport NUMBERS, Tree, has
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    Descriptor,
+    labels_of,
+    reshape,
+    set_labels,
+    set_type,
+    shape_tuple,
+    size_of,
+    transpose,
+)
+from arrayhub._core.tree cimport (
+    CHUNKS,
+    FIELDS,
+    FLAT,
+    INDICES,
+    LISTS,
+    NUMBERS,
+    RUNS,
+    TYPES,
+    Tree,
+    has,
+    length_of,
+    new_chunked,
+    new_tree,
+    same_node,
+)
 
 from arrayhub._core.errors import interface_error
 from arrayhub._core.descriptor import named
@@ -101,6 +126,16 @@ cdef bint is_dense(Tree t) noexcept:
     return has(t, NUMBERS) and t.validity is None and t.meaning is None
 
 
+cdef bint is_tensor(bytes metadata):
+    """Return whether the metadata of a schema names the extension type ``arrow.fixed_shape_tensor``."""
+    return metadata is not None and dict(pairs_in(metadata)).get(b"ARROW:extension:name") == b"arrow.fixed_shape_tensor"
+
+
+cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
+    """Return whether a schema is a fixed-size list of a type without children, as the storage of a tensor must be."""
+    return schema.format[0] == c"+" and schema.n_children == 1 and schema.children[0].n_children == 0
+
+
 cdef Tree tensor_storage(Tree t):
     """Return the rows of a tensor with ``arrow.fixed_shape_tensor``, one list each, in the order of their memory.
 
@@ -116,14 +151,107 @@ cdef Tree tensor_storage(Tree t):
     cdef Tree rows = new_tree(FLAT, t.length)
     rows.content = reshape(transpose(a, [0, *order]), (t.length, run))
     rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
-    fields = json_of(dict(pairs_in(t.field[1]))[b"ARROW:extension:metadata"])
+    rows.name = t.name
+    fields = json_of(dict(pairs_in(t.field[1])).get(b"ARROW:extension:metadata", b""))
     permutation = fields.get("permutation") or list(range(len(order)))
     if a.dl_dtype_.code == BOOL_CODE:      # imported from bytes; bits are not numbers
         rows.child_fields = ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
     same = fields.get("shape") == [a.shape_[axis] for axis in order] \
         and permutation == [order.index(axis) for axis in range(1, a.nd_)]
-    rows.field = t.field if same else (t.field[0], tensor_metadata(a, order))
+    rows.field = t.field if same else (t.field[0], tensor_metadata(a, order, names_of_dimensions(fields, permutation)))
     return rows
+
+
+cdef list names_of_dimensions(dict fields, object permutation):
+    """Return the names of a tensor's dimensions after the first from its metadata, or None."""
+    names = list_in(fields, "dim_names", str)
+    if names is None or type(permutation) is not list or sorted(permutation) != list(range(len(names))):
+        return None
+    return [names[axis] for axis in permutation]
+
+
+cdef object with_tensors(object node, tuple field):
+    """Return a node in which tensors with ``arrow.fixed_shape_tensor``, at any depth, are rows in memory order.
+
+    `field` has the name, flags and metadata that the node's parent states, or is None. A node without tensors is returned
+    unchanged.
+    """
+    cdef Tree t
+    cdef Py_ssize_t k
+    if not isinstance(node, Tree):
+        return node if field is None or not is_tensor(field[2]) else tensor_storage(with_facts(node, field))
+    t = <Tree> node
+    if has(t, CHUNKS):
+        return with_parts(t, None, None, [with_tensors(chunk, None) for chunk in t.parts])
+    if has(t, NUMBERS):
+        if is_tensor(field[2] if field is not None else None if t.field is None else t.field[1]):
+            return tensor_storage(t if field is None else with_facts(t, field))
+        return with_tensor_items(t)
+    fields = t.child_fields
+    content = t.content
+    if isinstance(content, Tree) or fields is not None:
+        k = 1 if has(t, RUNS) else 0
+        content = with_tensors(content, child_field(t, k)) if has(t, LISTS | INDICES | RUNS) else content
+        if content is not t.content:
+            fields = with_field_of(content, fields, k)
+    parts = t.parts
+    if has(t, FIELDS | TYPES):
+        parts = list(t.parts)
+        for k in range(len(parts)):
+            part = with_tensors(parts[k], child_field(t, k))
+            if part is not parts[k]:
+                parts[k] = part
+                fields = with_field_of(part, fields, k)
+    return with_parts(t, content, fields, parts)
+
+
+cdef Tree with_facts(object node, tuple field):
+    """Return a node of the numbers of `node` with the flags and metadata that its parent states."""
+    cdef Tree t
+    if isinstance(node, Tree):
+        t = same_node(<Tree> node)
+    else:
+        t = new_tree(FLAT, length_of(node))
+        t.content = node
+    t.field = (field[1], field[2])
+    return t
+
+
+cdef tuple with_field_of(Tree rows, tuple fields, Py_ssize_t k):
+    """Return the fields of a node's children with the metadata of child `k`, which is the storage of a tensor."""
+    if fields is None or fields[k] is None or rows.field is None:
+        return fields
+    return (*fields[:k], (fields[k][0], fields[k][1], rows.field[1]), *fields[k + 1 :])
+
+
+cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
+    """Return a node with other parts, or the node itself if they are its own parts."""
+    cdef Tree changed
+    if content is t.content and (parts is None or all([new is old for new, old in zip(parts, t.parts)])):
+        return t
+    if has(t, CHUNKS):
+        return new_chunked(tuple(parts))
+    changed = same_node(t)
+    changed.content = content
+    changed.parts = None if parts is None else tuple(parts)
+    changed.child_fields = fields
+    return changed
+
+
+cdef Tree with_tensor_items(Tree t):
+    """Return a dense node with the dimensions of items that are tensors as one dimension in memory order."""
+    cdef Descriptor a = <Descriptor> t.content
+    cdef Py_ssize_t k, items = 0 if t.child_fields is None else min(len(t.child_fields), a.nd_ - 1)
+    cdef Tree rows
+    for k in range(items):
+        if t.child_fields[k] is not None and is_tensor(t.child_fields[k][2]) and a.flags_ & C_CONTIGUOUS:
+            rows = same_node(t)
+            rows.content = reshape(a, (*shape_tuple(a)[: k + 2], layout.count(a.nd_ - k - 2, a.shape_ + k + 2)))
+            rows.child_fields = t.child_fields[: k + 1]
+            if a.dl_dtype_.code == BOOL_CODE:
+                rows.child_fields += ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
+            return rows
+    return t
 
 
 cdef list pairs_in(bytes metadata):
@@ -242,14 +370,16 @@ cdef list memory_order(Descriptor a):
     return None if a.shape_[0] > 1 and a.byte_strides_[0] != expected else order
 
 
-cdef bytes tensor_metadata(Descriptor a, list order):
-    """Return the schema metadata of a tensor; see `tensor_of`."""
+cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
+    """Return the schema metadata of a tensor; see `tensor_of`. `names` are the names of the dimensions after the first."""
     import json
 
     fields = {"shape": [a.shape_[axis] for axis in order]}
     if order != sorted(order):
         fields["permutation"] = [order.index(axis) for axis in range(1, a.nd_)]
     dims = getattr(labels_of(a), "dims", None)
-    if dims is not None and None not in dims[1:]:
-        fields["dim_names"] = [dims[axis] for axis in order]
+    if names is None and dims is not None and None not in dims[1:]:
+        names = list(dims[1:])
+    if names is not None and len(names) == len(order):
+        fields["dim_names"] = [names[axis - 1] for axis in order]
     return metadata_of(b"arrow.fixed_shape_tensor", json.dumps(fields).encode())

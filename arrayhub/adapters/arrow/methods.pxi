@@ -44,8 +44,8 @@ cdef class Export:
             tracing.gave(node, first, _ATTRIBUTES[self.what])
         if requested_schema is not None:
             asked = described(requested_schema)
-            node = without_extension(node, requested_schema, asked)
             node = node if self.conform is None else self.conform(node, asked)
+            node = with_requested_extensions(node, requested_schema, asked)
             if self.what == ARRAY or self.what == DEVICE_ARRAY:
                 check_request(node, requested_schema, _ATTRIBUTES[self.what])
         if self.what == DEVICE_ARRAY:

@@ -117,7 +117,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 cdef object with_field(object node, ArrowSchema* schema, int depth):
     """Set the flags and metadata of a node. A dense array becomes a node if it has an extension type.
 
-    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays.
+    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's fields name the type.
     """
     cdef Tree t
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
@@ -125,7 +125,7 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
         return node
     if not isinstance(node, Tree):
         name = extension_name(schema)
-        if name is None or (depth > 0 and is_converted(<Descriptor> node, name)):
+        if name is None or (depth > 0 and is_converted(<Descriptor> node, schema, name)):
             return node
         t = new_tree(FLAT, length_of(node))
         t.content = node
@@ -134,21 +134,11 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
     return node
 
 
-cdef bint is_converted(Descriptor a, object name) except -1:
-    return (name == b"arrow.bool8" and a.dl_dtype_.code == BOOL_CODE) or name == b"arrow.fixed_shape_tensor"
-
-
-cdef tuple fields_of_parts(ArrowSchema* schema, const char* conventional, tuple parts):
-    """Return `fields_of` without the extension types of children that were converted to arrays, except ``arrow.bool8``."""
-    cdef tuple fields = fields_of(schema, conventional)
-    if fields is None:
-        return None
-    cdef list found = list(fields)
-    for k in range(len(found)):
-        if found[k] is not None and not isinstance(parts[k], Tree) \
-                and extension_name(schema.children[k]) not in (None, b"arrow.bool8"):
-            found[k] = (found[k][0], found[k][1], None)
-    return tuple(found)
+cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1:
+    """Return whether an array has the type of an extension, which only the parent's fields name then."""
+    if name == b"arrow.bool8":
+        return a.dl_dtype_.code == BOOL_CODE
+    return name == b"arrow.fixed_shape_tensor" and has_flat_storage(schema)
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
@@ -400,7 +390,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     if layout.checked_mul(first, width, &start) or layout.checked_mul(length, width, &inner):
         raise array_error(schema, "length", array.length, "fewer than 2**63 elements in total")
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
-    cdef tuple item = fields_of_parts(schema, b"item", (node,)), below = None
+    cdef tuple item = fields_of(schema, b"item"), below = None
     rows = node
     if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # with names of items
         below = (<Tree> node).child_fields
@@ -434,7 +424,7 @@ cdef object build_categorical(Import owner, ArrowSchema* schema, ArrowArray* arr
     if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED:
         t.meaning = "ordered"
     field = field_of(schema.dictionary, NULL)
-    t.child_fields = None if field is None or not isinstance(t.content, Tree) else (field,)
+    t.child_fields = None if field is None else (field,)
     return t
 
 
@@ -458,13 +448,13 @@ cdef Tree build_other(Import owner, ArrowSchema* schema, ArrowArray* array, cons
         t.offsets = integers(owner, array.buffers[1], first, length, row.width)
         t.sizes = integers(owner, array.buffers[2], first, length, row.width)
         t.content = child_of(owner, schema, array, depth, nodes)
-        t.child_fields = fields_of_parts(schema, b"item", (t.content,))
+        t.child_fields = fields_of(schema, b"item")
     else:
         t.offsets = offsets_of(owner, array, first, length, row.width)
         t.content = child_of(owner, schema, array, depth, nodes) if has(t, LISTS) else \
             characters_of(owner, schema, array, t.offsets)
         if has(t, LISTS):
-            t.child_fields = fields_of_parts(schema, b"item", (t.content,))
+            t.child_fields = fields_of(schema, b"item")
             t.meaning = "+m" if schema.format[1] == c"m" else None
     return t
 
@@ -532,7 +522,7 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
                            array.children[k].length if length < 0 else length, depth + 1, nodes))
     t.names = tuple(names)
     t.parts = tuple(parts)
-    t.child_fields = fields_of_parts(schema, NULL, t.parts)
+    t.child_fields = fields_of(schema, NULL)
     return 0
 
 
@@ -546,7 +536,7 @@ cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array,
         raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64, without missing ones")
     t.offsets = <Descriptor> ends
     t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
-    t.child_fields = fields_of_parts(schema, NULL, (t.offsets, t.content))
+    t.child_fields = fields_of(schema, NULL)
     t.skip = first
     return 0
 

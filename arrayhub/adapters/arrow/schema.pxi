@@ -199,7 +199,7 @@ cdef object exportable(object node, int form):
     """Return a node, or raise BufferError if Arrow cannot represent the node in a form."""
     cdef Descriptor a
     if isinstance(node, Tree):
-        node = with_tensor_rows(<Tree> node)
+        node = with_tensors(node, None)
         visit_arrays(node, refuse_gaps, NULL)
         check_chunks(<Tree> node)
         return node
@@ -232,25 +232,139 @@ cdef int check_chunks(Tree t) except -1:
     return 0
 
 
-cdef object without_extension(object node, object requested, tuple asked):
-    """Return the storage of a node unless an extension type is requested."""
+cdef object with_requested_extensions(object node, object requested, tuple asked):
+    """Return a node with the extension types that a requested schema names, and the storage of others, at every depth.
+
+    A node whose storage does not have the requested type keeps its own extension types below the outermost node.
+    """
+    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     cdef Tree t
     if not isinstance(node, Tree):
         return storage_of(<Descriptor> node, requested, asked)
-    if has(<Tree> node, CHUNKS):
-        return new_chunked(tuple([without_extension(chunk, requested, asked) for chunk in (<Tree> node).parts]))
-    if (<Tree> node).field is None or extension_of_node(<Tree> node) is None:
-        return node
-    if extension_name(<ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")) is not None:
-        return node
     t = <Tree> node
-    if has_flat_rows(asked) and has(t, NUMBERS) and extension_of_node(t)[0] == "arrow.fixed_shape_tensor":
-        t = tensor_storage(t)
-    t = same_node(t)
-    if has(t, NUMBERS) and (<Descriptor> t.content).dl_dtype_.code == BOOL_CODE and asked[0] == "c":
-        t.content = as_bytes(<Descriptor> t.content)
-    t.field = None
+    if has(t, CHUNKS):
+        return new_chunked(tuple([with_requested_extensions(chunk, requested, asked) for chunk in t.parts]))
+    field = None if t.field is None else (None, *t.field)
+    changed, facts = as_requested(t, field, schema)
+    if changed is t and facts is field:
+        return t
+    changed = root_with_field(changed, facts)
+    if difference(requested, schema_capsule(with_tensors(changed, None), 0)) is None:
+        return changed
+    if field is None or extension_in(field) is None or extension_name(schema) is not None:
+        return t
+    changed, facts = without_extension(t, field, schema)
+    return root_with_field(changed, facts)
+
+
+cdef Tree root_with_field(object node, tuple field):
+    """Return a node with other flags and metadata."""
+    cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else with_facts(node, (None, ARROW_FLAG_NULLABLE, None))
+    t.field = None if field is None or field[1:] == (ARROW_FLAG_NULLABLE, None) else field[1:]
     return t
+
+
+cdef object extension_in(tuple field):
+    """Return the name of the extension type in the facts of a field, or None."""
+    return None if field is None or field[2] is None else dict(pairs_in(field[2])).get(b"ARROW:extension:name")
+
+
+cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
+    """Return a node and the facts of its field with the extension types of a requested schema. See `field_of`.
+
+    Whether the storage has the requested type is left to the caller.
+    """
+    cdef Tree t, changed
+    cdef Py_ssize_t k
+    if isinstance(node, Tree) and field is None and (<Tree> node).field is not None:
+        field = (None, *(<Tree> node).field)
+    own, wanted = extension_in(field), extension_name(asked)
+    if own is not None and wanted is None:
+        node, field = without_extension(node, field, asked)
+    elif own is None and wanted is not None:
+        field = (None if field is None else field[0], ARROW_FLAG_NULLABLE if field is None else field[1], raw_metadata(asked))
+    if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
+        return (node if is_tensor(field[2] if field is not None else None) else items_as_requested(node, field, asked), field)
+    t = <Tree> node
+    fields = list(t.child_fields or ())
+    content, parts = t.content, t.parts
+    if has(t, INDICES) and asked.dictionary != NULL:
+        content, facts = as_requested(content, child_field(t, 0), asked.dictionary)
+        set_item(fields, 0, facts)
+    elif has(t, LISTS | RUNS) and asked.n_children == (2 if has(t, RUNS) else 1):
+        k = asked.n_children - 1
+        content, facts = as_requested(content, child_field(t, k), asked.children[k])
+        set_item(fields, k, facts)
+    elif has(t, FIELDS | TYPES) and asked.n_children == len(t.parts):
+        parts = list(t.parts)
+        for k in range(len(parts)):
+            parts[k], facts = as_requested(parts[k], child_field(t, k), asked.children[k])
+            set_item(fields, k, facts)
+    made = None if fields.count(None) == len(fields) else tuple(fields)
+    changed = with_parts(t, content, made, parts)
+    if changed is t and made != t.child_fields:
+        changed = same_node(t)
+        changed.child_fields = made
+    return changed, field
+
+
+cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
+    """Set the facts of child `k`, in a list that is extended by None as needed."""
+    while len(fields) <= k:
+        fields.append(None)
+    fields[k] = facts
+    return 0
+
+
+cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
+    """Return numbers with the requested extension types of the items of each dimension but the first."""
+    cdef Descriptor a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
+    cdef list items = list((<Tree> node).child_fields or ()) if isinstance(node, Tree) else []
+    cdef Py_ssize_t axis
+    cdef Tree t
+    before = list(items)
+    for axis in range(a.nd_ - 1):
+        if asked.n_children != 1:
+            break
+        asked = asked.children[0]
+        item = items[axis] if axis < len(items) else None
+        own, wanted = extension_in(item), extension_name(asked)
+        if own is None and wanted is not None:
+            set_item(items, axis, (None, ARROW_FLAG_NULLABLE, raw_metadata(asked)) if item is None
+                     else (item[0], item[1], raw_metadata(asked)))
+        elif own is not None and wanted is None:
+            items[axis] = (item[0], item[1], None)
+            if own == b"arrow.bool8" and asked.format[0] == c"c":
+                a = as_bytes(a)
+    if items == before:
+        return node
+    t = with_facts(node, (None, ARROW_FLAG_NULLABLE, None) if field is None else field)
+    t.field = (<Tree> node).field if isinstance(node, Tree) else None
+    t.content = a
+    t.child_fields = tuple(items)
+    return t
+
+
+cdef tuple without_extension(object node, tuple field, ArrowSchema* asked):
+    """Return the storage of a node with an extension type, and the facts of its field without the metadata.
+
+    Rows of tensors are flat if `asked` is a list of a type without children. Booleans are int8 if `asked` is int8.
+    """
+    cdef Descriptor a
+    cdef Tree t = None
+    if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
+        t = same_node(<Tree> node)
+    elif extension_in(field) == b"arrow.fixed_shape_tensor":
+        t = tensor_storage(with_facts(node, field)) if has_flat_storage(asked) else with_facts(node, field)
+    else:
+        a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
+        a = as_bytes(a) if a.dl_dtype_.code == BOOL_CODE and asked.format[0] == c"c" else a
+        if not isinstance(node, Tree):
+            return a, (field[0], field[1], None)
+        t = same_node(<Tree> node)
+        t.content = a
+    t.field = None
+    return t, (field[0], field[1], None)
 
 
 cdef Descriptor storage_of(Descriptor a, object requested, tuple asked):
@@ -272,18 +386,6 @@ cdef Descriptor as_bytes(Descriptor a):
     cdef Descriptor view = same_layout(a)
     set_type(view, dtypes.by_arrow(c"c"))
     return view
-
-
-cdef Tree with_tensor_rows(Tree t):
-    """Return a tensor with the extension type ``arrow.fixed_shape_tensor`` as rows in memory order; other nodes unchanged."""
-    if has(t, CHUNKS):
-        return t if (<Tree> t.parts[0]).field is None else new_chunked(tuple([with_tensor_rows(chunk) for chunk in t.parts]))
-    if t.field is None or not has(t, NUMBERS) or (<Descriptor> t.content).nd_ == 1:
-        return t
-    extension = extension_of_node(t)
-    if extension is None or extension[0] != "arrow.fixed_shape_tensor":
-        return t
-    return tensor_storage(t)
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
@@ -429,6 +531,12 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
     return new_schema(out, letter_of(a), name, metadata, 0, False)
 
 
+cdef bytes column_name_of(Tree t):
+    """Return the name of a column as Arrow's schema contains it."""
+    name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
+    return b"" if name is None else str(name).encode("utf-8", "replace")
+
+
 cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
@@ -515,6 +623,8 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
         return f"{path} has format {spelled(asked)!r}, and the elements have {spelled(given)!r}"
     if extension_of(asked) != extension_of(given):
         return f"{path} has {extension_of(asked)}, and the elements have {extension_of(given)}"
+    if extension_name(asked) == b"arrow.fixed_shape_tensor" and tensor_facts(asked) != tensor_facts(given):
+        return f"{path} has a tensor of {tensor_facts(asked)}, and the elements have {tensor_facts(given)}"
     if asked.dictionary != NULL and (asked.flags ^ given.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
         return f"{path} and the elements differ in whether the dictionary is ordered"
     if (asked.dictionary == NULL) != (given.dictionary == NULL):
@@ -531,12 +641,15 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
         if found is not None:
             return found
     return None
-cdef bytes column_name_of(Tree t):
-    """Return the name of a column as Arrow's schema contains it."""
-    name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
-    return b"" if name is None else str(name).encode("utf-8", "replace")
 
 
+cdef dict tensor_facts(ArrowSchema* schema):
+    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema without those that have their default."""
+    fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
+    permutation = list_in(fields, "permutation", int)
+    if permutation is not None and permutation == sorted(permutation):
+        fields["permutation"] = None
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
