@@ -166,7 +166,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if unknown
     # The following fields are private.
     cdef object dtype_                            # NumPy dtype, or None until first use
-    cdef object producer_                         # orders the stream that a consumer passes; a SYCL queue; or None
+    cdef object producer_                         # object whose __dlpack__ orders streams, a SYCL queue or None
     cdef MemoryBlock block_                       # None until the first view or query
     cdef void* resource                           # passed to `release`, unless the block owns the resource
     cdef Release release

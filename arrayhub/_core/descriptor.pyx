@@ -122,8 +122,8 @@ cdef extern from *:
     }
 
     /* Repeated export and import builds a chain of arrays. Freeing the chain must not recurse, so CPython's trashcan is
-       used. The trashcan is skipped if freeing the array cannot free another array: if the base has other references than
-       those of the array and of its held buffer. */
+       used. The trashcan is skipped if freeing the array cannot free the base, because the base has further references
+       besides those of the array and of its held buffer. */
     static void arrayhub_dealloc(PyObject *self) {
         struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
         PyObject_GC_UnTrack(self);
@@ -331,7 +331,7 @@ cdef int seal_any(Descriptor a) except -1:
 
 
 cdef bint leads_nowhere(Descriptor a) noexcept nogil:
-    """Return whether an empty array has a negative stride, or an extent, without its empty dimensions, over 63 bits."""
+    """Return whether an empty array has a negative stride, or dimensions that together span more than 63 bits."""
     cdef Py_ssize_t span, end = a.itemsize_
     cdef int k
     for k in range(a.nd_):
@@ -721,7 +721,7 @@ cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
     """Compute the strides of a nonempty `view`, or return False if the new shape needs a copy.
 
     Both shapes are split into the shortest runs of dimensions with equal products. A run can be reshaped without a copy if
-    the strides of its old dimensions are such that the dimensions can be merged into one.
+    the strides allow its old dimensions to be merged into one.
     """
     cdef Py_ssize_t lengths[layout.MAX_NDIM]
     cdef Py_ssize_t steps[layout.MAX_NDIM]

@@ -62,7 +62,7 @@ _recorded_module = type.__dict__["__module__"].__get__
 
 
 def module_of(cls: type) -> str:
-    """Return the name of the module of a type, without calling code of a metaclass.
+    """Return the name of the module of a type, without calling methods of a metaclass.
 
     Return "" if the type was created in a namespace without ``__name__``, or if ``__module__`` was deleted.
     """

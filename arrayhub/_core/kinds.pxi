@@ -23,7 +23,7 @@ cdef const char* _ENCODED = \
 cdef const char* _REPEATED = \
     b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
 cdef const char* _ABSENT = \
-    b"has the type null, and no values; call arrayhub.asnested(x).fill_null(value), which makes elements"
+    b"has the type null, without values; call arrayhub.asnested(x).fill_null(value), which creates values"
 cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
 
 cdef const char* _CHUNKS = \

@@ -34,7 +34,7 @@ cdef int order_consumer(Descriptor a, object stream) except -1:
         return runtime.consumer_ready(a, stream)
     since = perf_counter()
     runtime.consumer_ready(a, stream)
-    return tracing.waited(a, "a consumer's stream, for the producer's", since)
+    return tracing.waited(a, "a consumer's stream, for the producer's work", since)
 
 
 cdef int adopt_on_device(Descriptor a) except -1:

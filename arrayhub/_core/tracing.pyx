@@ -192,7 +192,7 @@ cdef class Handover:
 
 
 cdef void pass_once() noexcept:
-    """Suppress the next report of this thread that tests `passes`, because the caller makes the report."""
+    """Suppress one report of this thread, because the caller reports the event itself."""
     global suppressed
     suppressed = True
 

@@ -38,7 +38,7 @@ cdef enum Property:
     SIZES = 1 << 9          # element i is content[offsets[i] : offsets[i] + sizes[i]]
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
-    NO_BITMAP = 1 << 12     # elements do not have a bitmap of their own
+    NO_BITMAP = 1 << 12     # the node does not have a validity bitmap
     CHUNKS = 1 << 13        # concatenation of the Trees in `parts`; only in the outermost node
     RUNS = 1 << 14          # content[k] is a run of equal elements, which ends before element offsets[k] - skip
     ALL_MISSING = 1 << 15   # every element is missing, without memory
@@ -49,8 +49,8 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # of `Property`
-    int buffers             # Arrow's; ANY: three and one for each buffer of the views; of a union: 2 if dense, else 1
-    int children            # Arrow's; ANY: one for each field
+    int buffers             # number in Arrow; a sparse union has one less; ANY: 3 and the buffers of the views
+    int children            # number in Arrow; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
 cdef NodeKind[<int> KINDS] NODE_KINDS
@@ -70,9 +70,9 @@ cdef class Tree:
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
-    cdef Descriptor offsets        # int32 or int64; ENDS: one more than elements; SIZES, TYPES: as many
+    cdef Descriptor offsets        # int32 or int64; SIZES, TYPES: one per element; ENDS: one more than elements
     cdef Descriptor sizes          # SIZES
-    cdef Descriptor indices        # INDICES; TYPES: int8, the type code of each element
+    cdef Descriptor indices        # INDICES: index of each element; TYPES: type code of each element, as int8
     cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
     cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, TYPES: str

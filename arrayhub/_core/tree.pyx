@@ -366,7 +366,7 @@ cdef int check_tree(Tree t) except -1:
     BufferError
         The host cannot read the memory.
     """
-    if has(t, CHUNKS):       # `checked` is about the types of the chunks, see `adapters/arrow/schema`
+    if has(t, CHUNKS):       # for chunks, `checked` has another meaning, see `adapters/arrow/schema`
         for chunk in t.parts:
             check_again(<Tree> chunk)
         return 0
@@ -391,7 +391,7 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """Call `check_tree`, again if the memory may have changed meanwhile, before other code reads the node unchecked."""
+    """Call `check_tree` before other code reads the node without checks. Repeat the check if the memory is mutable."""
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
         t.checked = False

@@ -165,7 +165,7 @@ cdef Descriptor parse(object obj, object stream):
         `runtimes.streams` orders the stream. If `stream` is None, the import does not synchronize. The producer is called
         again as soon as a consumer names its stream.
     """
-    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
+    cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
     if not producer & EXPORTS:
         return None
@@ -593,7 +593,7 @@ cdef int refuse_export(Descriptor a) except -1:
 
 
 cdef int check_without_flags(Descriptor a, str what, str instead, bint allow_readonly) except -1:
-    """Raise BufferError if the export requires the flags that `what`, a format without flags, lacks."""
+    """Raise BufferError if the export of `a` requires flags. `what` names the format or function that lacks flags."""
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
             f"DLPack: the array is read-only, and {what} cannot represent this; {instead}, or call x.copy() first"
@@ -779,7 +779,7 @@ cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
 
 cdef Descriptor parse_by_exchange(object obj, object stream):
     """Import an array through the exchange table of its type, or return None if the type does not declare one."""
-    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
+    cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef DLPackExchangeAPI* api = exchange_api(cls)
     if api == NULL:
         return None

@@ -17,12 +17,12 @@ cdef void register_compute_record(ComputeRecord compute_record):
 
 cdef unsigned int learn(object cls) except 0:
     """Compute and cache the record of a type. A changed type has a new version tag, so its old record is not used."""
-    held = cls                      # keep a reference, because code of a metaclass may drop all other references
+    held = cls                      # keep a reference, because a metaclass may drop all other references
     hasattr(held, "__dlpack__")     # the lookup makes the interpreter assign a version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
     cdef unsigned int computed_in = generation
     cdef unsigned int record = _compute_record(<type> held)      # without a check, which would reject subclasses of `type`
-    # If code of a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
+    # If a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     if computed_in != generation:       # a library was registered meanwhile, which may have changed the record
         forget_types()

@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #ifndef ARRAYHUB_SHARED
     #define ARRAYHUB_SHARED
-    /* Return a new reference: another thread may remove the value from the dict, which would free a borrowed one. */
+    /* The result is a new reference, because another thread may remove the value from the dict and thereby free it. */
     static inline PyObject *arrayhub_find(PyObject *table, PyObject *key) {
     #if PY_VERSION_HEX >= 0x030D0000
         PyObject *value;
@@ -64,7 +64,7 @@ cdef extern from *:
     # Store `value` if the variable is still `nothing` (NULL or None). Return a borrowed reference to the present value.
     PyObject* set_once "arrayhub_set_once"(PyObject** place, PyObject* nothing, object value) noexcept
 
-    # Let all threads refer to an object that is never freed without contention on its reference count.
+    # Avoid contention on the reference count of an object that all threads use and that is never freed.
     void refer_from_everywhere "arrayhub_refer_from_everywhere"(object obj) noexcept
 
     # Return whether a group of variables has been set. To set the variables, enter a critical section, test again, set the

@@ -278,7 +278,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
 
 
 cdef bint has_runs(object node):
-    """Return whether a node contains a run-end encoded array, whose run ends cannot absorb a parent's offset."""
+    """Return whether a node contains a run-end encoded array, to whose run ends a parent's offset cannot be applied."""
     cdef Tree t
     if not isinstance(node, Tree):
         return False

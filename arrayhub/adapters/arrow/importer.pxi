@@ -196,7 +196,7 @@ cdef Import import_single(object obj):
     cdef unsigned int record
     if isinstance(obj, Descriptor):      # other protocols describe a Descriptor more precisely
         return None
-    if isinstance(obj, Tree) and has(<Tree> obj, CHUNKS):      # its type has the interfaces, and the array has only streams
+    if isinstance(obj, Tree) and has(<Tree> obj, CHUNKS):      # chunks are exported as streams
         return None
     record = record_of(obj)
     if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):
@@ -242,9 +242,9 @@ cdef list import_chunks(object obj, Check check):
 
 
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
-    """Raise TypeError for bytes of a pointer's size of a producer that stores addresses of Python objects in them.
+    """Raise TypeError for elements that are addresses of Python objects, which some producers export as raw bytes.
 
-    The producer's decimals have 16 bytes.
+    Such elements have the size of a pointer. The producer's decimals, also raw bytes, have 16 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeError(

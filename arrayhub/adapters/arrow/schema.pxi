@@ -186,7 +186,7 @@ cdef bint packs(object node, tuple field):
 
 
 def packs_booleans(node):
-    """Return whether an export of a node copies booleans to bits, as a requested ``arrow.bool8`` avoids."""
+    """Return whether an export of a node copies booleans to bits. A request of ``arrow.bool8`` avoids this copy."""
     return packs(node, None)
 
 

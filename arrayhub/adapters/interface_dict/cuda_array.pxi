@@ -35,7 +35,8 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
     Parameters
     ----------
     obj : object
-        The producer. The array keeps it alive, and the specification requires that it keeps its memory and stream alive.
+        The producer. The array keeps the producer alive, which keeps its memory and stream alive, as the specification
+        requires.
     stream : object
         Not used, because the dict contains the producer's stream.
 
@@ -87,7 +88,7 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
                              " (per-thread default stream) or the handle of a stream; 0 could mean either default stream")
         a.stream_ = <void*> <intptr_t> handle
         return 0
-    cls = type(obj)      # keep a reference: code of a metaclass may assign another class to the object
+    cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     if record_of_type(cls) & SILENT_ON_DEFAULT:      # otherwise None means, by version 3, that no work is pending
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
