@@ -147,8 +147,8 @@ cdef class Request:
     cdef int set_ndim(self, object ndim) except -1:
         least, most = ndim if isinstance(ndim, tuple) and len(ndim) == 2 else (ndim, ndim)
         if not (isinstance(least, int) and isinstance(most, int) and 0 <= least <= most <= MAX_DIMS):
-            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {MAX_DIMS}, or a tuple of the least and the"
-                             " greatest number")
+            raise ValueError(f"Request: ndim is {show(ndim)}; accepted: 0 to {MAX_DIMS}, or a tuple of the minimum and the"
+                             " maximum")
         if self.parsed is not None and (self.r.shape != NULL or self.parsed.leading):
             if least < self.r.min_nd or self.r.shape != NULL and most > self.r.max_nd:
                 raise ValueError(f"Request: ndim is {show(ndim)}; accepted: the {self.r.min_nd} dimensions of the type"

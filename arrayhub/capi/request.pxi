@@ -318,7 +318,7 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Reject arrays that were imported as a copy if C code writes to them, or if the request does not allow values."""
+    """Reject copies of the imported object if C code writes to them, or if the request does not accept plain values."""
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:

@@ -56,7 +56,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     Raises
     ------
     TypeError
-        - `to` is a function: the decorator stands without parentheses.
+        - `to` is a function, because the decorator was used without parentheses.
         - The function is a class, a generator function, a staticmethod, a classmethod or not callable.
         - ``*args`` or ``**kwargs`` has a request.
         - An annotation with a request cannot be evaluated.

@@ -101,15 +101,15 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 cdef enum:                 # importers besides those of libraries/known
     OWN_ARRAY = MAX_IMPORTERS - 1
     WRAPPER = MAX_IMPORTERS - 2
-    SPARSE = MAX_IMPORTERS - 3     # an array of sparse/, without an importer here
+    SPARSE = MAX_IMPORTERS - 3     # a sparse array, which the modules of sparse/ import
 
 importers[OWN_ARRAY] = itself
 importers[WRAPPER] = parse_wrapper
 
 cdef enum Labelled:          # which objects of a type have dimension names or an origin
     UNLABELLED
-    LABELLED_SOME          # objects that have the attributes in their own dict
-    LABELLED_ALL           # the type has the attributes
+    LABELLED_SOME          # some objects, whose own dict contains the attributes
+    LABELLED_ALL           # all objects, because the type has the attributes
 
 # Types whose values do not have memory to view.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
@@ -360,7 +360,7 @@ cdef object refusal_error(object obj, list refusals):
     cls = name_of_type(type(obj))
     error = refusals[0][1]
     said = "; ".join([worded(words, str(reason), f"{cls} refuses: " if single else "") for words, reason in refusals])
-    text = said if single else f"asarray: {cls} refuses every protocol it has ({said})"
+    text = said if single else f"asarray: all protocols of {cls} failed ({said})"
     kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
     from arrayhub.libraries import wrappers
 
@@ -467,7 +467,7 @@ cdef object wrapper_of(object obj):
 
 cdef Descriptor parse_wrapper(object obj, object stream):
     """Import the array of a wrapper of a known type. `wrappers.check` rejects copies, and arrays of another type or shape."""
-    Py_EnterRecursiveCall(" in arrayhub.asarray: a wrapper in a wrapper without end")
+    Py_EnterRecursiveCall(" in arrayhub.asarray: wrappers are nested too deeply")
     try:
         row = wrapper_of(obj)
         if row.parse is not None:
@@ -524,7 +524,7 @@ cdef Descriptor parse_registered(object obj, object row):
 
 
 cdef int check_declared(object row, object obj, Descriptor a) except -1:
-    """Compare the array of a plug-in with the object's `shape` if that is a tuple, and `dtype` if that is NumPy's."""
+    """Compare the array of a plug-in with the object's `shape` and `dtype`, if they are a tuple and a NumPy dtype."""
     from arrayhub.libraries import plugins
 
     shape = getattr(obj, "shape", None)

@@ -452,7 +452,7 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     except (BufferError, TypeError, ValueError) as error:
         why = error
     if len(nested.chunks) == 1 and ("copy=True" in str(why) or "allow_readonly=True" in str(why)):
-        raise why from refusal      # the arguments of this call help
+        raise why from refusal      # this error names an argument that helps
     raise refusal
 
 

@@ -96,7 +96,7 @@ def test_a_refusal_has_one_prefix():
         ah.asarray(Refuses(dlpack="not now"))
     with pytest.raises(BufferError, match="^DLPack: the strides$"):
         ah.asarray(Refuses(dlpack="DLPack: the strides"))
-    words = r"^asarray: tests\.RefusesTwice refuses every protocol it has \(DLPack: no; Arrow: it has columns\)$"
+    words = r"^asarray: all protocols of tests\.RefusesTwice failed \(DLPack: no; Arrow: it has columns\)$"
     with pytest.raises(BufferError, match=words):
         ah.asarray(RefusesTwice(dlpack="no"))
 

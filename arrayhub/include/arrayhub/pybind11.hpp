@@ -72,16 +72,16 @@ struct stack_bounds {
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
-// Position in the calling Python code: its frame and instruction. A loop calls the same function again from one position,
-// and hardly ever another function.
+// Position in the calling Python code: its frame and instruction. Calls from the same position are assumed to call the
+// same function, as in a loop.
 struct call_site {
     PyFrameObject *frame = PyEval_GetFrame();
     int at = frame == nullptr ? -1 : PyFrame_GetLasti(frame);
     bool operator==(const call_site &other) const noexcept { return frame == other.frame && at == other.at; }
 };
 
-// The last refusals without conversions: the kind of view, and the call site. A second request from there, with conversions,
-// means that the function has overloads, or that a caster tries twice itself (std::variant's).
+// The last refusals without conversions: the kind of view, and the call site. If a request with conversions follows from
+// the same call site, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
 class refusals {
     using refusal = std::pair<call_site, const void *>;
     std::array<refusal, 8> seen_{};

@@ -113,7 +113,8 @@ inline void raise_about(PyObject *exception, PyObject *obj, const char *words) n
     Py_XDECREF(name);
 }
 
-// Put the type's name before a producer's message, and the package after it. Exceptions of the process are kept.
+// Add the name of the type and the name of the package to a producer's message. Exceptions that concern the process are
+// not changed.
 inline void explain_refusal(PyObject *obj) noexcept {
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
         !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -145,7 +146,7 @@ inline const char *finish(array_object *a, bool writeable) noexcept {
         if (a->shape[k] < 0) return "has a negative length";
         empty = empty || a->shape[k] == 0;
     }
-    // Alignment as of the type in C: complex numbers are aligned as their parts.
+    // The alignment is that of the type in C. Complex numbers have the alignment of their parts.
     const Py_ssize_t boundary = a->dl_dtype.code == 5 ? a->itemsize / 2 : a->itemsize;
     aligned = reinterpret_cast<uintptr_t>(a->data) % static_cast<uintptr_t>(boundary) == 0;
     for (int k = a->nd - 1; k >= 0; --k) {
