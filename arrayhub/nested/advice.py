@@ -46,10 +46,10 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     if refusal.endswith("pass x.collect()"):  # which runs the query
         return "arrayhub.asnested(x.collect())"
     if attempt(convert, np.zeros(1, np.float32), consumer, copy="if_needed")[1]:
-        return ""  # the library is not installed, or does not have a device
+        return ""  # the library is not installed, or requires a device that is missing
     first = sample_of(obj)
     for call, function in _calls(first, consumer, "x", refusal):
-        # Views are tried with all elements: their chunks, and missing elements, may follow the first elements.
+        # `_mask` returns a view, so it is tried with all elements, which may have more chunks than the first ones.
         if attempt(function, obj if function is _mask else first, consumer)[1] == "":
             return call
     if "x.to_numpy()" in refusal:
@@ -69,7 +69,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
 def sample_of(obj: Any) -> Any:
     """Return some elements of an object as an object of the same type, or `obj` itself if they cannot be selected.
 
-    The elements are the first ones, and the first ones that are missing or of another length than those before.
+    The result consists of the first elements, and of the first rows that are missing or that differ in length.
     """
     if issubclass(type(obj), NestedArray):
         return chunked(_samples_of_chunks(obj)) if kind_of(obj).chunks else sample_of_node(obj)
@@ -169,7 +169,7 @@ def _calls(
     """Yield calls for `first`, and the functions that make them. `x` is the expression that returns the object."""
     call = f"arrayhub.as_{consumer}({x}"
     if plain:
-        if consumer != "jax":  # which shares memory only at some addresses
+        if consumer != "jax":  # jax shares memory only if its address is a multiple of 64
             yield f"{call})", convert
         yield f"{call}, copy=True)", _copy
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
@@ -193,7 +193,7 @@ def _calls(
     narrower = _NARROWER.search(refusal)
     if narrower:
         dtype = narrower[1]
-        # The new array may lie beside a 64-byte boundary, which jax requires of memory that it shares.
+        # 'if_needed' is required, because jax shares only memory on a 64-byte boundary, and the new array may not be.
         if node is None or isinstance(unwrapped(node), USMArray):
             yield f"arrayhub.as_{consumer}(arrayhub.asarray({x}, dtype={dtype!r}), copy='if_needed')", _Narrowed(dtype)
         values = f"arrayhub.asarray({x}, dtype={dtype!r}, copy=True)"

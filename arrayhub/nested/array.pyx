@@ -244,7 +244,7 @@ cdef class NestedArray(Tree):
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            kind = KIND_NAMES[(<Tree> self).kind]     # here, self.kind is the number in the C struct
+            kind = KIND_NAMES[(<Tree> self).kind]     # in this class, self.kind is the number in the C struct
             raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {', '.join(self.parts_())}")
         return part
 
@@ -350,7 +350,7 @@ cdef class NestedArray(Tree):
     def __getattr__(self, str name):
         """Raise an AttributeError that names the call to make instead."""
         attribute = getattr(type(self), name, None)
-        if attribute is not None:      # a property of another kind, called again to raise its own error
+        if attribute is not None:      # a property that other kinds have: call the property again, which raises the error
             return attribute.__get__(self, type(self))
         instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)

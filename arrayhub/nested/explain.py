@@ -97,7 +97,7 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 
 
 def _why_not_dense(x: NestedArray, consumer: str) -> str:
-    """Return the error for an element of `x` that dense arrays cannot represent, also beyond the first elements.
+    """Return the error for the first element of `x` that dense arrays cannot represent. All elements are examined.
 
     Return "" for libraries that represent lists of different lengths, and for strings.
     """
@@ -215,7 +215,7 @@ def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
 
 
 def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # leaves the references of the node and of this variable
+    array = parts.pop(name)  # the references of the node and of this variable remain
     refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
         return inspect_nested(array, refcount)

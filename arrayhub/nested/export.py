@@ -68,7 +68,7 @@ def _copied(x: NestedArray) -> NestedArray:
 
 
 def _export(call: str, emit: Callable[[Any, bool], Any], obj: Any, copy: Copy, extension: bool = False) -> Any:
-    """Return ``emit(array, copied)`` of the array that `obj` is imported as. `trace` reports one export by `call`."""
+    """Import `obj`, and return ``emit(array, copied)`` of the imported array. `trace` reports one export by `call`."""
     if not tracing.is_active():
         return _exported(obj, call, emit, copy, extension)[0]
     return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, extension)

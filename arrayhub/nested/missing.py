@@ -141,7 +141,7 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 def _check_value(node: Any, value: Any, name: str) -> None:
     """Raise TypeError if numbers or times are filled with another kind of value, even if no element is missing.
 
-    Of a record, check the names of the fields in a dict. A value that is not a dict may suit only some of the fields.
+    For records, only the field names in a dict are checked, because a single value may suit only some of the fields.
     """
     node = nested_of(node).chunks[0]
     kind = kind_of(node)
@@ -305,7 +305,7 @@ def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
         return count * 1000 if meaning[2] == "n" else count // _MICROSECONDS_PER_UNIT[meaning[2]]
     accepted = "a datetime.time" if meaning[:2] == "tt" else "a datetime"
     what = "NaN" if value is _NAN else show(value)
-    raise TypeError(f"{call} of Arrow's format {meaning!r}, and value is {what}; accepted: {accepted}")
+    raise TypeError(f"{call} (Arrow's format {meaning!r}), and value is {what}; accepted: {accepted}")
 
 
 def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:

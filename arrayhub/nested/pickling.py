@@ -105,7 +105,7 @@ def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
 
 
 def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
-    states = []  # not a generator: its closure keeps a reference to each argument if memory for it runs out
+    states = []  # not a generator, because CPython 3.11 leaks the arguments if it cannot allocate the closure
     for node in nodes:
         states.append(_state(node, seen))
     return tuple(states)

@@ -90,7 +90,7 @@ cdef struct Block:
 
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
-    """Copy `count` strings to offset `total` of the characters. Return the end offset, or -1 if NumPy failed.
+    """Append the characters of `count` strings at offset `total`. Return the end offset, or -1 if NumPy failed.
 
     Strings that exceed the capacity are not copied, but the end offset includes them.
     """

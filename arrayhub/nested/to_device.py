@@ -76,7 +76,7 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
 
 
 def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
-    parts = []  # not a generator: its closure keeps a reference to each argument if memory for it runs out
+    parts = []  # not a generator, because CPython 3.11 leaks the arguments if it cannot allocate the closure
     for node in nodes:
         parts.append(moved(node, move, views))
     return tuple(parts)

@@ -32,7 +32,7 @@ _ELSEWHERE = {
 
 
 class SparseArray(SparseParts):
-    """Sparse array in one of four formats, stored as flat arrays.
+    """Sparse array in one of five formats, stored as flat arrays.
 
     `arrayhub.assparse` creates sparse arrays. The arrays of values and indices are USMArrays that share the producer's
     memory. The shape consists of batch dimensions, sparse dimensions and dense dimensions, in this order. Most arrays

@@ -137,7 +137,7 @@ def _blocksize_of(x: Any, blocksize: Any) -> tuple[int, int]:
 
 
 def _to_coo(x: Any) -> Any:
-    """Return a canonical copy in coordinates. Batch dimensions become sparse dimensions."""
+    """Return a canonical copy in the format coo. Batch dimensions become sparse dimensions."""
     parts = [_sorted_elements(*batch) for batch in elements(x)]
     coords, stored = parts[0] if len(parts) == 1 else _joined(x, parts)
     if x.batch_ndim:
@@ -210,7 +210,7 @@ def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...]
 
 
 def _order(coords: Any) -> tuple[Any, Any]:
-    """Return the lexicographic order of coordinates, and in this order, which ones differ from their predecessor."""
+    """Return the lexicographic order of coordinates, and a mask of those that differ from the previous ones in it."""
     order = np.lexsort(coords[::-1])
     new = np.zeros(len(order), bool)
     new[:1] = True

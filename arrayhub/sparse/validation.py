@@ -71,7 +71,7 @@ def _check_compressed(x: SparseParts) -> None:
             "assparse",
             f"indptr[{_text(place)}]",
             int(indptr[place]),
-            f"{before} or more, since {major} follow each other",
+            f"{before} or more, because pointers of {major} must not decrease",
         )
     last, ends = indptr[..., -1], indptr.shape[-1] - 1
     if x._state & PADDED:

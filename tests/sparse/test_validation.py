@@ -36,7 +36,7 @@ USES = {
         ("csc", "indices", 2, 2**31 - 1, r"indices\[2\] is 2147483647; accepted: 0 to 5, the rows"),
         ("bsr", "indices", 1, 100, r"indices\[1\] is 100; accepted: 0 to 7, the blocks of columns"),
         ("csr", "indptr", 0, 1, r"indptr\[0\] is 1; accepted: 0"),
-        ("csr", "indptr", 2, -5, r"indptr\[2\] is -5; accepted: \d+ or more, since rows follow each other"),
+        ("csr", "indptr", 2, -5, r"indptr\[2\] is -5; accepted: \d+ or more, because pointers of rows must not"),
         ("csr", "indptr", 2, 10**9, r"indptr\[3\] is \d+; accepted: 1000000000 or more"),
         ("csr", "indptr", -1, 10**9, r"indptr\[6\] is 1000000000; accepted: \d+, the length of indices"),
         ("csr", "indptr", 2, -(2**31), r"indptr\[2\] is -2147483648"),
