@@ -1,8 +1,9 @@
 """CUDA memory and events of other processes: the functions of the driver that export and import them.
 
 Memory of ``cudaMalloc`` has a handle of 64 bytes for the whole allocation. Memory of a stream-ordered pool
-(``cudaMallocAsync``) has one only if the pool was created for it: the pool is exported as a file descriptor, and the
-allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) do not have handles.
+(``cudaMallocAsync``) can be exported only if the pool was created for export. The pool is then exported as a file
+descriptor, and the allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) does not
+have handles.
 
 The driver counts the imports of one allocation in a process, or refuses the second one, depending on the version. This
 module therefore imports each allocation once, and counts its users.

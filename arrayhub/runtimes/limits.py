@@ -17,7 +17,7 @@ OPTIONAL = {
 }
 
 _PAGE = 4096  # bytes
-_LARGE = 64 << 20  # bytes; every device can allocate less in one piece
+_LARGE = 64 << 20  # bytes; smaller allocations are possible on every device, and are not checked
 
 
 class Limits(NamedTuple):

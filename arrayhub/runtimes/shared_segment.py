@@ -48,7 +48,7 @@ class SharedSegment:
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
         self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises a BufferError as long as this exists
-        self.address = self.bytes.ctypes.data  # NumPy's __array_interface__ ends the process without memory
+        self.address = self.bytes.ctypes.data  # not __array_interface__: NumPy crashes if its allocation fails
         _live.add(self)
 
     @property

@@ -624,7 +624,7 @@ cdef int _adopt_stream(Descriptor a, object stream) except -1:
             f"stream is {show(stream)}, whose context differs from the memory's; accepted: a queue of the memory's context"
         )
     _consumer_ready(a, stream)
-    device_of(a)               # determined by the array's queue; the new queue may be on another device
+    device_of(a)               # resolve the device before the queue that determines it is replaced
     a.producer_ = stream
     return 0
 
@@ -870,7 +870,7 @@ def on_queue(Descriptor array, queue):
     if queue_of(array) is queue:
         return array
     cdef Descriptor view = same_layout(array)
-    device_of(view)            # determined by the array's queue; the new queue may be on another device
+    device_of(view)            # resolve the device before the queue that determines it is replaced
     view.producer_ = checked_queue(queue)
     return view
 

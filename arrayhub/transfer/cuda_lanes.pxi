@@ -196,7 +196,7 @@ cdef struct Job:
     VisitPlan* plan
     bint to_host                # direction: True for device to host
     Py_ssize_t piece            # words per piece
-    Py_ssize_t lead             # words by which the first piece is shorter, so that the other pieces start on a page
+    Py_ssize_t lead             # words that the first piece lacks, so that all other pieces start on a page boundary
     int slots                   # slots per lane
     size_t kernel               # handle of the kernel, or 0 if the device array is contiguous
     sem_t ended                 # posted by each lane when it ends

@@ -11,14 +11,14 @@
 #define ARRAYHUB_MANY_LINES 128     /* source lines that the L1 cache holds beside as many target lines */
 #define ARRAYHUB_STEP 256           /* bytes; lines with this stride map to a quarter of the sets of the L1 cache */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes; lines with this stride map to a few sets of the L1 cache */
-#define ARRAYHUB_ONE_PLACE 2048     /* bytes; of lines with this stride, the sets hold fewer than a square of words has */
+#define ARRAYHUB_ONE_PLACE 2048     /* bytes; all lines with this stride map to one or two sets of the L1 cache */
 #define ARRAYHUB_SECOND_CACHE (1 << 20)     /* bytes; a lower bound of the size of the L2 cache */
 #define ARRAYHUB_PAGE 4096          /* bytes */
 #define ARRAYHUB_PAGES 2048         /* pages; an upper bound of the entries of the TLB */
 #define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies per iteration */
 #define ARRAYHUB_SHORT 16   /* bytes; the overhead of an inner loop over fewer bytes exceeds the copy itself */
 #define ARRAYHUB_MANY_TILES 8   /* adjacent tiles; beyond this number an additional tile is cheap */
-#define ARRAYHUB_BLOCK 64   /* words of a block in place of a longer row, so that their lines stay in the L1 cache */
+#define ARRAYHUB_BLOCK 64   /* rows of a block, which is copied column by column while its lines stay in the L1 cache */
 
 static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
@@ -327,15 +327,16 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
                 }                                                                                                      \
     }
 
-/* Return whether copying word by word is faster than transposing vectors. The cases, measured in this order:
+/* Return whether copying word by word is faster than transposing vectors. The first of these measured cases applies:
 
-   - The words do not fill vectors, or come from so few lines that all lines stay in any cache.
-   - The source lines do not stay in the cache until their next word (large strides): only words of 8 bytes or more with
-     gaps on either side.
-   - The target has gaps, or the source has gaps, except for single bytes at every second address.
-   - Words of 4 bytes or more without gaps, while their lines stay in the cache, because a vector holds few of them:
-     words of 8 bytes also if vectors would cross lines, and words of 16 bytes, which are not transposed, while their
-     lines are in few pages. */
+   1. The words do not fill vectors, or come from so few lines that all lines stay in any cache: word by word.
+   2. The strides between the source's lines are large, so that the lines do not stay in the cache until their next word
+      is read: word by word only for words of 8 bytes or more with gaps on either side.
+   3. There are gaps, or the words have 1 or 2 bytes: word by word if the target has gaps, or if the source has gaps,
+      except for single bytes at every second address.
+   4. Words of 16 bytes, which are not transposed: word by word if the lines stay in the cache or are in few pages.
+   5. Words of 4 or 8 bytes: word by word if the lines stay in the cache, because a vector holds few words. Words of 8
+      bytes are copied word by word also if vectors would cross lines. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {
     const int gaps = source_along != size, spread = target_across != size;

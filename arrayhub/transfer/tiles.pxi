@@ -28,7 +28,7 @@ cdef enum:
 
 cdef struct Loops:
     int nd
-    Dimension dimensions[layout.MAX_NDIM + 1]   # step: the target's, in its address order; other: the source's
+    Dimension dimensions[layout.MAX_NDIM + 1]   # step: of the target, which determines the order; other: of the source
     char* target
     char* source        # read only
     Py_ssize_t word     # bytes: a power of two up to 16

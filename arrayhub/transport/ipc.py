@@ -120,7 +120,7 @@ class IpcHandle:
         """Return a context manager for the array of the owner's memory.
 
         The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
-        the block, because the owner may write other data to the memory. An access does not end the process.
+        the block, because the owner may write other data to the memory. Such an access does not crash the process.
 
         CUDA device memory stays borrowed until the array and its views are freed, because CUDA forbids freeing memory
         that another process has mapped. The end of the borrow waits for the work of this process on the device.

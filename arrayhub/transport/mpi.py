@@ -13,7 +13,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer.host_copies import reached
 
-# Element types that MPI reductions support: MPI's name of the type by NumPy type string without byte order.
+# Element types that MPI reductions support. The keys are NumPy type strings without byte order, the values MPI's names.
 _NAMES = {
     "b1": "C_BOOL",
     **{f"i{size}": f"INT{8 * size}_T" for size in (1, 2, 4, 8)},
