@@ -130,9 +130,9 @@ def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
         if label is None:
             canvas.add("lines", _hatching(x), top)
         else:
-            canvas.add("names", f'<g transform="translate(0 {_BASELINE})">{text(x + _WIDTH / 2, escape(label))}</g>', top)
+            canvas.add("names", text(x + _WIDTH / 2, escape(label)), top + _BASELINE)
     if len(node) > len(labels):
-        canvas.add("dots", f'<g transform="translate(0 {_BASELINE})">{text(_x(len(labels)) + 10, "…")}</g>', top)
+        canvas.add("dots", text(_x(len(labels)) + 10, "…"), top + _BASELINE)
     canvas.reach(_x(len(labels) + 1))
 
 
