@@ -54,7 +54,7 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
 
 cdef Descriptor new_layout(object shape, object dtype, object strides, object order):
     """Return an array without memory: shape, element type and byte strides."""
-    cdef list lengths = as_integers(shape, "shape")
+    cdef list lengths = lengths_of(shape)
     cdef list steps = None if strides is None else as_integers(strides, "strides")
     cdef Py_ssize_t total
     cdef int k
@@ -83,6 +83,13 @@ cdef object as_dtype(object dtype):
     if made.subdtype is not None or made.itemsize == 0:
         raise TypeError(f"USMArray: dtype is {made!r}; accepted: elements of one or more bytes. Move sub-arrays to shape")
     return made
+
+
+cdef list lengths_of(object shape):
+    try:
+        return as_integers(shape, "shape")
+    except TypeError as error:      # for example, `shape` is an array to import, or is omitted
+        raise TypeError(f"{error}. To import an array, call arrayhub.asarray(x)") from None
 
 
 cdef list as_integers(object values, str name):

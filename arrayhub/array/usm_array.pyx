@@ -141,7 +141,7 @@ cdef class USMArray(Descriptor):
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
     # Not `__init__`, which a caller can skip: all code may rely on an array having memory.
-    def __cinit__(self, shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
+    def __cinit__(self, shape=None, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
                   buffer_ctor_kwargs=dict()):
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
 
