@@ -70,11 +70,15 @@ def _dtype_of_frame(obj: Any) -> Any:
         return "Python objects" if np.dtype(object) in dtypes else dtypes[0]
     if not dtypes:
         return "several types"
-    # Columns that are not numbers prevent a matrix, too.
-    others = [k for k, dtype in enumerate(dtypes) if dtype != dtypes[0]]
-    other = next((k for k in others if getattr(dtypes[k], "kind", "O") not in "biufc"), others[0])
-    named = [f"column {show(obj.columns[k])}: {dtypes[k]}" for k in (0, other)]
+    named = [f"column {show(obj.columns[k])}: {dtypes[k]}" for k in _columns_in_error(dtypes)]
     return f"several types ({', '.join(named)})"
+
+
+def _columns_in_error(dtypes: list[Any]) -> list[int]:
+    """Return the first column, and a column of another type. Columns that are not numbers prevent a matrix, too."""
+    others = [k for k, dtype in enumerate(dtypes) if dtype != dtypes[0]]
+    other = next((k for k in others if getattr(dtypes[k], "kind", "O") not in "biufc"), None)
+    return [0] if not others else [0, others[0] if other is None else other]
 
 
 def _dtype_of_extension(obj: Any) -> Any:
@@ -123,6 +127,7 @@ def _nested_of_pandas(obj: Any) -> str | None:
         if not objects:  # some types are converted to objects only if elements are missing
             objects = bool(rows.any()) and _gives_objects(obj, [int(rows.argmax())])
         has_form = len(obj) > 0 and _has_form(obj) if not objects else _has_form(obj)
+        dense = _calls_of_frame(obj) if obj.ndim == 2 else _calls_of_column(obj, "x")
     except PASSES_ON:
         raise
     except Exception:
@@ -131,12 +136,55 @@ def _nested_of_pandas(obj: Any) -> str | None:
         return "x.to_numpy(dtype), with a dtype that fits all elements, such as float or str" if objects else None
     speaks = any(hasattr(type(obj), name) for name in ("__arrow_c_stream__", "__arrow_array__"))
     nested = f"arrayhub.asnested({'x' if speaks else 'pandas.Series(x)'})"
-    filled = "arrayhub.as_numpy(x, missing=value), arrayhub.as_torch(x, missing=value)"
-    if objects:
-        return f"{nested}, or {filled}" if rows.any() else nested
-    filled = f"{filled}, x.fillna(value) or " if rows.any() else ""
-    matrix = ", or copy=True, which makes a matrix" if obj.ndim == 2 else ""
-    return f"{nested}, or {filled}x.to_numpy(), a copy that may change the type{matrix}"
+    calls = [nested, *dense]
+    if not objects:
+        calls += ["x.fillna(value)"] if rows.any() else []
+        calls += ["x.to_numpy(), a copy that may change the type"]
+        calls += ["copy=True, which makes a matrix"] if obj.ndim == 2 else []
+    return f"{', '.join(calls[:-1])}, or {calls[-1]}" if len(calls) > 1 else nested
+
+
+_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+_WITH_VALUE = ("arrayhub.as_numpy({}, missing=value)", "arrayhub.as_torch({}, missing=value)")
+
+# Attribute of a Series that has the methods of the dtype, and the calls. Other objects have the methods themselves.
+_CALLS_OF_DTYPE = {
+    "CategoricalDtype": (
+        ".cat",
+        ("arrayhub.as_numpy({}.codes)", "arrayhub.as_torch({}.codes, copy=True) for the codes, -1 if missing"),
+    ),
+    "DatetimeTZDtype": (".dt", ("arrayhub.as_numpy({}.tz_convert(None)) for times in UTC",)),
+    "PeriodDtype": (".dt", ("arrayhub.as_numpy({}.to_timestamp()) for the start of each period",)),
+}
+
+
+def _calls_of_column(column: Any, x: str) -> list[str]:
+    """Return calls that export a column of pandas to NumPy or torch. `x` is the expression that returns the column."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and not dtype.hasobject:
+        return [f"arrayhub.as_numpy({x})"]
+    if type(dtype).__name__ in _CALLS_OF_DTYPE:
+        accessor, calls = _CALLS_OF_DTYPE[type(dtype).__name__]
+        return [call.format(f"{x}{accessor}" if hasattr(column, accessor[1:]) else x) for call in calls]
+    missing = bool(column.isna().any())
+    value = next(iter(column.dropna()), None)
+    if isinstance(value, str) and not str(dtype).startswith("dictionary"):
+        argument = "missing=''" if missing else "copy=True"
+        return [f"arrayhub.as_numpy({x}, {argument})"]
+    if isinstance(value, _NUMBERS):
+        return [call.format(x) for call in _WITH_VALUE] if missing else [f"arrayhub.as_numpy({x}, copy=True)"]
+    return []
+
+
+def _calls_of_frame(frame: Any) -> list[str]:
+    """Return calls that export a frame of numbers as a matrix, or the columns of another frame that its error names."""
+    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
+    if all(isinstance(next(iter(column.dropna()), None), _NUMBERS) for column in columns):
+        return [call.format("x") for call in _WITH_VALUE] if frame.isna().any(axis=None) else []
+    if not frame.columns.is_unique:
+        return []
+    named = _columns_in_error(list(frame.dtypes))
+    return [call for k in named for call in _calls_of_column(columns[k], f"x[{show(frame.columns[k])}]")[:1]]
 
 
 def _has_form(obj: Any) -> bool:

@@ -144,7 +144,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
 
     - streams that can be read once;
     - tables, because a dense copy of a table is a matrix;
-    - numbers, because the error of `asarray` says what to do, for example about missing values.
+    - numbers and categories, because the error of `asarray` says what to do, for example about missing values.
     """
     if unread(obj) is not None:
         return None
@@ -156,7 +156,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     except Exception:
         return None
     kind = kind_of(x.chunks[0])
-    return None if kind.fields or kind.numbers else x
+    return None if kind.fields or kind.numbers or kind.indices else x
 
 
 # Methods of Arrow columns.

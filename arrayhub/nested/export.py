@@ -514,7 +514,7 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
     if kind.fields:
         check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
     x = x.to_host() if copy else x
-    if x.null_count and not kind.utf8:
+    if x.null_count and not (kind.utf8 or kind.indices):
         numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
         parts = f"{name}[field] for each field, " if kind.fields else numbers
         raise BufferError(
@@ -552,6 +552,9 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
         prefix = "" if name == "x" else f"{name}: "
         advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
         why = why.replace("x.", f"{name}.") if "several types" in why else why
+        if "categories" in why:
+            why = "the elements are categories"
+            advice = f". Use arrayhub.as_{library}({name}.indices, copy=True) for the codes, or {name}.to_list()"
         if "missing" in why:
             advice = f" or arrayhub.as_{library}({name}, missing=value)"
         raise type(error)(f"{library}: {prefix}{why}{advice}") from None
@@ -601,7 +604,8 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
 
         _check_logical(x, "torch")
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    if not x.null_count and (kind_of(x).packed or (copy and (kind_of(x).fields or kind_of(x).width))):
+    kind = kind_of(x)
+    if kind.indices or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
         from arrayhub.convert.functions import as_torch
 
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)

@@ -6,6 +6,7 @@ from arrayhub._core.tree cimport (
     BIT_PACKED,
     CHUNKS,
     FIELDS,
+    INDICES,
     LISTS,
     NUMBERS,
     RUNS,
@@ -39,6 +40,8 @@ cdef object densified(object node, bint copy):
     t = <Tree> node
     if has(t, CHUNKS):
         return densified_chunks(t, copy)
+    if has(t, INDICES):
+        raise BufferError("to_dense: the elements are categories; use x.indices, x.content or x.to_list()")
     if count_nulls(t):
         raise ValueError(f"to_dense: element {int(valid_mask(t).argmin())} is missing; accepted: arrays without"
                          " missing values. Use x.fill_null(value)")

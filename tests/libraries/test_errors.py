@@ -376,10 +376,115 @@ def test_a_frame_of_several_types_names_two_columns():
     assert "several types (column 's': str, column 'n': int64)" in refusal(frame[["s", "n"]])
 
 
-def test_missing_values_name_the_call_of_torch():
-    column = pd.Series([1, None], dtype="Int64")
-    assert "arrayhub.as_torch(x, missing=value)" in refusal(column)
-    assert ah.as_torch(column, missing=0).tolist() == [1, 0]
+def advised(obj):
+    """Return the calls of arrayhub that the error for `obj` names, after making each of them."""
+    calls = re.findall(r"arrayhub\.\w+\((?:[^()]|\([^()]*\))*\)", refusal(obj))
+    for call in calls:
+        assert called(re.sub(r"\bvalue\b", "0", call), obj) is not None
+    return calls
+
+
+MISSING_VALUE = {  # data of pandas: calls in the error
+    "numbers": (
+        lambda: pd.Series([1, None], dtype="Int64"),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
+    ),
+    "objects that are numbers": (
+        lambda: pd.Series([1, None], dtype=object),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
+    ),
+    "strings": (
+        lambda: pd.Series(["x", None], dtype="str"),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
+    ),
+    "strings of Arrow": (
+        lambda: pd.Series(["x", None], dtype="string[pyarrow]"),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
+    ),
+    "an array of strings": (
+        lambda: pd.array(["x", None], dtype="str"),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing='')"],
+    ),
+    "lists": (lambda: pd.Series([[1], None]), ["arrayhub.asnested(x)"]),
+    "decimals": (lambda: pd.Series([decimal.Decimal(1), None]), ["arrayhub.asnested(x)"]),
+    "times with a zone": (
+        lambda: pd.Series(pd.to_datetime(["2020-01-01", None], utc=True)),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x.dt.tz_convert(None))"],
+    ),
+    "missing values alone": (lambda: pd.Series([None, None], dtype="str"), ["arrayhub.asnested(x)"]),
+    "a frame of numbers": (
+        lambda: pd.DataFrame({"a": [1, 2], "b": pd.array([1, None], dtype="Int32")}),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
+    ),
+    "a frame of numbers and strings": (
+        lambda: pd.DataFrame({"a": [1, 2], "s": ["x", None]}),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['a'])", "arrayhub.as_numpy(x['s'], missing='')"],
+    ),
+    "a frame without missing strings": (
+        lambda: pd.DataFrame({"a": [1, 2], "s": ["x", "y"]}),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['a'])", "arrayhub.as_numpy(x['s'], copy=True)"],
+    ),
+    "a frame of missing numbers and lists": (
+        lambda: pd.DataFrame({0: pd.array([1, None], dtype="Int64"), "s": [[1], [2]]}),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x[0], missing=value)"],
+    ),
+    "a frame of strings": (
+        lambda: pd.DataFrame({"s": ["x", None], "t": ["x", "y"]}),
+        ["arrayhub.asnested(x)", "arrayhub.as_numpy(x['s'], missing='')"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSING_VALUE)
+def test_calls_for_missing_values_of_pandas_work(name):
+    make, calls = MISSING_VALUE[name]
+    assert advised(make()) == calls
+
+
+CATEGORIES = {  # call in the error that returns the codes
+    "pandas.Series": (lambda: pd.Series(["a", "b", "a"], dtype="category"), "x.cat.codes"),
+    "missing in pandas.Series": (lambda: pd.Series(["a", "b", None], dtype="category"), "x.cat.codes"),
+    "numbers in pandas.Series": (lambda: pd.Series([4, 5, 4], dtype="category"), "x.cat.codes"),
+    "pandas.CategoricalIndex": (lambda: pd.CategoricalIndex(["a", "b"]), "x.codes"),
+    "pandas.Categorical": (lambda: pd.Categorical(["a", "b"]), "x.codes"),
+    "polars.Categorical": (lambda: module("polars").Series(["a", "b"], dtype=module("polars").Categorical), None),
+    "polars.Enum": (lambda: module("polars").Series(["a"], dtype=module("polars").Enum(["a", "b"])), None),
+    "missing in polars": (lambda: module("polars").Series(["a", None], dtype=module("polars").Categorical), None),
+    "pyarrow": (lambda: pa.array(["a", "b"]).dictionary_encode(), "x.indices"),
+    "missing in pyarrow": (lambda: pa.array(["a", None]).dictionary_encode(), "x.drop_null().indices"),
+    "chunks of pyarrow": (
+        lambda: pa.chunked_array([pa.array(["a"]).dictionary_encode()]),
+        "x.combine_chunks().indices",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_categories_name_a_call_for_their_codes(name, library):
+    make, codes = CATEGORIES[name]
+    x = make()
+    with pytest.raises((TypeError, BufferError)) as raised:
+        ah.convert(x, library)
+    if codes is not None:
+        assert codes in str(raised.value)
+        assert ah.convert(called(codes, x), library, copy=True).tolist()[:1] == [0]
+    for call in advised(x):
+        assert "asnested" in call or called(call, x).tolist()[:1] == [0]
+    y = ah.asnested(x)
+    with pytest.raises(
+        BufferError, match=f"^{library}: the elements are categories. Use arrayhub.as_{library}"
+    ) as raised:
+        ah.convert(y, library)
+    calls = re.findall(r"arrayhub\.\w+\([^()]*\)", str(raised.value))
+    assert calls == [f"arrayhub.as_{library}(x.indices, copy=True)"]
+    assert called(calls[0], y).tolist()[:1] == [0]
+
+
+def test_missing_strings_of_arrow_name_an_argument_that_works():
+    for x in (pa.array(["a", None]), module("polars").Series(["a", None])):
+        assert "missing='nan'" not in refusal(x)
+        assert ah.as_numpy(x, missing="").tolist() == ["a", ""]
 
 
 @pytest.mark.parametrize("name", ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"])

@@ -7,9 +7,11 @@ from arrayhub._core.tree cimport (
     CATEGORICAL,
     CHUNKS,
     FIELDS,
+    INDICES,
     NODE_KINDS,
     NUMBERS,
     UNCOUNTED,
+    UTF8,
     WIDTH,
     Tree,
     count_nulls,
@@ -83,13 +85,22 @@ cdef Descriptor dense(object node, object obj):
 cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
         count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
-        return f"has {count}, which a dense array cannot represent; {MISSING_VALUES}, or call arrayhub.asnested(x)"
+        return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
     if t.meaning is not None and t.meaning[:2] == "d:":
         return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
     if has(t, NUMBERS):
         return f"has elements of Arrow's type {t.meaning!r}, which NumPy cannot represent; call arrayhub.asnested(x)" \
             ".content for the numbers"
     return NODE_KINDS[t.kind].refusal.decode()
+
+
+cdef str advice_on_missing(Tree t):
+    """Return the arguments of `as_numpy` and `as_torch` for the missing values of a node, or ""."""
+    if has(t, UTF8):
+        return "pass missing='' to arrayhub.as_numpy, or "
+    if has(t, INDICES) or t.meaning is not None:
+        return ""
+    return f"{MISSING_VALUES}, or "
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once
