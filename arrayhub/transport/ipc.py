@@ -59,6 +59,19 @@ class IpcHandle:
     A handle is a small object that can be pickled. It contains neither elements nor addresses. In the owner (the
     process that called `ipc_handle`), the handle keeps the memory alive and counts the processes that have opened a
     copy of the handle.
+
+    Examples
+    --------
+    The owner usually passes the handle to another process, which opens it.
+
+    >>> x = arrayhub.from_array(numpy.arange(3.0), memory="shared_memory")
+    >>> handle = arrayhub.ipc_handle(x)
+    >>> handle.type, handle.borrowers
+    ('3 * float64', 0)
+    >>> with handle.open() as y:
+    ...     y[0] = 7
+    >>> x.tolist()
+    [7.0, 1.0, 2.0]
     """
 
     __slots__ = ("__weakref__", "_description", "_entry", "_signature")

@@ -12,7 +12,7 @@ import arrayhub
 TEXTS = {name: text for name in arrayhub.__all__ if ">>>" in (text := getattr(arrayhub, name).__doc__ or "")}
 NEEDED = {
     *("USMArray", "as_arrow", "as_awkward", "as_jax", "as_numba", "as_numpy", "as_pandas", "as_polars", "as_torch"),
-    *("asarray", "asnested", "to_host"),
+    *("IpcHandle", "NestedArray", "asarray", "asnested", "to_host"),
 }
 
 
