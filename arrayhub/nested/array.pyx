@@ -70,6 +70,15 @@ cdef class NestedArray(Tree):
         ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
         arrays of one type, see `chunks`), ``"decimal"``, ``"interval"``, ``"run_end"`` (runs of equal elements),
         ``"null"`` (every element is missing).
+
+    Examples
+    --------
+    >>> x = arrayhub.asnested([{"name": "a", "values": [1, 2]}, {"name": "b", "values": []}])
+    >>> print(x.type)
+    2 * {name: string, values: var * int64}
+    >>> rows = x["values"]
+    >>> rows.kind, rows.offsets.tolist(), rows.content.tolist(), rows[0].tolist()
+    ('list', [0, 2, 2], [1, 2], [1, 2])
     """
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
@@ -207,8 +216,8 @@ cdef class NestedArray(Tree):
 
     @property
     def extension(self):
-        """tuple or None : name and metadata (bytes) of the Arrow extension type of the elements."""
-        return arrow_extension_of(self)
+        """tuple or None : name and metadata (bytes) of the Arrow extension type, of which the elements are the storage."""
+        return arrow_extension_of(self.first_chunk())
 
     @property
     def metadata(self):
@@ -358,7 +367,7 @@ cdef class NestedArray(Tree):
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
 
-        Times are converted as ``numpy.ndarray.tolist`` converts them.
+        Times are converted as ``numpy.ndarray.tolist`` converts them. Elements of an extension type are its storage.
 
         Raises
         ------

@@ -14,6 +14,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
+from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
@@ -125,6 +126,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         return None
     try:
         column = asnested(obj)
+        refuse_storage(obj, column)
         if not kind_of(column.chunks[0]).fields:
             return column.to_dense(copy="if_needed"), one_chunk(column) is None
     except (BufferError, TypeError, ValueError):
@@ -135,6 +137,13 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         why = str(error).replace("Use x[", "Use arrayhub.asnested(x)[").removeprefix("to_dense: ")
         why = why.replace("Use its parts, or call to_list()", "Use arrayhub.asnested(x), and its parts")
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
+
+
+def refuse_storage(obj: Any, x: NestedArray) -> None:
+    """Raise the error of `asarray` for data of pandas whose numbers are the storage of its type, such as periods."""
+    first = x.chunks[0]
+    if unwraps(type(obj)) and kind_of(first).numbers and first.extension is not None:
+        asarray(obj)
 
 
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:

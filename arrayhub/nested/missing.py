@@ -27,6 +27,7 @@ from arrayhub.nested.array import (
     unpacked,
     unwrapped,
 )
+from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
@@ -405,6 +406,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     if is_frame(obj):
         return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
+    refuse_storage(obj, column)
     column = single_chunk(column, copy or (copy is None and not as_mask), "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
@@ -494,12 +496,14 @@ def _column(column: Any, value: Any) -> NestedArray:
     """
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)
-    if value is not None:
-        return _imported(column, "if_needed", True)
-    try:
-        return nested_of(asarray(column, copy="if_needed"))
-    except (BufferError, TypeError):
-        return _imported(column, "if_needed", True)
+    if value is None:
+        try:
+            return nested_of(asarray(column, copy="if_needed"))
+        except (BufferError, TypeError):
+            pass
+    node = _imported(column, "if_needed", True)
+    refuse_storage(column, node)
+    return node
 
 
 def _values_and_mask(column: NestedArray, copy: Copy) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from arrayhub.inspection.datashape.types import (
     Bytes,
     Categorical,
     Dimension,
+    Extension,
     Logical,
     Number,
     Option,
@@ -37,7 +38,12 @@ def _element(node: Any) -> Type:
     inner = _INNER[node.kind](node)
     if kind_of(node).chunks:
         return inner
+    if node.extension is not None and node.extension[0] not in _CONVERTED:
+        inner = Extension(node.extension[0], inner)
     return inner if node.validity is None or _none_missing(node) else Option(inner)
+
+
+_CONVERTED = ("arrow.bool8", "arrow.fixed_shape_tensor")  # imported as booleans and as an array, not as their storage
 
 
 def _number(node: NestedArray) -> Type:
@@ -84,6 +90,8 @@ def _merged(types: list[Type]) -> Type:
     if isinstance(first, Structure):
         columns = zip(*(one.fields for one in types), strict=True)  # type: ignore[attr-defined]
         return Structure(tuple((column[0][0], _merged(_distinct(inner for _, inner in column))) for column in columns))
+    if isinstance(first, Extension):
+        return Extension(first.name, _merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
     if isinstance(first, Categorical):
         return Categorical(_merged(_distinct(one.inner for one in types)))  # type: ignore[attr-defined]
     return first

@@ -436,6 +436,90 @@ def test_extension_types_come_back_and_dense_arrays_are_their_storage(make, stor
         assert pa.array(ah.asarray(source)).type == storage
 
 
+EXTENSIONS = {
+    "periods": (
+        lambda: pd.Series(pd.period_range("2020", periods=2, freq="M")),
+        '2 * extension["pandas.period", int64]',
+    ),
+    "missing periods": (
+        lambda: pd.Series(pd.PeriodIndex(["2020-01", None], freq="M")),
+        '2 * ?extension["pandas.period", int64]',
+    ),
+    "an index of periods": (lambda: pd.period_range("2020", periods=1), '1 * extension["pandas.period", int64]'),
+    "periods in a frame": (
+        lambda: pd.DataFrame({"p": pd.period_range("2020", periods=1)}),
+        '1 * {p: extension["pandas.period", int64]}',
+    ),
+    "periods of Arrow": (
+        lambda: pa.array(pd.Series(pd.period_range("2020", periods=1))),
+        '1 * extension["pandas.period", int64]',
+    ),
+    "chunks of periods": (
+        lambda: pa.chunked_array([pa.array(pd.Series(pd.PeriodIndex([year], freq="Y"))) for year in ("2020", None)]),
+        '2 * ?extension["pandas.period", int64]',
+    ),
+    "intervals": (
+        lambda: pd.Series(pd.interval_range(0, 1)),
+        '1 * extension["pandas.interval", {left: int64, right: int64}]',
+    ),
+    "uuid": (
+        lambda: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"u" * 16], pa.binary(16))),
+        '1 * extension["arrow.uuid", void[16]]',
+    ),
+    "json": (
+        lambda: pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", None])),
+        '2 * ?extension["arrow.json", string]',
+    ),
+    "a name without a dot": (
+        lambda: pa.record_batch(
+            [pa.array([1])], pa.schema([pa.field("f", pa.int64(), metadata={"ARROW:extension:name": "mine"})])
+        ),
+        "1 * {f: extension[mine, int64]}",
+    ),
+    "booleans of bytes": (
+        lambda: pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, None], pa.int8())),
+        "2 * ?bool",
+    ),
+    "tensors": (lambda: pa.FixedShapeTensorArray.from_numpy_ndarray(np.zeros((2, 3))), "2 * 3 * float64"),
+}
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_the_type_contains_the_extension_type(name):
+    make, kind = EXTENSIONS[name]
+    x = ah.asnested(make())
+    assert str(x.type) == kind == str(ah.parse_type(kind))
+    assert all(chunk.extension == x.extension for chunk in x.chunks)
+    assert ah.parse_type(kind) == x.type
+    assert str(ah.asnested(ah.as_arrow(x)).type) == kind
+
+
+PERIODS = {
+    "series": (lambda: pd.Series(pd.PeriodIndex(["2020-01", "2020-03"], freq="M")), "x.dt.to_timestamp()"),
+    "missing": (lambda: pd.Series(pd.PeriodIndex(["2020-01", None], freq="M")), "x.dt.to_timestamp()"),
+    "index": (lambda: pd.PeriodIndex(["2020-01", "2020-03"], freq="M"), "x.to_timestamp()"),
+    "array": (lambda: pd.PeriodIndex(["2020-01", "2020-03"], freq="M").array, "x.to_timestamp()"),
+}
+
+
+@pytest.mark.parametrize("name", PERIODS)
+@pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"copy": "if_needed"}, {"missing": 0}, {"missing": "nan"}])
+def test_periods_of_pandas_are_not_their_numbers(name, arguments):
+    make, call = PERIODS[name]
+    x = make()
+    for export in (ah.as_numpy, ah.as_torch) if "missing" in arguments else (ah.as_numpy, ah.as_torch, ah.asarray):
+        with pytest.raises(TypeError, match=re.escape(f"arrayhub.as_numpy({call})")):
+            export(x, **arguments)
+    starts = ah.as_numpy(eval(call, {"x": x}))
+    assert starts[0] == np.datetime64("2020-01-01") and starts.shape == (2,)
+
+
+def test_the_numbers_of_periods_are_their_content():
+    x = ah.asnested(pd.Series(pd.period_range("2020", periods=2, freq="M")))
+    assert x.extension == ("pandas.period", b'{"freq": "M"}')
+    assert x.to_list() == ah.as_numpy(x).tolist() == x.content.tolist() == [600, 601]
+
+
 def test_dense_arrays_are_nodes_too():
     """Arrays that Arrow cannot express: strided, complex."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
@@ -741,7 +825,7 @@ INDEXES = {
     "categories": (pd.CategoricalIndex(["a", "b"]), "2 * categorical[type=string]"),
     "zones": (pd.date_range("2020-01-01", periods=2, tz="UTC", unit="s"), "2 * timestamp[s, UTC]"),
     "missing": (pd.Index([1, None], dtype="Int64"), "2 * ?int64"),
-    "intervals": (pd.interval_range(0, 2), "2 * {left: int64, right: int64}"),
+    "intervals": (pd.interval_range(0, 2), '2 * extension["pandas.interval", {left: int64, right: int64}]'),
     "numbers": (pd.Index([1, 2]), "2 * int64"),
     "categories of a Series": (pd.Series(["a", "b"], dtype="category").array, "2 * categorical[type=string]"),
     "objects of a Series": (pd.Series(["a", "b"], dtype=object).array, "2 * string"),

@@ -52,11 +52,13 @@ def test_columns_of_pandas_and_polars():
     [
         ("timestamp[us]", "datetime64 is the type of times without one"),
         ("timestamp[D, UTC]", "a unit: s, ms, us, ns"),
-        ("timestamp[us, ]", "whose name"),
+        ("timestamp[us, ]", "a time zone such as Europe"),
         ("timestamp[us, UTC", r"'\]'"),
         ("time32[us]", "a unit: s, ms"),
         ("time64", r"'\['"),
         ("date32[D]", "the end of the type"),
+        ("extension[3, int64]", "the name of an extension type"),
+        ("extension[int64]", "','"),
     ],
 )
 def test_invalid_logical_types_are_refused(text, says):

@@ -18,6 +18,7 @@ from arrayhub.inspection.datashape.types import (
     Byteswap,
     Categorical,
     Complex,
+    Extension,
     FixedBytes,
     Logical,
     Number,
@@ -71,6 +72,7 @@ def parse_type(s: str) -> Type:
 
 
 _TOKEN = re.compile(r"""\s*(?P<text>[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|[*{}\[\]:,?=]|\Z)""")
+_FIELD = "a field (name: type), whose name is an identifier or is quoted as in JSON, or '}' to end the record"
 _ELEMENT = "an element type such as int32, complex[float64], string, fixed_bytes[3,1] or {x: int32}"
 _TYPE = f"a dimension ('3 *', 'strided *', 'var *') or {_ELEMENT}"
 
@@ -204,6 +206,14 @@ class _Parser:
         self.expect("]")
         return Categorical(inner)
 
+    def read_extension(self, kind: str) -> Type:
+        self.expect("[")
+        name = self.read_name("the name of an extension type, quoted as in JSON unless it is an identifier")
+        self.expect(",")
+        inner = self.read_type()
+        self.expect("]")
+        return Extension(name, inner)
+
     def read_string(self, kind: str) -> Type:
         if self.token != "[":
             return String()
@@ -262,7 +272,7 @@ class _Parser:
         plain = _PLAIN_ZONE.match(self.s, self.end)
         if plain is None:
             self.take()
-            zone = self.read_name()
+            zone = self.read_name("a time zone such as Europe/Berlin")
         else:
             zone, self.end = plain[1], plain.end()
             self.take()
@@ -295,7 +305,7 @@ class _Parser:
             if fields:
                 self.expect(",")
             position = self.position
-            name = self.read_name()
+            name = self.read_name(_FIELD)
             if name in fields:
                 self.fail(f"a name other than {show(name)}, which the record already has", position)
             self.expect(":")
@@ -313,8 +323,8 @@ class _Parser:
         self.take()
         return Union(tuple(types))
 
-    def read_name(self) -> str:
-        """Parse a field name, which may be any string if quoted."""
+    def read_name(self, accepted: str) -> str:
+        """Parse a name, which may be any string if quoted."""
         if PLAIN_NAME.fullmatch(self.token):
             return self.take()
         if self.token[:1] == "'":
@@ -324,9 +334,7 @@ class _Parser:
         except ValueError:
             name = None
         if not isinstance(name, str):
-            self.fail(
-                "a field (name: type), whose name is an identifier or is quoted as in JSON, or '}' to end the record"
-            )
+            self.fail(accepted)
         self.take()
         return name
 
@@ -349,6 +357,7 @@ _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "string": _Parser.read_string,
     "bytes": _Parser.read_bytes,
     "categorical": _Parser.read_categorical,
+    "extension": _Parser.read_extension,
     "fixed_bytes": _Parser.read_fixed_bytes,
     "void": _Parser.read_void,
     "datetime64": _Parser.read_time,

@@ -3,6 +3,7 @@
     type      = { dimension "*" } element
     dimension = length | "strided" | "var"
     element   = number | "?" element | "option" "[" type "]" | "bytes" | "categorical" "[" "type" "=" type "]"
+              | "extension" "[" ( name | quoted ) "," type "]"
               | "{" [ field { "," field } ] "}" | "union" "[" [ type { "," type } ] "]"
               | "complex" "[" number "]" | "unaligned" "[" element "]" | "byteswap" "[" element "]"
               | "string" [ "[" length "," encoding "]" ] | "fixed_bytes" "[" size "," alignment "]"
@@ -14,8 +15,8 @@
 
 Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
 of datetimes are additions, so that every NumPy dtype has a datashape. These types are Arrow's, without an equivalent in
-NumPy: dates, times of day, timestamps with a time zone, decimals, intervals, unions, runs and null. A timestamp without
-a zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
+NumPy: dates, times of day, timestamps with a time zone, decimals, intervals, unions, runs, null and extension types. A
+timestamp without a zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
 """
 
 import json
@@ -165,6 +166,21 @@ class Categorical(Type):
 
     def __str__(self) -> str:
         return f"categorical[type={self.inner}]"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Extension(Type):
+    """``extension["pandas.period", int64]``: an extension type of Arrow by its name, and the type of its storage."""
+
+    name: str
+    inner: Type
+
+    def __str__(self) -> str:
+        return f"extension[{_spell(self.name)}, {self.inner}]"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.inner.dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
