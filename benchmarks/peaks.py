@@ -12,7 +12,7 @@ ROUNDS = 3  # the smallest result counts
 
 def fact(what, mine, theirs):
     """Return the row of the report for peaks in bytes."""
-    said = f"peak memory of {what}: {mine / 1e6:.0f} MB, and {theirs / 1e6:.0f} MB for NumPy's array"
+    said = f"peak memory of {what}: {mine / 1e6:.0f} MB for a USMArray, and {theirs / 1e6:.0f} MB for an ndarray"
     if theirs > NOISE:
         said += f" (ratio {mine / theirs:.2f}, limit {AT_MOST})"
     return "clusters", said, mine <= AT_MOST * theirs + NOISE
