@@ -13,7 +13,7 @@ from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
 
 # Types of values that NumPy converts to arrays without a protocol.
-_VALUES = (bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
+_VALUES = (bytes, bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
 def assign(array, key, value):
@@ -22,8 +22,8 @@ def assign(array, key, value):
     if not target.flags.writeable:
         raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
     cls = type(value)
-    text = issubclass(cls, bytes) and target.dtype.kind in "SUV"  # for other element types, bytes are a buffer
-    if text or issubclass(cls, _VALUES):
+    # For element types other than text and raw data, bytes are a buffer.
+    if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
         hooks.check_values(value)  # before NumPy calls methods of the elements
         _store(checked(with_ndarrays(value), target.dtype, "x[...] = value"), target, cls.__name__)

@@ -237,7 +237,8 @@ def _into(array, view, out, stream, progress):
             return
         array = _copy(array, order="K", stream=stream)
     target = _engine_name(out.device)
-    array = _near(array, target)
+    if _ENGINES.get(array.device.type) != target:
+        array = to_host(array)
     if progress is None:  # avoid the overhead of the context manager for small copies
         _engine(target).assign(array, out, stream=stream)
         return
@@ -254,12 +255,9 @@ def write(fresh, source):
     """
     if fresh.size:
         target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
-        _engine(target).assign(_near(source, target), fresh, fresh=True)
-
-
-def _near(array, target):
-    """Return `array`, or a host copy of it if it is device memory of another engine than `target`."""
-    return array if _ENGINES.get(array.device.type) == target != "host" else to_host(array)
+        if target == "host" or _ENGINES.get(source.device.type) != target:
+            source = to_host(source)
+        _engine(target).assign(source, fresh, fresh=True)
 
 
 def _have_same_strides(a, b):

@@ -42,6 +42,7 @@ from arrayhub.transfer.cuda_copies import (
     order_behind,
     own_stream,
     queue_piece,
+    queue_straight,
     reading_stream,
     refuse_capture,
     wait,
@@ -168,13 +169,16 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
     A copy from host memory is complete on return. Only the bytes of the elements are written.
     """
+    if queue_straight(array, out, stream):
+        return
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
         array = host_view(array)
         if array.size == out.size or find_spec("cupy") is None:  # without cupy, the host repeats the elements
             _upload(broadcast(array, out), out, writing, progress)
             return
-        array = from_host(array, out.device.id, stream=writing)  # repeated on the device, so that it crosses the bus once
+        # The elements cross the bus once, and are repeated on the device.
+        array = from_host(array, out.device.id, stream=writing)
     elif array.device != out.device:
         array = to_other(array, out.device.id, stream=writing)
     array = broadcast(array, out)

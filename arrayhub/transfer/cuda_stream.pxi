@@ -2,7 +2,16 @@
 
 from libc.stdint cimport intptr_t, uint64_t
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, F_CONTIGUOUS, Descriptor, extent, kDLCUDAHost, kDLCUDAManaged
+from arrayhub._core.descriptor cimport (
+    C_CONTIGUOUS,
+    F_CONTIGUOUS,
+    Descriptor,
+    extent,
+    kDLCUDA,
+    kDLCUDAHost,
+    kDLCUDAManaged,
+    same_shape,
+)
 from arrayhub.runtimes cimport cuda as runtime
 from arrayhub.runtimes.cuda cimport (
     Driver,
@@ -45,6 +54,32 @@ def at_once(Descriptor near, Descriptor far, stream, bint to_host):
         copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
     else:
         copy_now(<uint64_t> far.data_, <uint64_t> near.data_, nbytes, copying_stream(far, stream, device), device)
+    return True
+
+
+def queue_straight(Descriptor array, Descriptor out, stream):
+    """Queue the copy of an array to another array on its device, if both are contiguous in the same order.
+
+    Return whether the copy was queued. It is ordered as described in `transfer.cuda.assign`.
+    """
+    cdef int device = out.device_.device_id, error
+    cdef Py_ssize_t nbytes = out.nbytes
+    cdef intptr_t writing
+    cdef bint pushed
+    if (array.device_.device_type != kDLCUDA or out.device_.device_type != kDLCUDA or array.device_.device_id != device
+            or not array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+            or not same_shape(array, out) or array.itemsize_ != out.itemsize_):
+        return False
+    cdef Driver* driver = driver_for(device)
+    writing = copying_stream(out, stream, device)
+    copying_stream(array, writing, device)
+    check_handle(writing)
+    pushed = enter(writing, device)
+    with nogil:
+        error = driver.memcpy_async(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, <Stream> writing)
+    leave(pushed)
+    check(error, "cuMemcpyAsync")
+    hold_producers(writing, array, out)
     return True
 
 
