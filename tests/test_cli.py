@@ -46,7 +46,7 @@ def test_the_installed_script_runs_the_same_commands(tmp_path):
 
 @pytest.fixture
 def library(tmp_path):
-    """A user's module, in the folder where the command runs."""
+    """Return the folder in which the command runs, with a user's module in it."""
     (tmp_path / "mylib.py").write_text(
         "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
     )

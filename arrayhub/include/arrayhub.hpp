@@ -61,9 +61,9 @@ using index_t = Py_ssize_t;
 namespace detail {
 
 // Python's shutdown. CPython 3.13 and older terminates a thread that requests the GIL during finalization. Destructors are
-// noexcept, so this would terminate the process. Therefore an atexit hook, which runs while other threads may still hold the
-// GIL, sets `near`, after which no thread requests the GIL, and waits for the threads that are requesting it. References
-// that are dropped later leak until the process ends.
+// noexcept, so this would terminate the process. Therefore an atexit hook sets `near`, after which no thread requests the
+// GIL, and waits for the threads that are requesting it. The hook runs while other threads may still hold the GIL.
+// References that are dropped later leak until the process ends.
 struct python_end {
     std::atomic<bool> watched{false};
     std::atomic<bool> near{false};
@@ -791,7 +791,7 @@ template <class T> PyUSMArraySpec spec_of(T *data) {
     return spec;
 }
 
-// Moves from `owner` only here, after `spec` was computed from it.
+// Moves from `owner`. The caller must have computed `spec` from the owner before this call.
 template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
     passage<Owner> way(std::forward<Owner>(owner));
     return way.make(spec);

@@ -137,8 +137,7 @@ def test_other_exceptions_mean_no_labels(name, exception):
 
 
 def interrupted_everywhere(call):
-    """Run `call` repeatedly, each time with an interrupt at another call of a Python function. Return the number of
-    runs."""
+    """Run `call` repeatedly, and interrupt each run at another call of a Python function. Return the number of runs."""
     for place in range(10_000):
         left = [place]
 

@@ -98,7 +98,7 @@ def fields(draw):
 
 @st.composite
 def part(draw, length):
-    """An integer or a slice, most of them with a step of 1."""
+    """Draw an integer or a slice, usually with a step of 1."""
     if draw(st.integers(0, 5)) == 0:
         return draw(st.integers(-length, length - 1))
     start, stop = sorted(draw(st.tuples(st.integers(0, length), st.integers(0, length))))
@@ -580,7 +580,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 def test_xarray_operand_with_dims_equals_the_dataarray(use):
-    """xarray iterates over `dims` of each operand, and a USMArray without names has None."""
+    """xarray iterates over `dims` of each operand, but `dims` of a USMArray without names is None."""
     xr = pytest.importorskip("xarray")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)

@@ -101,7 +101,7 @@ def test_refusals_name_a_call(request_, layout, words):
 
 
 def test_the_c_struct_itself():
-    """Shape and strides point into the array. They are not allocated, and stay valid as long as the view."""
+    """Shape and strides point to the fields of the array, so they are valid as long as the view exists."""
     x = np.arange(12, dtype="i4").reshape(3, 4)[::-1]
     u, view = arrayhub.asarray(x), PyBuffer()
     count = sys.getrefcount(u)

@@ -388,7 +388,7 @@ def test_a_type_error_on_both_calls_is_raised():
 
 
 def test_capsule_name_determines_the_version():
-    """jax and mlx accept max_version and return a legacy capsule all the same."""
+    """jax and mlx accept max_version, but return a legacy capsule."""
     made = Handmade(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{"max_version": (1, 3)}]

@@ -41,7 +41,7 @@ class Result:
 
 
 class Capsules:
-    """An object whose ``_get_capsule()`` gives a queue's or a context's capsule."""
+    """An object whose ``_get_capsule()`` returns the capsule of a queue or a context."""
 
     def __init__(self, obj):
         self.obj = obj
@@ -477,7 +477,7 @@ def test_onedal_tables(usm_type, source):
     x = x if source == "dpnp" else x.get_array()
     table = to_table(x)
     assert "onedal" in type(table).__module__
-    assert isinstance(getattr(table, NAME)["data"], list)  # where the specification has a tuple
+    assert isinstance(getattr(table, NAME)["data"], list)  # the specification requires a tuple
     a = ah.asarray(table)
     assert (a.shape, a.dtype, a.usm_type, a.protocol) == ((4, 3), np.float32, usm_type, "sycl")
     assert a.ptr == ah.asarray(x).ptr

@@ -217,7 +217,7 @@ def test_a_tensor_is_released_once(alone, versioned, strides):
     address, shape, steps, code, bits, flags, protocol, _ = alone.fields(held)
     assert (address, shape, steps, protocol) == (producer.memory.ctypes.data, [2, 2], [16, 8], DLPACK)
     assert (code, bits, flags & C) == (2, 64, C)
-    assert bool(flags & WRITEABLE) == versioned  # older capsules do not say so
+    assert bool(flags & WRITEABLE) == versioned  # legacy capsules lack the flag
     assert producer.requests == [{"max_version": (1, 0)}] and producer.deleted == 0
     del producer.given  # the used capsule
     assert producer.deleted == 0

@@ -166,7 +166,7 @@ def test_refusals_leave_the_memory_unchanged(cp):
 @pytest.mark.parametrize("layout", ["contiguous", "reordered"])
 @pytest.mark.parametrize("source", ["device", "host"])
 def test_a_copy_follows_the_work_of_both_producers(cp, linger, loaded, layout, source):
-    """The source is filled, and the target read, behind slow kernels of two streams."""
+    """Slow kernels precede the write to the source on one stream, and the read of the target on another stream."""
     shape = (1 << 10, 1 << 9)
     out, seen, x = cp.zeros(shape), cp.zeros(shape), cp.zeros(shape)
     host = np.zeros(shape)

@@ -131,7 +131,7 @@ def test_values_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
     for verdict in explained.verdicts:
-        does = outcome(value, verdict.consumer)  # zero-copy after the copy by asarray
+        does = outcome(value, verdict.consumer)  # "zero-copy" for values that asarray has copied
         assert verdict.verdict == ("copy=True" if does == "zero-copy" else does), verdict
     with pytest.raises(BufferError, match="copy=False forbids it"):
         ah.asarray(value, copy=False)

@@ -1,4 +1,4 @@
-"""A view holds the memory that its producer borrowed; see `libraries.borrowing`."""
+"""A view keeps memory alive that its producer does not own, see `libraries.borrowing`."""
 
 import pytest
 from children import python

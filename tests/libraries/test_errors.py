@@ -309,7 +309,7 @@ def test_strings_of_h5py():
 
 
 def test_tables_of_fits():
-    """The stored values are neither scaled nor bools; FITS stores letters for them."""
+    """The stored integers are not scaled yet, and the stored booleans are letters."""
     fits = module("astropy.io.fits")
     columns = [
         fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),

@@ -20,7 +20,7 @@ def library(name):
 
 
 def assert_view(obj, memory):
-    """Check that `obj` imports as a view of the ndarray `memory`, of its type and not more writable."""
+    """Check that `obj` is imported as a view of the ndarray `memory`, with the same type, and not more writable."""
     a = ah.asarray(obj)
     assert (a.ptr, a.shape, a.byte_strides) == (memory.ctypes.data, memory.shape, memory.strides)
     assert a.dtype == memory.dtype
@@ -298,7 +298,7 @@ def test_masked_arrays_are_refused_by_every_protocol():
 
 
 class Marked(np.ndarray):
-    """An ndarray with a mask of its own."""
+    """A subclass of ndarray with an attribute `mask`."""
 
     mask = None
 
@@ -372,7 +372,7 @@ def test_openvino_names_the_view_of_a_type_of_ml_dtypes(name, dtype):
 
 
 def test_streams_of_bytes_are_viewed():
-    """A view pins the memory, as a memoryview does."""
+    """A view locks the memory of the stream, as a memoryview does."""
     x = io.BytesIO(b"abc")
     a = ah.asarray(x)
     assert (a.dtype, a.shape, a.access) == (np.dtype("u1"), (3,), "readwrite")

@@ -240,7 +240,7 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
 @pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
 def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
-    """pyarrow rejects some of these offsets itself, so nanoarrow hands them over."""
+    """The test exports these offsets with nanoarrow, because pyarrow would reject some of them."""
     content = pa.array([1, 2])
     if pa.types.is_map(kind):
         fields = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.int64())]

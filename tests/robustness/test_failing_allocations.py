@@ -1,5 +1,4 @@
-"""Every public call, with each of its allocations failing: MemoryError or the correct result, and unchanged reference
-counts.
+"""Public calls whose allocations fail: each call raises MemoryError or returns the correct result, without leaks.
 
 `allocations` has the calls. Each table runs in a separate process. If the process crashes, the test fails and names the
 call and the allocation.

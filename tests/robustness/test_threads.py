@@ -262,7 +262,7 @@ def test_a_dict_that_changes_while_it_is_read():
 
     def job(thread, turn):
         if thread == 0:
-            shared["strides"] = (b if turn % 2 else a).strides  # a new tuple each time: the old one dies in the dict
+            shared["strides"] = (b if turn % 2 else a).strides  # replaces and frees the previous tuple
             shared[f"other{turn % 50}"] = turn
             shared.pop(f"other{(turn + 25) % 50}", None)
         else:

@@ -132,7 +132,7 @@ def test_dpnp_array_uses_the_queue_of_the_caller(race):
 
 
 def test_strided_memory_is_copied_on_the_callers_queue(race):
-    """Copy by dpnp's kernel, which rejects arrays of several queues."""
+    """Strided memory is copied by a kernel of dpnp, which requires all arrays to have the same queue."""
     pytest.importorskip("dpnp.tensor")
     for take in (
         lambda x: arrayhub.asarray(x, copy=True, stream=race.reading),
@@ -304,7 +304,7 @@ IN = {
     ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
 )
 def test_handle_of_a_stream_object_is_read_once(memory, call):
-    """Two reads of the handle could differ, so that the recorded stream would not be the ordered one."""
+    """If the handle were read twice and had changed, the array would record a stream that does not wait."""
     stream, x = Counted(), ON_CUDA[memory]()
     a = IN[call](x, stream)
     assert stream.asked == 1

@@ -23,7 +23,7 @@ import arrayhub
 ALL = 10_000
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
-STARTS = 4000  # where the search for the last allocation of a call stops
+STARTS = 4000  # maximum number of allocations of a call that are tested
 
 
 class Other(NamedTuple):
@@ -49,9 +49,9 @@ TAKE_OWNERSHIP = "error return without exception set"
 # Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,
 # `numpy.errstate`, and a cast that overflows. So no statement here assigns NaN or numbers that a type cannot represent.
 
-# Statements of `routes` that are left out, with the reason.
+# Statements of `routes` that are excluded, with the reason.
 LEFT_OUT = {
-    "asarray(a, via='array_interface')": "NumPy's own attribute ends the process without memory",
+    "asarray(a, via='array_interface')": "NumPy's attribute crashes the process if memory is exhausted",
     "table.export(u, table.at); table.drop()": "two calls; `interface` has each of them",
     "table.export(u, table.at); table.take_back()": "two calls; `interface` has each of them",
     "table.make(table.at_right, table.at, None, table.set_error); table.take_back()": "`interface` has `make(table)`",
@@ -242,8 +242,8 @@ def runner(statement, names):
     """Compile a statement into a function without arguments."""
     scope = {**names, "_frame": sys._getframe}
     try:
-        # The object of the frame is made first, since take_ownership (see OTHERS) would make it while an
-        # exception is set.
+        # Create the frame object first. Otherwise take_ownership (see OTHERS) would create it while an exception
+        # is set.
         code = compile(f"def run():\n _frame()\n return ({statement})", statement, "exec")
     except SyntaxError:
         code = compile(f"def run():\n _frame()\n {statement}", statement, "exec")

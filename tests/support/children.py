@@ -38,7 +38,7 @@ def run(*command, **options):
 def python(program, *arguments, options=(), silent=False, beside=None, **others):
     """Run a Python program, which must succeed, and return its output. If `silent` is true, stderr must be empty.
 
-    It imports modules of this folder, and those in the folder of the file `beside`.
+    The program can import the modules in this folder, and those in the folder of the file `beside`.
     """
     folders = [
         str(SUPPORT),

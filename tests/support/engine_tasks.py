@@ -43,7 +43,7 @@ def make_shared(n):
 
 
 def look(x):
-    """Return sum, shape, strides, access and kind of USM of an array that arrived."""
+    """Return the sum, shape, strides, access and kind of USM of a received array."""
     if x.usm_type == "device":
         x_host = arrayhub.to_host(x)
     else:
@@ -157,7 +157,7 @@ def where_mapped_by_mmap(x):
 
 
 def add_one(handle):
-    """Add one to the elements of the memory of a handle; return their sum before, the access and the process id."""
+    """Add one to the elements of a handle's memory. Return their previous sum, the access and the process id."""
     with handle.open() as y:
         before = float(np.asarray(y).sum())
         if y.access == "readwrite":

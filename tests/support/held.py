@@ -12,7 +12,7 @@ FIRST = 1000  # calls before the first count, because caches grow during the fir
 
 
 class Held(NamedTuple):
-    """Objects and memory that a process holds."""
+    """Counts of objects and memory that a process holds."""
 
     objects: int  # blocks of Python's allocator
     bytes: int  # allocated by malloc and not freed

@@ -71,7 +71,7 @@ def bad_capsule(a):
 
 
 class Lent:
-    """A producer that hands out one capsule."""
+    """A producer that returns the given capsule."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -167,7 +167,7 @@ HOST = (
     Route("asarray(mv)"),
     Route("asarray(memoryview(record))", SOME),
     Route("asarray(mm)"),
-    Route("asarray(ct)", FEW),  # ctypes writes the format anew each time, and it is read
+    Route("asarray(ct)", FEW),  # slow, because ctypes creates and arrayhub parses a format in each call
     Route("asarray(d)"),
     Route("asarray(buffered)"),
     Route("asarray(dated)"),

@@ -58,7 +58,7 @@ def views(draw, dtypes=DTYPES):
 
 @st.composite
 def places(draw, like):
-    """Draw a writable ndarray of another layout, with the shape and type of `like`, and the memory around it."""
+    """Draw a writable ndarray with the shape and type of `like` in any layout, and the memory that contains it."""
     order = draw(st.permutations(range(like.ndim)))
     steps = draw(st.lists(st.sampled_from([1, -1, 2, -2]), min_size=like.ndim, max_size=like.ndim))
     lengths = [like.shape[k] * abs(step) for k, step in zip(order, steps, strict=True)]
@@ -480,7 +480,7 @@ def new_queue(in_order):
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
-    """Queue long kernels, and copy immediately, in all ways of copying."""
+    """Each copy function is called immediately after long kernels were queued."""
     pytest.importorskip("dpnp")
     queue, other = new_queue(in_order), new_queue(False)
     out = np.empty(400_000, "f4")
@@ -502,9 +502,9 @@ def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
 @pytest.mark.skipif(FAST_PATHS_OFF, reason="dpnp's dict, read in place of its struct, waits for the queue itself")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_the_producers_work_is_pending_when_the_copy_starts(sycl, in_order):
-    """Check that the test above can fail: a barrier behind the kernels is usually not complete at the import.
+    """Check that the test above can fail: a barrier after the kernels is usually not complete at the import.
 
-    On a machine with other load it may be complete, so the number of attempts is larger than necessary.
+    On a busy machine, the barrier may be complete, so the test makes several attempts.
     """
     pytest.importorskip("dpnp")
     import dpctl

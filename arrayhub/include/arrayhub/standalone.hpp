@@ -46,7 +46,7 @@ constexpr int dl_cpu = 1;
 
 // -------------------------------------------------------------------------------------------------------------- arrays
 
-// An imported array. It begins as a USMArray does, so PyUSMArray_Fields applies. It owns one of three things.
+// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields applies. It owns one of three members.
 struct array_object {
     PyObject_HEAD
     ARRAYHUB_FIELDS

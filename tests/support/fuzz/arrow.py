@@ -67,7 +67,7 @@ def noise(r):
 
 
 def views(r, buffers):
-    """A buffer of string views, most of them short or inside of their buffer."""
+    """Draw a buffer of string views, most of which are short or refer to bytes within their buffer."""
     out = b""
     for _ in range(BYTES // 16):
         length = r.choice([0, 3, 12, 13, 40, r.randint(-2, 60), 2**31 - 1])
@@ -77,7 +77,7 @@ def views(r, buffers):
 
 
 def parts(r, depth, length):
-    """A format, its buffers beside the bitmap, its children and its dictionary."""
+    """Draw a format, and its buffers without the bitmap, its children and its dictionary."""
     kind = r.choice(
         ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories", "union", "runs"][
             : 11 if depth < 2 else 4

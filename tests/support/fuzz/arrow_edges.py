@@ -28,7 +28,7 @@ def is_without_driver():
 
 
 def read(made):
-    """Read all that a producer gives, copy it and export it again."""
+    """Import the data of a producer, read all elements, copy them and export them again."""
     x = ah.asnested(made)
     str(x.type), repr(x), x[1:].to_list()
     for chunk in x.chunks:
@@ -149,7 +149,7 @@ def empty(r, depth=0):
 
 
 def draw_empty(r):
-    """Valid arrays of length 0: Arrow C++ accepts empty offsets (ARROW-544)."""
+    """Draw a valid array of length 0, whose offsets may be empty as in Arrow C++ (ARROW-544)."""
     made = empty(r)
     form = by_hand.FORMS[r.choice(list(by_hand.FORMS))](made)
 

@@ -48,7 +48,7 @@ def library(name, *rows, module="", distribution="", environment=(), in_extra=Tr
 
 
 def importing(module):
-    """Import another module of a library, in a lambda."""
+    """Import a module. Unlike an import statement, the call can be part of a lambda."""
     return importlib.import_module(module)
 
 

@@ -12,14 +12,14 @@ BOUNDARY = 64  # bytes: the alignment that jax requires
 
 
 def aligned(nbytes, misfit=0):
-    """Return a fresh uint8 array whose first byte lies `misfit` bytes beyond a 64-byte boundary."""
+    """Return a new uint8 array that starts `misfit` bytes after a 64-byte boundary."""
     raw = np.zeros(nbytes + 2 * BOUNDARY, np.uint8)
     start = -raw.ctypes.data % BOUNDARY + misfit
     return raw[start : start + nbytes]
 
 
 def peek(address, nbytes):
-    """Return the bytes that lie at an address of host-readable memory."""
+    """Return the bytes at an address in host-readable memory."""
     return ctypes.string_at(address, nbytes) if nbytes else b""
 
 

@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
     @property
     def on_boundary(self):
-        """Return whether element zero lies on a 64-byte boundary; None if the address is unknown."""
+        """Return whether element zero is on a 64-byte boundary, or None if the address is unknown."""
         if self.layout.name in ("unaligned", "1-d offset"):
             return False
         if self.producer.boundary:
