@@ -5,15 +5,21 @@ The exit status is 0 for success, 1 if ``check``, ``conformance``, ``demo`` or `
 """
 
 import argparse
+import ast
+import builtins
+import contextlib
 import dataclasses
 import difflib
 import importlib
 import json
 import os
+import pkgutil
+import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
+from types import ModuleType
 from typing import Any, NamedTuple, TextIO
 
 from arrayhub import __version__
@@ -51,19 +57,24 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
     return status
 
 
+_OBJECT = "package.module:object, such as mylib.data:images, or a Python expression, such as 'numpy.arange(3)[::-1]'"
+_ATTRIBUTE = re.compile(r"[\w.]*:[\w.]*")
+_DOTTED = re.compile(r"\w+(\.\w+)+")
+
+
 def _sentence(purpose: str) -> str:
     return f"{purpose[0].upper()}{purpose[1:]}."
 
 
 def check(parser: argparse.ArgumentParser) -> Run:
     """Compare the descriptions of an object's memory by its protocols."""
-    parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
+    parser.add_argument("target", metavar="object", help=_OBJECT)
     parser.epilog = "Exit status: 0 if the descriptions agree, else 1."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import check
 
-        target = _find(parser, options.target)
+        target = _object(parser, options.target)
         try:
             differences = check(target)
         except (BufferError, TypeError) as error:  # none of its protocols describes an array
@@ -139,17 +150,18 @@ def doctor(parser: argparse.ArgumentParser) -> Run:
 
 def explain(parser: argparse.ArgumentParser) -> Run:
     """Explain how an object is imported, and which libraries can import it."""
-    parser.add_argument("target", metavar="package.module:object", help="for example mylib.data:images")
+    parser.add_argument("target", metavar="object", help=_OBJECT)
     parser.add_argument("--to", metavar="library", help="try only this library, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
-        "The module is imported, and may be in the current folder. The object is its attribute, which is not called."
+        "The module is imported, and may be in the current folder. An attribute is not called. An expression names"
+        " modules in full, as in 'numpy.arange(3)[::-1]', and is evaluated after they are imported."
     )
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import explain
 
-        target = _find(parser, options.target)
+        target = _object(parser, options.target)
         try:
             explanation = explain(target, to=options.to)
         except (TypeError, ValueError) as error:  # only `to` can be invalid: explain accepts any object
@@ -197,23 +209,52 @@ def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
         parser.error(f"argument --json: {path!r} cannot be written: {error.strerror}")
 
 
+def _object(parser: argparse.ArgumentParser, target: str) -> Any:
+    """Return the object that ``package.module:object`` names, or the value of an expression, or exit with status 2."""
+    if _ATTRIBUTE.fullmatch(target):
+        return _find(parser, target)
+    try:
+        tree = ast.parse(target.strip(), mode="eval")
+        value = eval(compile(tree, "object", "eval"), _modules_in(parser, tree))
+    except (Exception, SystemExit) as error:  # an expression may raise any exception
+        parser.error(f"argument object: {target}: {type(error).__name__}: {error}")
+    if isinstance(value, ModuleType):
+        parser.error(f"argument object: {target!r} is a module; accepted: {_OBJECT}")
+    return value
+
+
+def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[str, Any]:
+    """Import the modules that an expression names, and return them by name."""
+    nodes = list(ast.walk(tree))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} - bound - set(dir(builtins))
+    modules = {name: _imported(parser, name) for name in sorted(names)}
+    for node in nodes:
+        path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+        if _DOTTED.fullmatch(path) and path.partition(".")[0] in modules:
+            with contextlib.suppress(AttributeError):  # which the evaluation raises again
+                pkgutil.resolve_name(path)  # imports submodules
+    return modules
+
+
+def _imported(parser: argparse.ArgumentParser, name: str) -> Any:
+    """Import a module, or exit with status 2."""
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may exit
+        parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}")
+
+
 def _find(parser: argparse.ArgumentParser, target: str) -> Any:
     """Return the object that ``package.module:object`` names, or exit with status 2."""
     module_name, colon, path = target.partition(":")
     if not (module_name and colon and path):
-        parser.error(
-            f"argument package.module:object: {target!r} does not name an object; accepted, for example: numpy:pi,"
-            " mylib.data:images"
-        )
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may exit
-        parser.error(
-            f"argument package.module:object: {module_name} cannot be imported: {type(error).__name__}: {error}"
-        )
+        parser.error(f"argument object: {target!r} does not name an object; accepted, for example: numpy:pi")
+    module = _imported(parser, module_name)
     try:
         return reduce(getattr, path.split("."), module)
     except Exception as error:  # a module's __getattr__ or a property may raise any exception
         names = [name for name in dir(module) if not name.startswith("_")]
         known = ", ".join(difflib.get_close_matches(path, names) or names[:8]) or "nothing public"
-        parser.error(f"argument package.module:object: {target}: {error}; accepted, for example: {known}")
+        parser.error(f"argument object: {target}: {error}; accepted, for example: {known}")

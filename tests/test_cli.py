@@ -60,8 +60,14 @@ def library(tmp_path):
     [
         (["draw"], "'demo', 'doctor', 'explain'"),
         (["doctor", "--yaml"], "unrecognized arguments: --yaml"),
-        (["explain"], "required: package.module:object"),
-        (["explain", "numpy"], "'numpy' does not name an object; accepted, for example: numpy:pi"),
+        (["explain"], "required: object"),
+        (["explain", "numpy"], "'numpy' is a module; accepted: package.module:object"),
+        (["explain", ":pi"], "':pi' does not name an object; accepted, for example: numpy:pi"),
+        (["explain", "numpy.arange(3)[::"], "numpy.arange(3)[::: SyntaxError: "),
+        (["explain", "np.arange(3)"], "argument object: np cannot be imported: ModuleNotFoundError"),
+        (["explain", "numpy.arange('a')"], "numpy.arange('a'): "),
+        (["explain", "numpy.no_such_name"], "AttributeError: module 'numpy' has no attribute 'no_such_name'"),
+        (["explain", "exit()"], "exit(): "),
         (["explain", "no_such_module:a"], "no_such_module cannot be imported: ModuleNotFoundError"),
         (["explain", "..:a"], "cannot be imported"),
         (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),
@@ -84,6 +90,25 @@ def test_explain(library):
     assert done.returncode == 0, done.stderr
     assert "numpy.ndarray" in done.stdout
     assert "zero-copy" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("numpy.arange(3)[::-1]", "numpy.ndarray: 3 * int64"),
+        ("mylib.images.first", "numpy.ndarray: 2 * 3 * float64"),
+        ("pack.data.values", "numpy.ndarray: 2 * int64"),
+        ("[numpy.float32(i) for i in range(2)]", "list"),
+        ("numpy.fromiter(map(lambda value: value + 1, [1, 2]), int)", "numpy.ndarray: 2 * int64"),
+    ],
+)
+def test_explain_evaluates_an_expression(library, expression, name):
+    (library / "pack").mkdir()
+    (library / "pack" / "__init__.py").touch()
+    (library / "pack" / "data.py").write_text("import numpy\nvalues = numpy.arange(2)\n")
+    done = run("explain", expression, "--to", "numpy", cwd=library)
+    assert done.returncode == 0, done.stderr
+    assert f"\n{name}" in done.stdout
 
 
 def test_explain_for_one_consumer_as_json(library):
