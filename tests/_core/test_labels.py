@@ -126,7 +126,7 @@ def test_origins_of_random_views_match_their_elements(data):
             view, where = view[key], where[key]
         if where.size == 0:
             return
-    start = np.unravel_index(where.reshape(-1)[0], source.shape)  # of element zero, in the source
+    start = np.unravel_index(where.reshape(-1)[0], source.shape)  # index in `source` of element zero of the view
     axes = [int(name) for name in view.dims]
     assert len(axes) == view.ndim
     for k, axis in enumerate(axes):
@@ -148,7 +148,7 @@ def test_origins_of_random_views_match_their_elements(data):
         for k, axis in enumerate(axes):
             index[axis] += view.aligned_index[k]
         assert (source.ptr + 8 * sum(i * step for i, step in zip(index, strides, strict=True))) % COARSE == 0
-        if fastest in axes:  # index of the aligned plane in the view; without this dimension, all elements are aligned
+        if fastest in axes:  # select the aligned plane; in a view without this dimension, all elements are aligned
             k = axes.index(fastest)
             view = view[(slice(None),) * k + (slice(max(view.aligned_index[k], 0), max(view.aligned_index[k] + 1, 0)),)]
         assert all(address % COARSE == 0 for address in addresses(view))

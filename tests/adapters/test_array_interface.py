@@ -52,7 +52,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-MEMORY = np.arange(64, dtype="u1")  # memory that foreign addresses in this file point to
+MEMORY = np.arange(64, dtype="u1")  # valid memory, whose address the producers in this file export
 AT = address(MEMORY)
 
 

@@ -145,7 +145,7 @@ def test_read_only_is_carried():
     assert a.access == "readonly"
     assert a.__cuda_array_interface__["data"] == (ADDRESS, True)
     with pytest.raises(BufferError, match="read-only"):
-        a.__dlpack__()  # a legacy capsule cannot express it
+        a.__dlpack__()  # legacy capsules lack the read-only flag
 
 
 # -------------------------------------------------------------------------------------------------------- streams

@@ -225,7 +225,7 @@ def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
     assert padded.nbytes == padded.size
     assert tensor_of(padded.__dlpack__(max_version=(1, 1))).flags == PADDED
     assert tensor_of(padded.__dlpack__(max_version=(2, 0))).flags == PADDED
-    for known in ((1, 0), (1, -1), None):  # consumers from before the flag would treat them as packed
+    for known in ((1, 0), (1, -1), None):  # these consumers would treat the elements as packed
         with pytest.raises(BufferError, match=r"padded to bytes, and .*pass max_version=\(1, "):
             padded.__dlpack__(max_version=known)
 
@@ -426,7 +426,7 @@ def test_the_attribute_is_read_once_a_request():
 
     assert take(Property()).size == 4
     assert len(reads) == 1
-    assert take(Old()).size == 4  # which is called again without `max_version`
+    assert take(Old()).size == 4  # `Old.__dlpack__` is called again without `max_version`
     assert len(reads) == 3
 
 
@@ -447,7 +447,7 @@ def test_a_type_that_changes_is_looked_at_again():
     Changing.__dlpack_device__ = lambda self: "cpu"
     with pytest.raises(InterfaceError, match="__dlpack_device__"):
         take(made)
-    Changing.__dlpack_device__ = None  # then only the capsule has a device
+    Changing.__dlpack_device__ = None  # the device is then read from the capsule
     assert take(made).size == 4
 
 
@@ -757,10 +757,10 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
 @pytest.mark.parametrize(
     "body",
     [
-        # C++ objects that outlive the interpreter call the deleter after it is gone
+        # C++ objects that outlive the interpreter call the deleter after the interpreter has ended
         "m = consume(arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version}))\n"
         "ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(m.deleter), ctypes.c_void_p(ctypes.addressof(m)), None)",
-        # modules are torn down in any order
+        # the interpreter clears modules in any order
         "import builtins; builtins.kept = np.from_dlpack(arrayhub.asarray(np.zeros(3)))",
         "import builtins; builtins.kept = arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version})",
         "sys.kept = arrayhub.asarray(OnlyDLPack(np.zeros(3)), via='dlpack')",

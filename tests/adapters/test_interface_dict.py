@@ -6,7 +6,7 @@ import sys
 import types
 import weakref
 
-import arrayhub as ah  # before dpctl: it finds the CPU runtime
+import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
 import dpctl

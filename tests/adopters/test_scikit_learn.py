@@ -96,7 +96,7 @@ def test_convert_to_numpy_serves_what_scikit_learn_serves(source):
     assert type(result) is np.ndarray
     try:
         xp, _ = with_dispatch(_array_api.get_namespace, x)
-    except TypeError:  # it is not an array of the standard, such as USMArray
+    except TypeError:  # x, such as a USMArray, does not follow the array API standard
         xp = np
     theirs = _array_api._convert_to_numpy(x, xp)
     assert result.dtype == theirs.dtype and np.array_equal(result, theirs)

@@ -75,7 +75,7 @@ def test_device_memory_is_seen_as_another_type():
 def test_one_dimension(a, order):
     x = ah.asarray(a)
     flat = x.flatten(order)
-    if order != "K":  # NumPy's K is that of memory
+    if order != "K":  # in NumPy, "K" is the order in memory
         assert flat.tolist() == a.flatten(order).tolist()
     assert flat.is_copy and flat.shape == (a.size,)
     if (a.ndim, order) in {(3, "F"), (2, "C")} and a.size:

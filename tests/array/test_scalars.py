@@ -11,7 +11,7 @@ from dlpack_by_hand import Handmade
 import arrayhub as ah
 
 NUMBERS = [
-    np.array(51, "u1"),  # whose byte is the text "3"
+    np.array(51, "u1"),  # the byte of this number is the text "3"
     np.array(-51, "i1"),
     np.array(-51, ">i2"),
     np.array(2**16 - 2, "u2"),

@@ -356,7 +356,7 @@ def test_writable_request_does_not_copy(probe):
         with pytest.raises((TypeError, ValueError, BufferError)):
             probe.request(x, dtypes=(F8,), flags=WRITEABLE | C_CONTIGUOUS, may=15)
     mine = ah.asarray([1.0, 2.0])
-    assert probe.request(mine, flags=WRITEABLE) is mine  # a copy that the caller holds
+    assert probe.request(mine, flags=WRITEABLE) is mine  # the request itself does not copy
 
 
 def test_a_producers_copy_is_not_written(probe):

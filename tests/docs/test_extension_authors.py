@@ -79,7 +79,7 @@ def with_pybind11(folder, name, source):
     pybind = pytest.importorskip("pybind11")
     includes = (build.INCLUDE, pybind.get_include())
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
-    if build.SANITIZED:  # gcc reports false warnings about pybind11's small vectors then
+    if build.SANITIZED:  # with sanitizers, gcc reports false warnings about pybind11's small vectors
         flags += ("-Wno-maybe-uninitialized",)
     return build.compiled(folder, name, [source], *flags, compiler=build.CXX, includes=includes)
 

@@ -54,6 +54,6 @@ def test_the_notebook_for_cuda_devices_runs(cp, torch, cuda, kernels, tmp_path, 
     pytest.importorskip("nbclient")
     from notebooks import FOLDER, executed
 
-    (tmp_path / "sitecustomize.py").write_text(WITH_ROW_STACK)  # for the kernel, which is a new process
+    (tmp_path / "sitecustomize.py").write_text(WITH_ROW_STACK)  # imported by the notebook's kernel, a new process
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     executed(FOLDER / "gpu.ipynb")

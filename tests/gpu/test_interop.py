@@ -245,7 +245,7 @@ def test_torch_states_that_memory_does_not_show(torch):
 
 def test_torch_is_freed(torch, cp):
     x = torch.ones(4, device="cuda")
-    asarray(x)  # the first array is imported in another way than the second
+    asarray(x)  # the first import of a torch tensor uses another path than later imports
     a = asarray(x)
     died = weakref.ref(x)
     del x

@@ -163,7 +163,7 @@ def hold_after(handle, connection):
 
 
 def test_a_stream_of_the_borrower_waits(child):
-    x = arrayhub.asarray(cupy.full(1000, 2.0))  # keeps the memory, also without the handle
+    x = arrayhub.asarray(cupy.full(1000, 2.0))  # keeps the memory alive after the handle is dropped
     other = child(on_own_stream, arrayhub.ipc_handle(x))
     assert other.receive() == 2000
 

@@ -246,7 +246,7 @@ BLOCKS = {
     "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
     "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
 }  # fmt: skip
-if FAST_PATHS_OFF:  # without fast paths, the blocks own exports of these protocols
+if FAST_PATHS_OFF:  # without fast paths, the blocks hold buffers and managed tensors of these producers
     BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 

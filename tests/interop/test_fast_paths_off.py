@@ -15,7 +15,8 @@ from exporters import FAST_PATHS_OFF
 
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
-# Tests without arrays of known libraries, or without assertions on their descriptions: two thirds of the time.
+# Files that this test omits, with the reason: they do not test imports of known libraries, and take two thirds of the
+# time.
 ELSEWHERE = {
     "adapters/test_cuda_array.py": "producers made by hand",
     "adapters/test_dlpack.py": "producers made by hand",

@@ -142,7 +142,7 @@ def check_refused(consumer, array, refusal):
     assert re.search(refusal.message, message), f"message {message!r} lacks {refusal.message!r}"
 
 
-@needs_dlpack_1  # two consumers and two producers are in none of the rows
+@needs_dlpack_1  # without DLPack 1.0, two consumers and two producers are missing
 def test_page_equals_the_tables():
     call = "PYTHONPATH=.:tests/support python -m tests.support.matrix"
     assert PAGE.read_text() == written(), f"docs/matrix.md differs from the tables; write it with: {call}"

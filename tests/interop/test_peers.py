@@ -19,7 +19,7 @@ def peers():
     """Import the tool as a module."""
     spec = importlib.util.spec_from_file_location("peers", TOOL)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["peers"] = module  # where dataclasses look for it
+    sys.modules["peers"] = module  # dataclasses look up the module here
     yield spec.loader.exec_module(module) or module
     del sys.modules["peers"]
 

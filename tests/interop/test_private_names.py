@@ -360,7 +360,7 @@ TORCH = {
 @pytest.mark.parametrize("name", TORCH)
 def test_tensors_are_refused_and_held_without_a_private_name(name):
     pytest.importorskip("torch")
-    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's own modules need it
+    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's own imports use it
     python(
         textwrap.dedent(HEAD)
         + lost

@@ -2,7 +2,7 @@
 
 import weakref
 
-import arrayhub as ah  # before dpctl: it finds the CPU runtime
+import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
 import dpctl
@@ -31,7 +31,7 @@ def whole(kind, dtype):
 
 LAYOUTS = {
     "C": lambda u: u,
-    "transposed": lambda u: u.T,  # F-contiguous: its strides are NULL in the struct
+    "transposed": lambda u: u.T,  # the strides of an F-contiguous array are NULL in the struct
     "rows": lambda u: u[1:],
     "corner": lambda u: u[1:, 2:],
     "steps": lambda u: u[::2, 1::3],
@@ -61,7 +61,7 @@ def offset_of(u):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):  # of another size, because instances have a dict
+    class Other(dpt.usm_ndarray):  # instances have another size, because they have a dict
         pass
 
     plain = whole("shared", "f4")

@@ -11,7 +11,7 @@ import json
 import sys
 import sysconfig
 
-import arrayhub as ah  # before dpctl: it finds the CPU runtime
+import arrayhub as ah  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
 import numpy as np
@@ -25,7 +25,7 @@ KINDS = ("device", "shared", "host")
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
 LAYOUTS = {
     "C": lambda u: u,
-    "transposed": lambda u: u.T,  # contiguous: no strides in the struct
+    "transposed": lambda u: u.T,  # the strides of a contiguous array are NULL in the struct
     "corner": lambda u: u[1:, 2:],
     "steps": lambda u: u[::2, 1::3],
     "negative": lambda u: u[::-1, ::-2],
@@ -304,7 +304,7 @@ def test_another_release(release, fields, functions, way):
     """
     asked, size, compared = json.loads(python(code, str(release(fields)), beside=__file__))
     if FAST_PATHS_OFF:
-        way = "dict"  # the other two are fast paths
+        way = "dict"  # the other two methods are fast paths
     assert size == (96 if fields == "longer" else 88)
     assert asked == {"dict": way == "dict", "functions": way == "functions"}
     assert compared == EXPECTED

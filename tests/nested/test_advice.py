@@ -7,7 +7,7 @@ import arrayhub as ah
 
 pytest.importorskip("jax")
 pa = pytest.importorskip("pyarrow")
-SOURCES = pytest.importorskip("nested_sources").SOURCES  # which imports the other libraries
+SOURCES = pytest.importorskip("nested_sources").SOURCES  # requires the other libraries
 
 LIBRARIES = ("numpy", "torch", "jax", "pandas", "polars", "arrow", "awkward")
 NESTED = {
@@ -48,7 +48,7 @@ def test_every_verdict_ends_in_a_call_that_works(name):
     explanation = ah.explain(make())
     assert made(explanation.call, make()) is not None
     if "arrow" not in [verdict.consumer for verdict in explanation.verdicts] and explanation.summary != "no array":
-        return  # a dense array, whose calls `explain(x, to=...)` finds
+        return  # for dense arrays, only `explain(x, to=...)` tries calls
     for verdict in explanation.verdicts:
         if verdict.consumer in LIBRARIES and verdict.verdict == "cannot" and verdict.consumer != "jax":
             assert made(verdict.call, make()) is not None

@@ -31,7 +31,7 @@ JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
-# One row per kind of array: pyarrow's, and the type in the language of DyND and awkward.
+# One row per kind of array: a pyarrow array, and its type in the language of DyND and awkward.
 ARRAYS = {
     "numbers": (pa.array([1, 2, 3]), "3 * int64"),
     "missing numbers": (pa.array([1, None, 3]), "3 * ?int64"),
@@ -335,7 +335,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
         ah.asnested(pa.array([["a", None], None, ["b", "c"]], pa.list_(pa.string(), 2)))[1:],
         ah.asnested(pa.array([_ROWS.to_pylist(), None, [None]], pa.list_(_ROWS.type)))[1:],
         ah.asnested(pa.FixedSizeListArray.from_arrays(_ROWS.slice(1), 2))[1:],
-        _GAPS[1:]["a"],  # of a regular node, and numbers of two dimensions
+        _GAPS[1:]["a"],  # a field of fixed-size lists, whose content is a two-dimensional array
         _GAPS["a"][1:],
         _GAPS[1:],
     ],

@@ -188,7 +188,7 @@ def test_only_the_outermost_array_is_chunked():
     ):
         with pytest.raises(TypeError, match="chunked"):
             make(**arguments)
-    assert len(chunked([x, x]).chunks) == 8  # chunks of chunks are chunks of the result
+    assert len(chunked([x, x]).chunks) == 8  # the chunks of both arrays
 
 
 def test_chunks_of_several_types_have_no_stream():

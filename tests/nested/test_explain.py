@@ -229,7 +229,7 @@ def test_inspect_lists_the_leaves():
 def test_picture_has_arcs_and_hatching():
     svg = ElementTree.fromstring(ah.asnested(RAGGED)._repr_html_()).find("{http://www.w3.org/2000/svg}svg")
     paths = [path.get("class") for path in svg.iter("{http://www.w3.org/2000/svg}path")]
-    assert paths.count("arc") == 6  # two edges of each row that has elements
+    assert paths.count("arc") == 6  # two arcs for each row that is not empty
     assert paths.count("missing") == 1
     words = "".join(svg.itertext())
     assert "4 * option[var * float64]" in words
@@ -275,6 +275,6 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
         except BufferError:
             return False
 
-    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # without a view: copy=None copies
+    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # these have no view, so copy=None copies
     expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
     assert verdict.verdict == expected

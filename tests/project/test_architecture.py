@@ -173,7 +173,7 @@ def test_every_file_is_installed():
         for file in re.findall(r"'([\w.-]+)'", files)
     }
     tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
-    # The headers are Cython's, of a build in place.
+    # Cython writes the headers in an in-place build.
     beside_compiled = {f"{module}{suffix}" for module in compiled for suffix in (".pxd", ".pyi", ".h", "_api.h")}
     assert {file.relative_to(PACKAGE).with_suffix("").as_posix() for file in PACKAGE.rglob("*.pyx")} == compiled
     assert tree - beside_compiled == sources - beside_compiled

@@ -62,7 +62,7 @@ def test_targets_without_a_time_hold(everything):
     """The import does not import another library, and temporary types are freed."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"authors", "engines", "import", "types", "sweep"}
-    # The others have limits in microseconds.
+    # The facts of "authors" and "engines" have limits on times, which are not tested.
     timeless = [fact for fact in results["facts"] if fact["group"] not in ("authors", "engines")]
     assert all(fact["holds"] for fact in timeless), timeless
 

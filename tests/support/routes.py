@@ -485,7 +485,7 @@ def scipy():
     import scipy.sparse
     import torch
 
-    warnings.simplefilter("ignore")  # torch warns once that csr tensors are new
+    warnings.simplefilter("ignore")  # torch warns once that csr tensors are experimental
     csr = scipy.sparse.csr_array(np.eye(4))
     bad = scipy.sparse.csr_array(np.eye(4))
     bad.indices[2] = 9

@@ -92,7 +92,8 @@ def test_unknown_names_are_refused(argument):
 
 
 def test_what_a_library_does_not_have_is_not_a_failure():
-    report = check_producer(broken_arrays.read_legacy, **SMALL)  # ndarray has the method, with max_version or without
+    # ndarray.__dlpack__ may lack max_version, which is not a failure, either.
+    report = check_producer(broken_arrays.read_legacy, **SMALL)
     none = check_producer(broken_arrays.Array, dtypes=["datetime64[ns]"], layouts=["C"])
     assert report.ok and none.ok, str(none)
 

@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-import arrayhub  # before dpctl: it finds the CPU runtime
+import arrayhub  # imported before dpctl, so that dpctl finds the CPU runtime
 
 # isort: split
 import native_build
@@ -426,7 +426,7 @@ def test_only_the_extent_of_a_view_is_copied(sycl, monkeypatch):
         assert sum(nbytes for _, nbytes in copies.spans) == view.nbytes
     copies.spans.clear()
     monkeypatch.setattr(sycl, "can_pack", lambda array: False)
-    arrayhub.to_host(x[::4, :2])  # two distant rows: the gap is not copied
+    arrayhub.to_host(x[::4, :2])  # two distant rows are copied without the gap
     assert [nbytes for _, nbytes in copies.spans] == [16, 16]
 
 
@@ -439,7 +439,7 @@ def test_copies_to_the_cpu_device_are_split_at_multiples_of_4096(sycl, monkeypat
     if not x.base.sycl_device.is_cpu:
         pytest.skip("the default SYCL device is not a CPU")
     out = np.zeros(nbytes + 2, "u1")
-    for order in (slice(None), slice(None, None, -1)):  # directly and staged, there and back
+    for order in (slice(None), slice(None, None, -1)):  # direct copies, then copies through staging buffers
         assert same(arrayhub.to_host(arrayhub.to_device(a[order], "oneapi:0")), a[order])
         assert same(arrayhub.to_host(x[order], out=out[1:-1]), a[order])
     assert out[0] == out[-1] == 0

@@ -265,7 +265,7 @@ def test_a_child_that_is_killed_while_it_sends(method):
 
 
 def test_sycl_in_a_forked_child_raises():
-    x = tasks.make_on_device(5)  # SYCL is initialized in this process
+    x = tasks.make_on_device(5)  # initializes SYCL in this process
     with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
         child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
 
@@ -281,7 +281,7 @@ def test_joblib_hashes_by_content():
     hashes = [joblib.hash(asarray(a)) for a in different]
     assert len(set(hashes)) == len(different)
     assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
-    for a in different:  # access is not content: workers get read-only memmaps of the same elements
+    for a in different:  # the hash must not depend on the access, because workers receive read-only memmaps
         a.flags.writeable = False
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])

@@ -172,7 +172,7 @@ def inside_memory(x):
 
 def show(value):
     try:
-        return reprlib.repr(value)  # not repr: lists that share lists are as long as their tree
+        return reprlib.repr(value)  # not repr, which prints shared lists at each occurrence
     except Exception as error:  # some strangers refuse it
         return f"{type(value).__name__} whose repr raises {type(error).__name__}"
 
@@ -199,7 +199,7 @@ def draw_struct(r):
         if r.random() < 0.5:
             change_during(r, producer, fields)
     if producer.struct.nd > 1 and producer.struct.nd <= 64:
-        producer.struct.nd = 1  # more would read past the struct's own arrays, which no consumer can see
+        producer.struct.nd = 1  # otherwise consumers would read beyond the struct's arrays, whose size they cannot know
 
     def call():
         x = ah.asarray(producer, via="array_struct")
@@ -651,7 +651,8 @@ def draw_frames(r):
 
     def call():
         if arrived and isinstance(arrived[0], (bytes, bytearray, memoryview)):
-            asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))  # pickles without other calls are read
+            # Raises for pickles that call other functions.
+            asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))
         for _ in range(2):
             try:
                 x = dask._array_of(header, list(arrived))

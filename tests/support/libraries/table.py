@@ -212,7 +212,7 @@ library(
 )
 
 
-def _netcdf(netcdf, numbers=itertools.count()):  # noqa: B008 - two files of one name are one
+def _netcdf(netcdf, numbers=itertools.count()):  # noqa: B008 - files of equal names would be one file
     file = netcdf.Dataset(f"{next(numbers)}", "w", diskless=True)
     file.createDimension("d", 3)
     file.createVariable("a", "f8", ("d",))[:] = [1, 2, 3]
@@ -324,7 +324,7 @@ def _taichi(make):
     return made
 
 
-library(  # it owns a private memory layout
+library(  # taichi has its own memory layout
     "taichi",
     Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "taichi uses its own layout"),
     Refused(

@@ -111,7 +111,7 @@ def _tvm_values(t):
 def _tvm_dtype(t):
     try:
         return str(t.dtype)
-    except ValueError:  # it transfers complex numbers, but does not name the type
+    except ValueError:  # some libraries import complex numbers, but have no name for the type
         return None
 
 

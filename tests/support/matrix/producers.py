@@ -278,14 +278,14 @@ def _of_values(build, access="readwrite"):
         model, _ = as_numpy(element, layout)
         obj = build(model.tobytes(), element)
         made = _own(obj, model, buffer_address(obj), access)
-        made.root = None if obj == b"" else obj  # the interpreter has one b"" only
+        made.root = None if obj == b"" else obj  # the interpreter shares b"", which is never freed
         return made
 
     return make
 
 
 def _bytes(values, element):
-    return bytes(bytearray(values))  # a fresh one: the interpreter shares small ones
+    return bytes(bytearray(values))  # always a new object, because bytearray is converted
 
 
 ARRAY_CODES = {
@@ -358,14 +358,14 @@ def _make_pil(element, layout):
 
     model, _ = as_numpy(element, layout)
     obj = Image.frombytes(PIL_MODES[element.name], model.shape[::-1], model.tobytes())
-    return _own(obj, model, None, "immutable")  # each access creates new bytes
+    return _own(obj, model, None, "immutable")  # the address is unknown, because each access creates new bytes
 
 
 # ---------------------------------------------------------------------------------------------------------- the table
 
 
 DPNP_ARRAY = called("dpnp", "ndarray._create_from_usm_ndarray")
-STANDARD = BOOL + INTEGERS + ["float32", "float64"] + COMPLEX  # the array API standard's types
+STANDARD = BOOL + INTEGERS + ["float32", "float64"] + COMPLEX  # types of the array API standard
 ONE_DIMENSION = ["1-d", "1-d empty"]
 TORCH_FLOAT8 = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
 WITHOUT = {name: [layout for layout in ALL if layout != name] for name in ALL}
