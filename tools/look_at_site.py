@@ -14,8 +14,10 @@ from playwright.sync_api import Page, sync_playwright
 
 WIDE, PHONE = 1400, 390  # pixels
 SEEN = """(wide) => {
-  const root = document.documentElement, found = [];
-  if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} pixels wide`);
+  const found = [];
+  for (const place of document.querySelectorAll("html, .bd-article-container"))
+    if (place.scrollWidth > place.clientWidth)
+      found.push(`the page is ${place.scrollWidth} pixels wide in ${place.clientWidth}`);
   for (const table of document.querySelectorAll("article table")) {
     const place = table.parentElement, text = table.innerText.replace(/\\s+/g, " ").slice(0, 40);
     if (wide && place.scrollWidth > place.clientWidth + 1)
