@@ -36,13 +36,15 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"install": [], "faq": []}  # these pages do not have subpages to list
+# Tables and pictures of these pages need the width of the window.
+speed = [page.stem for page in Path(__file__).parent.glob("performance*.md")]
+wide = ["libraries", "matrix", "pictures", "private_names", *speed]
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 8,
     "github_url": urls["Repository"],
-    # Tables and pictures of these pages need the width of the window.
-    "secondary_sidebar_items": {"**": ["page-toc"], "matrix": [], "libraries": [], "pictures": [], "private_names": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], **{page: [] for page in wide}},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
