@@ -128,7 +128,7 @@ def _cells(canvas: Canvas, node: Any, labels: list[str | None]) -> None:
         about = "missing" if label is None else f"element {k}"
         canvas.add("cells", cell(x, _WIDTH, CELL, fill, escape(about)), top)
         if label is None:
-            canvas.add("lines", _hatching(x), top)
+            canvas.add("hatching", _hatching(x), top)
         else:
             canvas.add("names", text(x + _WIDTH / 2, escape(label)), top + _BASELINE)
     if len(node) > len(labels):

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from arrow_by_hand import Producer, int32, lists
+from contrast import contrast
 
 import arrayhub as ah
 
@@ -231,6 +232,8 @@ def test_picture_has_arcs_and_hatching():
     paths = [path.get("class") for path in svg.iter("{http://www.w3.org/2000/svg}path")]
     assert paths.count("arc") == 6  # two arcs for each row that is not empty
     assert paths.count("missing") == 1
+    (hatching,) = (layer for layer in svg if any(path.get("class") == "missing" for path in layer.iter()))
+    assert contrast(hatching.get("stroke"), "#e4e4e4") >= 4.5  # the fill of the cell, on dark pages too
     words = "".join(svg.itertext())
     assert "4 * option[var * float64]" in words
     for value in ("1.0", "6.0"):

@@ -40,6 +40,7 @@ _LAYERS = {
     "holes": f'stroke="{_INK}" style="stroke:{_INKS}" stroke-dasharray="3 3"',
     "bins": f'fill="{BLUE}"',
     "lines": f'stroke="{_INK}" style="stroke:{_INKS}" fill="none"',
+    "hatching": f'stroke="{_DARK}" fill="none" pointer-events="none"',
     "names": _ON_CELL,
     "counts": f'{_ON_CELL} font-size="9"',
     "numbers": f'{_ON_PAGE} font-size="9" text-anchor="middle"',
