@@ -79,13 +79,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Exclude what the imported libraries allocated from later collections, which take 0.5 s otherwise."""
+    """Exclude the objects of imported libraries from garbage collections, each of which would otherwise take 0.5 s."""
     gc.collect()
     gc.freeze()
 
 
 def skip_without_library(error):
-    """Skip a test that has failed to import a library which is not installed. The summary of the run counts it."""
+    """Skip a test that failed because a library is not installed. The summary of the run counts such tests."""
     while error is not None:
         if isinstance(error, ImportError):
             needed = re.match(r"(\w+) is needed", str(error))

@@ -110,8 +110,7 @@ def part(draw, length):
 @given(st.data())
 @settings(deadline=None, max_examples=300)
 def test_origins_of_random_views_match_their_elements(data):
-    """The reference is an ndarray that contains the number of each element. Element zero of a view is therefore the
-    offset of the view."""
+    """`where` contains the numbers of the elements of `source`, so its first element shows where the view begins."""
     source, strides, fastest = data.draw(fields())
     view, where = source, np.arange(source.size).reshape(source.shape)
     stepped = False
@@ -560,7 +559,7 @@ def test_xarray_of_device_memory(sycl):
 
 
 def test_dims_may_contain_none():
-    """Dimension names as in Arrow's tensors."""
+    """Names may be missing for some dimensions, as in Arrow's tensors."""
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
     assert x.dims == (None, "y", None)
     assert x[0].dims == ("y", None)

@@ -122,7 +122,7 @@ def assert_same(seen, x):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 def test_numpy_round_trip(dtype, layout):
-    """NumPy chooses among buffer, struct, dict and ``__array__``."""
+    """NumPy selects one of buffer, struct, dict and ``__array__``, and reads the correct values."""
     x = LAYOUTS[layout](sample(dtype))
     assert_same(np.asarray(arrayhub.asarray(x)), x)
 
@@ -177,7 +177,7 @@ def test_struct_time_units_are_read_from_descr():
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "float4_e2m1fn", "float6_e2m3fn"])
 def test_ml_dtypes_keep_their_type_through_numpy(name):
-    """Do not export a dict or struct, which would be wrong for these types; NumPy calls ``__array__``."""
+    """A dict or struct would be wrong for these types, so neither is exported, and NumPy calls ``__array__``."""
     x = np.arange(3).astype(getattr(ml_dtypes, name))
     u = arrayhub.asarray(x)
     seen = np.asarray(u)

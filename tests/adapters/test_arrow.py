@@ -131,7 +131,7 @@ def test_the_tensors_of_the_specification():
 
 
 def test_stencil_view_reports_its_memory():
-    """A K,I,J view of memory in the order K,J,I."""
+    """The dimensions of the view are K, I, J, and the order in memory is K, J, I."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
     taken = ah.as_arrow(x, extension=True)
     assert (taken.type.shape, taken.type.permutation, taken.type.dim_names) == ([3, 2], [1, 0], ["J", "I"])
@@ -308,7 +308,7 @@ def test_the_device_interface_of_the_host():
 
 
 def test_arrays_that_outlive_the_interpreter():
-    """Release arrays that pyarrow holds during finalization without entering Python."""
+    """During finalization, arrays that pyarrow holds are released without calling Python."""
     program = (
         "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"

@@ -20,7 +20,7 @@ FOREIGN = ">" if LITTLE else "<"
 
 
 def flat(dtype):
-    """Shape and element; NumPy keeps sub-arrays of sub-arrays apart."""
+    """Return the total shape and the element type. In NumPy, a sub-array may consist of sub-arrays."""
     if dtype.subdtype is None:
         return (), dtype
     base, shape = dtype.subdtype
@@ -29,7 +29,7 @@ def flat(dtype):
 
 
 def same(left, right):
-    """Return whether two dtypes agree in every byte; NumPy's equality is weaker."""
+    """Return whether two dtypes assign the same type to every byte, which NumPy's equality does not ensure."""
     if left.subdtype is not None or right.subdtype is not None:
         (left_shape, left), (right_shape, right) = flat(left), flat(right)
         return left_shape == right_shape and same(left, right)

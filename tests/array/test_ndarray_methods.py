@@ -305,7 +305,7 @@ WITHOUT_A_SIZE = [
 @pytest.mark.parametrize("dtype", [str, bytes, "U", "S", "V", "M8", "m8"])
 @pytest.mark.parametrize("a", WITHOUT_A_SIZE, ids=lambda a: str(a.dtype))
 def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
-    """Without a special case, the result would have elements of 0 bytes, and lose all values."""
+    """NumPy chooses the size or the unit. Otherwise elements would have 0 bytes, and all values would be lost."""
     x = ah.asarray(a)
     expected = outcome(a.astype, dtype)
     assert outcome(x.astype, dtype) == outcome(ah.asarray, a, dtype=dtype) == expected
@@ -489,7 +489,7 @@ SHUFFLES = {  # seeded, so that each run changes the order, for four rows and fo
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
 def test_nor_can_two_rows(shuffle, turn):
-    """Shuffling does not lose a row, as a swap of two views would."""
+    """Shuffling raises an error, because swapping two views would overwrite a row."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)
     turned = {"ij": x, "ji": x.T, "backwards": x[::-1], "deep": x[:, None]}[turn]

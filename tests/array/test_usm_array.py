@@ -300,7 +300,7 @@ def test_reshape_accepts_integers_or_a_tuple():
 
 
 def test_reshape_with_strides_near_the_address_limit():
-    """One step past the end would overflow, but is never taken."""
+    """The address one step past the end overflows, but is not computed."""
     far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
     a = arrayhub.asarray(far)
     assert a.reshape(1, 2, 1).byte_strides[1] == 2**62
@@ -356,7 +356,7 @@ def test_strides_between_elements_have_byte_strides_only():
 
 
 def test_slice_may_restore_element_strides():
-    """Eight records of nine bytes are a whole number of elements."""
+    """Strides of nine bytes are not multiples of the item size, 8, but strides of every eighth record are."""
     column = np.zeros(64, [("tag", "i1"), ("value", "<f8")])["value"]
     a = arrayhub.asarray(column)
     assert a[::8].strides == (9,)
@@ -564,7 +564,7 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
 
 
 def test_strides_are_rejected_as_byte_strides():
-    """Code for NumPy arrays expects byte strides. skimage's view_as_blocks would select other elements."""
+    """Code for NumPy arrays expects strides in bytes. skimage's view_as_blocks, for example, would be wrong."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
     assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
     for compute in (

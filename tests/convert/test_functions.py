@@ -554,7 +554,7 @@ def test_to_host_with_out():
 
 def test_type_inspected_while_another_is_inspected():
     """A metaclass may run arbitrary code while its class is inspected. Here, the code imports objects of other types,
-    which take the cache entry."""
+    which evict the cache entry."""
     python(
         """
         import numpy as np, arrayhub

@@ -63,7 +63,7 @@ BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"
     "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
 )
 def test_pages_name_the_packages_of_their_examples(document):
-    """arrayhub and the page's own pip line are sufficient to run the page."""
+    """The pip commands on a page install every package that its examples import, except arrayhub."""
     imported = {
         name.partition(".")[0]
         for node in ast.walk(ast.parse(program_of(document)))
@@ -180,7 +180,7 @@ def test_the_command_line_explains_itself(tmp_path):
 
 
 def test_import_from_the_root_of_a_clone():
-    """`python -m arrayhub` in a clone finds the sources first, without compiled modules."""
+    """In a clone, Python imports the source tree first, which does not contain compiled modules."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
 

@@ -621,7 +621,7 @@ def real_mdspan():
 
 
 def test_a_real_mdspan(folder):
-    """Compile the functions with std::mdspan instead of the tests' own."""
+    """Compile the functions with std::mdspan instead of the mdspan class of the tests."""
     compiler = real_mdspan()
     (folder / "plain_mdspan").mkdir(exist_ok=True)
     flags = ("-DREAL_MDSPAN", "-pthread")
@@ -921,7 +921,7 @@ def members(struct):
 
 
 def layout(folder):
-    """Rows of docs/abi.md's table: struct, member, offset; read off a C compiler."""
+    """Return the rows of the table in docs/abi.md (struct, member, offset), computed by a C compiler."""
     names = {struct: [a or b for a, b in members(struct)] for struct in STRUCTS}
     rows = [(s, f"`{m}`", f"offsetof({s}, {m})") for s in STRUCTS for m in names[s]]
     rows += [(s, "size", f"sizeof({s})") for s in STRUCTS]

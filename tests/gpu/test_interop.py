@@ -458,7 +458,7 @@ def test_memory_stays_flat(library, request):
 
 @pytest.mark.parametrize("change", ["data", "set_", "half", "storage known to Python"])
 def test_a_view_outlives_the_storage_of_its_tensor(change):
-    """torch reuses a freed block for the next tensor of the size, whose values the view would then have."""
+    """If the storage were freed, torch would reuse the block, and the view would show the values of another tensor."""
     torch = pytest.importorskip("torch")
     module = torch.nn.Linear(1 << 20, 1, bias=False).cuda().requires_grad_(False)
     tensor = module.weight
@@ -481,7 +481,7 @@ def test_a_view_outlives_the_storage_of_its_tensor(change):
 
 
 def test_a_float8_array_without_elements():
-    """torch asserts on the pointer here; the result is never an AssertionError."""
+    """torch raises an AssertionError about the null pointer, which as_torch must not propagate."""
     torch = pytest.importorskip("torch")
     x = arrayhub.asarray(torch.empty((0, 3), dtype=torch.float8_e5m2, device="cuda"))
     try:

@@ -144,7 +144,7 @@ def test_fields_have_their_own_origins(build, backend, orders):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_origin_of_a_view_is_the_same_element(build, backend):
-    """Slices of fields with an origin compute the same elements."""
+    """A stencil computes the same elements for fields with an origin and for slices of these fields."""
     whole = {name: allocated("KJI", backend, (0, 1, 1), seed=seed) for seed, name in enumerate(("inp", "out", "total"))}
     cut = {name: allocated("KJI", backend, (0, 1, 1), seed=seed) for seed, name in enumerate(("inp", "out", "total"))}
     weight = allocated("IJ", backend, (1, 1), seed=7)
@@ -213,7 +213,7 @@ def test_shared_usm_is_accepted(build, sycl, backend):
 
 
 def test_layout_of_another_backend_warns(build):
-    """In the other tests of this file the warning is an error, so their fields have the right layout."""
+    """All other tests of this file treat the warning as an error, so their fields have the right layout."""
     vectors, out = allocated("IJK0", "gt:cpu_ifirst"), allocated("IJK", "numpy")
     with pytest.warns(UserWarning, match="The layout of the field 'vectors' is not recommended"):
         build(project, "numpy")(vectors, out)

@@ -45,7 +45,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_tensors_without_numbers_are_refused(call):
-    """Every call raises an error or, if it only describes, returns; none ends the process."""
+    """Calls that describe a tensor return a result, and all other calls raise an error. No call ends the process."""
     describes = call in ("explain", "check")
     python(
         TENSORS

@@ -283,7 +283,7 @@ def test_missing_records_are_missing_in_their_fields():
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_missing_records_are_missing_elsewhere(start):
-    """Columns cannot express that a whole record is missing; a Series of records can."""
+    """Only a Series of records can represent missing records. The columns of a DataFrame cannot."""
     source = pa.array([{"a": 1}, None, {"a": None}])[start:]
     for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
         taken = take(source, copy=False)
@@ -521,7 +521,7 @@ def test_the_numbers_of_periods_are_their_content():
 
 
 def test_dense_arrays_are_nodes_too():
-    """Arrays that Arrow cannot express: strided, complex."""
+    """Strided arrays and complex numbers, which Arrow cannot represent, become nodes."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
         assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
 

@@ -302,7 +302,7 @@ def walks(section="Five walks"):
 
 
 def walked():
-    """(module, function) for each step that docs/architecture.md names."""
+    """Return the (module, function) pairs that docs/architecture.md names."""
     return sorted(
         set(re.findall(r"`([\w/]+):(\w+)`", (ROOT / "docs" / "architecture.md").read_text())) - {("module", "function")}
     )
@@ -493,7 +493,7 @@ def test_an_unknown_hook_is_refused():
 
 
 def test_test_files_are_named_after_modules():
-    """tests/<folder>/test_<module>.py or test_<module>_<topic>.py: a module or part of arrayhub/<folder>."""
+    """tests/<folder>/test_<module>.py and test_<module>_<topic>.py test a module or a part in arrayhub/<folder>."""
     unnamed = []
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         folder = PACKAGE / file.parent.relative_to(ROOT / "tests")

@@ -134,7 +134,7 @@ def test_invalid_arguments_raise(module):
 
 
 def test_none_is_refused():
-    """The fields would be read without a check, and have arbitrary values."""
+    """Without a check, these functions would read C fields of None, which have arbitrary values."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
@@ -254,7 +254,7 @@ def test_repr_of_invalid_dtypes_is_not_called(make):
 
 
 def test_tuples_do_not_construct_internal_classes():
-    """Cython's pickling functions would fill C fields from their arguments."""
+    """Cython's pickling functions are disabled, because they would set C fields to arbitrary values."""
     for module in map(importlib.import_module, MODULES):
         for value in vars(module).values():
             if isinstance(value, type):
@@ -264,7 +264,7 @@ def test_tuples_do_not_construct_internal_classes():
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
 def test_bits_outside_a_bitmap_raise(bit):
-    """Bits outside of a bitmap were counted, starting from a byte before the buffer."""
+    """Without a check, bits before or after the buffer would be counted."""
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))

@@ -243,7 +243,7 @@ def test_a_queue_is_refused_for_cuda_memory(race):
 
 @pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
 def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
-    """Other holders of the array keep the producer's order."""
+    """Code that uses the original array is still ordered after the producer's stream."""
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
     x = arrayhub.asarray(type("P", (), {"__cuda_array_interface__": interface})())
     a = arrayhub.asarray(x, stream=0x7F0000001000)

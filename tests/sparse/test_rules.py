@@ -185,14 +185,14 @@ def test_shapes_beyond_31_bits_of_jax():
 
 
 def test_narrow_indices_of_a_wide_shape_are_widened():
-    """A shape beyond the index type is valid, as long as the indices are."""
+    """A length may exceed the range of the index type if all indices are within the range."""
     x = ah.assparse(compressed("int32", (1, 2, 5), width=2**40))
     assert ah.as_torch(x).shape[1] == 2**40
     assert x.to_format("coo").coords[1].tolist() == [1, 2, 5]
 
 
 def test_int64_indices_of_scipy_are_not_narrowed():
-    """SciPy's constructors narrow int64 to int32 if the values fit, which copies."""
+    """SciPy's constructors would copy int64 indices to int32 if the values fit."""
     given = matrix("csr")
     given.indices, given.indptr = given.indices.astype("int64"), given.indptr.astype("int64")
     for made in (ah.as_scipy(given), ah.like(given, scipy.sparse.csr_matrix((1, 1)))):
@@ -228,7 +228,7 @@ def test_coordinates_with_explicit_zeros_and_without_values(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_numbers_of_dimensions(library):
-    """Three sparse dimensions in coo, dense dimensions and batches."""
+    """Arrays with three sparse dimensions in coo, with dense dimensions, and with batches are exported or refused."""
     values = np.arange(24, dtype="float32").reshape(2, 3, 4)
     made = ah.convert(scipy.sparse.coo_array(values), library, copy="if_needed")
     assert dense(made) == values.tolist()

@@ -1,4 +1,4 @@
-"""Public calls by topic, and a program that runs each call repeatedly, with another failing allocation each time."""
+"""Tables of public calls, and a program that repeats each call and lets another allocation fail in each repetition."""
 
 import copy
 import ctypes
@@ -393,8 +393,8 @@ def wrong_of(statement, names, note):
 
 
 def is_counted(value):
-    """Return whether the reference count of an object is exact. It is not for modules and, without the GIL, for
-    functions."""
+    """Return whether the reference count of an object is exact. The counts of modules are not, and without the GIL
+    neither are the counts of functions."""
     return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 

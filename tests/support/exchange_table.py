@@ -14,7 +14,7 @@ SET_ERROR = ctypes.CFUNCTYPE(None, pointer, ctypes.c_char_p, ctypes.c_char_p)
 
 
 def function(field, *arguments, with_gil=True):
-    """One of the table's functions. ctypes raises a pending exception if it holds the GIL."""
+    """Return a function of the table. With `with_gil`, ctypes raises the exception that the function sets."""
     make = ctypes.PYFUNCTYPE if with_gil else ctypes.CFUNCTYPE
     return make(ctypes.c_int, *arguments)(getattr(TABLE, field))
 

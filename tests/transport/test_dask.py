@@ -633,7 +633,7 @@ def test_new_workers_are_registered(told):
 
 
 def goes_around(client):
-    """Scatter, worker to worker, and gather of an array that compresses well, as frames."""
+    """Scatter a compressible array, send it from worker to worker, and gather it, each time as frames."""
     source = asarray(np.asfortranarray(np.ones((300, 400)))).with_dims("IJ")
     there = client.scatter(source, hash=False)
     for worker in client.scheduler_info(n_workers=-1)["workers"]:

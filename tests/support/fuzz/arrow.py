@@ -53,8 +53,8 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """A buffer of integers, mostly in range and increasing. Some are too small, or, if arrayhub can detect this,
-    `beyond` the range."""
+    """Draw a buffer of integers, mostly in range and increasing. Some are negative, and if `beyond`, some are too
+    large, which arrayhub must be able to detect."""
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
     rate = r.choice([0, 0, 0.05, 0.5])
