@@ -233,7 +233,7 @@ def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[s
     for node in nodes:
         path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
         if _DOTTED.fullmatch(path) and path.partition(".")[0] in modules:
-            with contextlib.suppress(AttributeError):  # which the evaluation raises again
+            with contextlib.suppress(AttributeError):  # the evaluation of the expression raises the error again
                 pkgutil.resolve_name(path)  # imports submodules
     return modules
 

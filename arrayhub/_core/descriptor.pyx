@@ -622,7 +622,7 @@ cdef object as_index(object part):
     """Convert an index to a Python integer with a single call of its ``__index__``."""
     cdef Py_ssize_t i
     try:
-        if is_bool(part):     # a mask in NumPy, so it must not be read as 0 or 1
+        if is_bool(part):     # NumPy treats bools as masks, so they must not be read as 0 or 1
             raise TypeError
         i = operator.index(part)
     except TypeError:

@@ -325,7 +325,7 @@ cdef object _make_dtype(const ElementType* row):
     return np.dtype(getattr(ml_dtypes, name))
 
 
-_REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # of numpy.dtype; SyntaxError for strings such as "f4,,"
+_REFUSALS = (TypeError, ValueError, OverflowError, SyntaxError)     # raised by numpy.dtype; SyntaxError for "f4,,"
 _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 
 

@@ -17,7 +17,7 @@ from arrayhub.inspection.unread import array_besides, refuse_copies
 # reference.
 _INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NOT_IN_LEGACY_CAPSULES = "the access"  # nor in Arrow, whose memory is immutable
+_NOT_IN_LEGACY_CAPSULES = "the access"  # not compared for Arrow either, whose memory is immutable
 
 
 def check(obj: Any, /) -> list[str]:
@@ -60,7 +60,7 @@ def check(obj: Any, /) -> list[str]:
             found.append((name, _facts(obj, via)))
         except InterfaceError as error:
             texts.append(f"{name} violates its specification: {error}")
-        except PASSES_ON:  # before _REFUSALS, which has a base class of one of these
+        except PASSES_ON:  # must precede _REFUSALS, which contains base classes of these
             raise
         except _REFUSALS:
             continue

@@ -116,7 +116,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
     array, protocol_used, why = _import_besides_stream(obj, stream) if stream else _import(obj, name)
     is_wrapper = (
         array is not None and protocol_used is None and wrappers.unwraps(type(obj))
-    )  # its own protocols are not used
+    )  # the protocols of a wrapper are not used
     offers = tuple(_offers(obj, array, protocol_used, why, stream)) if to is None and not is_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *nested_consumers()) if to is None else (to,)
@@ -170,7 +170,7 @@ def _reason(error: BaseException) -> str:
     message, kind = printable(text), type_name(type(error))
     if " " in message:
         return message
-    return f"{kind}: {message}" if message else kind  # one word is not enough: KeyError: 'shape'
+    return f"{kind}: {message}" if message else kind  # a single word needs the class, as in KeyError: 'shape'
 
 
 def printable(text: str) -> str:

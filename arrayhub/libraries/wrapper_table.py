@@ -320,7 +320,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "arro3": dict(
         types={"Scalar": None},
         advice={
-            "Scalar": "x.as_py()",  # an array of one element in Arrow's interface
+            "Scalar": "x.as_py()",  # Arrow's interface would export an array of one element
         },
     ),
     "astropy": dict(

@@ -116,7 +116,7 @@ def dense_or_nested(obj: Any, copy: Copy) -> Any:
     return unwrapped(asnested(obj, copy=copy))
 
 
-_HOST_ONLY = ("numpy", "awkward", "missing")  # their copies are in host memory
+_HOST_ONLY = ("numpy", "awkward", "missing")  # exports that copy to host memory
 
 
 def _is_chunked(array: Any) -> bool:

@@ -66,7 +66,7 @@ cdef enum:
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
     LOOKS_BEFORE_SLEEP = 30        # about 1 us each
-    FIRST_POINTER = PAGE           # the first page is never mapped, so stream handles are not smaller
+    FIRST_POINTER = PAGE           # the first page is never mapped, so smaller numbers are not stream handles
 
 cdef uint64_t UNASKABLE = <uint64_t> -1
 

@@ -158,7 +158,7 @@ def pool_of(address: int) -> int:
     pool = ctypes.c_void_p()
     try:
         _call("cuPointerGetAttribute", ctypes.byref(pool), _MEMPOOL_HANDLE, _address(address))
-    except CudaError:  # not a pool's memory, in some versions of the driver
+    except CudaError:  # some versions of the driver return an error for memory outside of pools
         return 0
     return pool.value or 0
 

@@ -68,7 +68,7 @@ cdef extern from *:
 
 cdef struct Body:              # private data of an exported array, allocated together with its buffers and children
     PyObject* owner            # owner of the buffers of this node
-    cuda.CudaEvent event       # for the outermost array of a CUDA device array
+    cuda.CudaEvent event       # set for the outermost array in a CUDA device array
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:

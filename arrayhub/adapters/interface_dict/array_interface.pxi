@@ -101,7 +101,7 @@ cdef Descriptor parse_array_interface(object obj, object stream):
     BufferError
         ``data`` is an object with a buffer, and its export fails.
     """
-    if PyType_Check(obj):      # the attribute of a class is for its instances
+    if PyType_Check(obj):      # the attribute of a class describes its instances, not the class
         return None
     return parse_array_interface_as(obj, own_dtype(obj))
 
@@ -139,7 +139,7 @@ cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -
         return False
     if PyBytes_CheckExact(<object> data) and PyBytes_GET_SIZE(<object> data) <= 1:
         return PyBytes_GET_SIZE(<object> data) == 1 and not refers_to(obj, <object> data)
-    return Py_REFCNT(data) <= 2      # the references of the dict and of the entries
+    return Py_REFCNT(data) <= 2      # the dict and the entries each have one reference
 
 
 cdef bint refers_to(object obj, object held) except -1:
