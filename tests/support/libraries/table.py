@@ -88,12 +88,12 @@ def _manager_array(multiprocessing):
 
 library(
     "multiprocessing",
-    View("SharedMemory", _shared_memory, lambda x: x.buf, note="`close()` is refused while a view lives"),
+    View("SharedMemory", _shared_memory, lambda x: x.buf, note="`close()` raises an error while a view exists"),
     View(
         "Array, Value, with a lock",
         lambda multiprocessing: multiprocessing.Array("d", [1.0, 2.0, 3.0]),
         lambda x: memoryview(x.get_obj()),
-        note="the lock is not acquired: `with x.get_lock():`",
+        note="the lock is not acquired; use `with x.get_lock():`",
     ),
     View(
         "Array of structures",
@@ -186,7 +186,7 @@ library(
         "a dense array cannot represent missing values",
         lambda x: importing("arrayhub").asnested(x).content,
     ),
-    Refused("ArrayBuilder", _built, "x.snapshot()", "its memory moves as it grows"),
+    Refused("ArrayBuilder", _built, "x.snapshot()", "its memory moves when it grows"),
 )
 
 
@@ -308,7 +308,7 @@ library(
         "indexedarray",
         _warp(lambda wp: wp.zeros(4, device="cpu")[wp.array([1, 3], dtype=wp.int32, device="cpu")]),
         "x.contiguous()",
-        "its protocols describe the whole array that it indexes",
+        "its protocols describe the array without the index",
     ),
     Out("warp.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'warp')"),
@@ -384,7 +384,7 @@ library(
         "csvm_empty, fsvm_empty",
         _opencl(lambda cl, context, queue: cl.fsvm_empty(context, (4,), np.float32)),
         np.asarray,
-        note="NumPy arrays; the caller must map coarse-grained ones",
+        note="NumPy arrays; the caller must map coarse-grained memory",
     ),
     Refused(
         "array.Array",
@@ -393,7 +393,7 @@ library(
         "the host can access device memory only while it is mapped",
         lambda x: (x.map_to_host(), x.get()),
     ),
-    Refused("array.Array in SVM", _opencl(_cl_svm_array), "x.get()", "the same; it has no buffer to map"),
+    Refused("array.Array in SVM", _opencl(_cl_svm_array), "x.get()", "the same; it does not have a buffer to map"),
     Refused("Buffer", _opencl(lambda *cl: _cl_array(*cl).data), "pyopencl.enqueue_map_buffer", "the same", _cl_mapped),
     Refused("SVMAllocation", _opencl(_cl_svm), "x.map_rw", "coarse-grained memory must be mapped", lambda x: x.buf),
     Refused(
@@ -439,7 +439,7 @@ library(
         "a tensor or parameter that requires gradients",
         lambda paddle: paddle.create_parameter([2], "float32"),
         "x.detach()",
-        "gradients would be lost; its exchange table does not check for them",
+        "gradients would be lost; its exchange table does not reject such tensors",
     ),
     Refused(
         "sparse tensors",
@@ -466,7 +466,7 @@ library(
         "array of bfloat16",
         lambda mx: mx.array([1.0, 2.0]).astype(mx.bfloat16),
         lambda x: importing("arrayhub").as_numpy(importing("arrayhub").from_dlpack(x)),
-        note="by DLPack: its buffer has no PEP 3118 format",
+        note="by DLPack: its buffer does not have a PEP 3118 format",
     ),
     Out("mx.array(x), mx.from_dlpack(x)", lambda x: importing("mlx.core").from_dlpack(x), copies=True),
     Out("convert(x, 'mlx.core', copy=True)", copies=True, note="rejected without `copy=True`, because mlx copies"),
@@ -989,7 +989,7 @@ library(
         "BytesIO",
         lambda io: io.BytesIO(b"abc"),
         lambda x: x.getbuffer(),
-        note="writes that resize it and `close()` are refused while a view lives",
+        note="`close()` and resizing writes raise errors while a view exists",
     ),
     distribution=None,
 )
@@ -1036,12 +1036,17 @@ library(
 )
 library(
     "cffi",
-    Refused("arrays, pointers", lambda cffi: cffi.FFI().new("double[3]"), "cffi.FFI().buffer(x)", "it has no buffer"),
+    Refused(
+        "arrays, pointers",
+        lambda cffi: cffi.FFI().new("double[3]"),
+        "cffi.FFI().buffer(x)",
+        "it does not have a buffer",
+    ),
     Refused(
         "from_buffer",
         lambda cffi: cffi.FFI().from_buffer(bytearray(8)),
         "cffi.FFI().buffer(x)",
-        "it has no buffer",
+        "it does not have a buffer",
     ),
     in_extra=False,
 )
@@ -1087,7 +1092,7 @@ library(
         "Histogram",
         lambda bh: bh.Histogram(bh.axis.Regular(3, 0, 1)),
         "x.view()",
-        "its axes and the bins of overflow would be lost",
+        "its axes and overflow bins would be lost",
     ),
     module="boost_histogram",
     in_extra=False,
@@ -1098,7 +1103,7 @@ library(
         "Hist",
         lambda hist: hist.Hist(hist.axis.Regular(3, 0, 1)),
         "x.view()",
-        "its axes and the bins of overflow would be lost",
+        "its axes and overflow bins would be lost",
     ),
     in_extra=False,
 )
@@ -1233,7 +1238,7 @@ library(
         "nnx.Param, nnx.Variable",
         lambda flax: importing("flax.nnx").Param(importing("jax").numpy.ones(3)),
         "x[...]",
-        "a write replaces its array",
+        "a write to it replaces its array",
     ),
     in_extra=False,
 )
@@ -1441,7 +1446,7 @@ library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)", usm="x.to_host()"), Out("n
 library(
     "jax",
     View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
-    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write replaces its array"),
+    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write to it replaces its array"),
     Out("jax.dlpack.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'jax.numpy')"),
 )
