@@ -147,7 +147,8 @@ def _nested_of_pandas(obj: Any) -> str | None:
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 _WITH_VALUE = ("arrayhub.as_numpy({}, missing=value)", "arrayhub.as_torch({}, missing=value)")
 
-# Attribute of a Series that has the methods of the dtype, and the calls. Other objects have the methods themselves.
+# Calls for columns by the class of their dtype. The methods in these calls are attributes of the named attribute of a
+# Series, and of other objects themselves.
 _CALLS_OF_DTYPE = {
     "CategoricalDtype": (
         ".cat",

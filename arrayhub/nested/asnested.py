@@ -140,7 +140,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
 
 
 def refuse_storage(obj: Any, x: NestedArray) -> None:
-    """Raise the error of `asarray` for data of pandas whose numbers are the storage of its type, such as periods."""
+    """Raise the error of `asarray` for pandas data whose numbers do not represent the values, such as periods."""
     first = x.chunks[0]
     if unwraps(type(obj)) and kind_of(first).numbers and first.extension is not None:
         asarray(obj)

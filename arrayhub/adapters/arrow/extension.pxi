@@ -225,7 +225,7 @@ cdef tuple with_field_of(Tree rows, tuple fields, Py_ssize_t k):
 
 
 cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
-    """Return a node with other parts, or the node itself if they are its own parts."""
+    """Return a node with the given parts, or the node itself if it already has these parts."""
     cdef Tree changed
     if content is t.content and (parts is None or all([new is old for new, old in zip(parts, t.parts)])):
         return t
@@ -239,7 +239,7 @@ cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
 
 
 cdef Tree with_tensor_items(Tree t):
-    """Return a dense node with the dimensions of items that are tensors as one dimension in memory order."""
+    """Return a dense node in which the dimensions of each tensor are merged into one dimension, in memory order."""
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t k, items = 0 if t.child_fields is None else min(len(t.child_fields), a.nd_ - 1)
     cdef Tree rows

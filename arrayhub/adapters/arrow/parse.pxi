@@ -135,7 +135,7 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
 
 
 cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1:
-    """Return whether an array has the type of an extension, which only the parent's fields name then."""
+    """Return whether an array was converted from an extension type. Inside other nodes, it needs no node for the type."""
     if name == b"arrow.bool8":
         return a.dl_dtype_.code == BOOL_CODE
     return name == b"arrow.fixed_shape_tensor" and has_flat_storage(schema)

@@ -272,7 +272,7 @@ cdef object extension_in(tuple field):
 cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
     """Return a node and the facts of its field with the extension types of a requested schema. See `field_of`.
 
-    Whether the storage has the requested type is left to the caller.
+    The caller must check that the storage has the requested type.
     """
     cdef Tree t, changed
     cdef Py_ssize_t k
@@ -309,7 +309,7 @@ cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
 
 
 cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
-    """Set the facts of child `k`, in a list that is extended by None as needed."""
+    """Set the facts of child `k` in a list. Fill missing entries before it with None."""
     while len(fields) <= k:
         fields.append(None)
     fields[k] = facts
@@ -317,7 +317,7 @@ cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
 
 
 cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return numbers with the requested extension types of the items of each dimension but the first."""
+    """Return an array of numbers whose items have the requested extension types, for each dimension but the first."""
     cdef Descriptor a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
     cdef list items = list((<Tree> node).child_fields or ()) if isinstance(node, Tree) else []
     cdef Py_ssize_t axis
