@@ -236,6 +236,8 @@ def _upload(array, out, stream, progress):
     ordinal = out.device.id
     if out.nbytes == 0 or at_once(array, out, stream, False):
         return
+    if out.flags.f_contiguous:
+        array, out = array.T, out.T
     route = Route(array, out)
     if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
         _in_one_piece(array, out, ordinal, stream)
@@ -257,12 +259,12 @@ def _upload(array, out, stream, progress):
 def _is_quicker_sorted_here(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
-    without gaps are copied in memory order and reordered on the device.
+    This is true for few elements, and for arrays with gaps whose dimensions are in C order. Other arrays are copied in
+    memory order, and reordered on the device.
     """
-    if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
+    if array.nbytes > min(_ONE_PIECE, pinned.bound()):
         return False
-    return slowest_first(array) == [*range(array.ndim)]
+    return array.size <= _FEW or (not route.host_runs and slowest_first(array) == [*range(array.ndim)])
 
 
 def _in_one_piece(array, out, ordinal, stream):
