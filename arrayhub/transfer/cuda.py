@@ -236,7 +236,7 @@ def _upload(array, out, stream, progress):
     ordinal = out.device.id
     if out.nbytes == 0 or at_once(array, out, stream, False):
         return
-    if out.flags.f_contiguous:
+    if out.ndim > 1 and out.flags.f_contiguous:
         array, out = array.T, out.T
     route = Route(array, out)
     if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
