@@ -54,7 +54,7 @@ _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes per lane of a copy
 _ONE_PIECE = 512 << 10  # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
-_FEW = 24 << 10  # elements
+_FEW = 24 << 10  # elements; the host reorders fewer elements faster than a kernel
 _PAGEABLE = 64 << 10  # bytes; the driver copies up to this size from pageable memory in one step
 _THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread as on several
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
@@ -236,10 +236,12 @@ def _upload(array, out, stream, progress):
     ordinal = out.device.id
     if out.nbytes == 0 or at_once(array, out, stream, False):
         return
-    if out.ndim > 1 and out.flags.f_contiguous:
-        array, out = array.T, out.T
+    order = "C" if out.flags.c_contiguous else "F" if out.flags.f_contiguous else None
+    if array.size <= _FEW and (order == "F" or (order == "C" and array.nbytes <= _PAGEABLE)):
+        at_once(host.copy(array, order), out, stream, False)
+        return
     route = Route(array, out)
-    if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
+    if order == "C" and _is_quicker_sorted_here(array, route):
         _in_one_piece(array, out, ordinal, stream)
         return
     reachable = is_device_reachable(array)
@@ -259,12 +261,12 @@ def _upload(array, out, stream, progress):
 def _is_quicker_sorted_here(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    This is true for few elements, and for arrays with gaps whose dimensions are in C order. Other arrays are copied in
-    memory order, and reordered on the device.
+    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
+    without gaps are copied in memory order and reordered on the device.
     """
-    if array.nbytes > min(_ONE_PIECE, pinned.bound()):
+    if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
         return False
-    return array.size <= _FEW or (not route.host_runs and slowest_first(array) == [*range(array.ndim)])
+    return slowest_first(array) == [*range(array.ndim)]
 
 
 def _in_one_piece(array, out, ordinal, stream):
