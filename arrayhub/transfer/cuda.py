@@ -237,7 +237,7 @@ def _upload(array, out, stream, progress):
     if out.nbytes == 0 or at_once(array, out, stream, False):
         return
     order = "C" if out.flags.c_contiguous else "F" if out.flags.f_contiguous else None
-    if array.size <= _FEW and (order == "F" or (order == "C" and array.nbytes <= _PAGEABLE)):
+    if array.size <= _FEW and array.nbytes <= {"C": _PAGEABLE, "F": _ONE_PIECE, None: 0}[order]:
         at_once(host.copy(array, order), out, stream, False)
         return
     route = Route(array, out)
