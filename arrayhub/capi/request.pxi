@@ -164,7 +164,7 @@ cdef Descriptor viewed(object obj):
 
 
 cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Validate a request. Return it as a struct of the size that this version defines."""
+    """Validate a request, and return it as a struct of the size that this version of arrayhub defines."""
     if raw != NULL and raw.struct_size == sizeof(PyUSMArrayRequest) and is_sound(raw):
         return raw
     return resized_to_known(raw, storage)

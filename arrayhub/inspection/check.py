@@ -42,8 +42,8 @@ def check(obj: Any, /) -> list[str]:
     TypeError
         `obj` does not support a protocol, or has elements that a `USMArray` cannot hold, such as Python objects.
     BufferError
-        All protocols reject `obj`, such as a tensor that requires a gradient. Or `obj` is a query or a stream that can
-        be read only once, which `check` does not read.
+        All protocols reject `obj`, such as a tensor that requires a gradient. Also raised for queries, and for streams
+        that can be read only once: `check` does not read them.
 
     Examples
     --------

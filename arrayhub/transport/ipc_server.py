@@ -267,7 +267,7 @@ class Borrow:
         Raises
         ------
         ConnectionRefusedError
-            The owner does not exist, or refuses. The text is the reason.
+            The owner does not exist, or refuses the request. The error text contains the reason.
         """
         self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         _borrows.add(self)

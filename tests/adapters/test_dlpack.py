@@ -452,7 +452,7 @@ def test_a_type_that_changes_is_looked_at_again():
 
 
 def test_a_type_that_changes_while_it_is_looked_at():
-    """A metaclass that makes its class a producer between two look-ups, so that the first result must not be cached."""
+    """A metaclass turns its class into a producer between two look-ups, so the first result must not be cached."""
 
     class Meta(type):
         def __getattribute__(cls, name):

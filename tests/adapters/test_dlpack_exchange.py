@@ -230,7 +230,7 @@ def test_the_allocator_reports_by_set_error_alone(case, with_gil):
 
 
 def test_exception_from_set_error_stays_pending():
-    """A C++ caller sets the Python exception inside SetError; ctypes raises it when the function returns."""
+    """SetError of a C++ caller may set a Python exception, which ctypes raises when the function returns."""
     set_error = SET_ERROR(ctypes.cast(ctypes.pythonapi.PyErr_SetString, pointer).value)
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)

@@ -39,7 +39,7 @@ def test_awkward_reads_host_readable_usm(memory):
 
 
 def test_awkward_refuses_device_usm():
-    """Only the device is able to read this memory."""
+    """Awkward cannot read USM device memory, which only the device can access."""
     awkward = pytest.importorskip("awkward")
     x = ah.USMArray((3,), "f4", buffer="device")
     with pytest.raises(AssertionError):

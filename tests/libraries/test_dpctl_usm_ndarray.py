@@ -39,7 +39,7 @@ LAYOUTS = {
 
 
 def tensor_module():
-    """dpnp.tensor, or before it was moved there dpctl.tensor."""
+    """Return dpnp.tensor, which was dpctl.tensor in earlier versions."""
     try:
         import dpnp.tensor as tensor
     except ImportError:

@@ -50,7 +50,7 @@ def test_every_row_has_its_numbers(everything):
 
 
 def test_rows_with_a_target_are_complete(everything):
-    """Measured, or skipped with a reason."""
+    """Each row with a target was measured, or was skipped with a reason."""
     _, results = everything
     measured = [row for row in results["rows"] if row["group"] == "reach" and row["at_most"] is not None]
     skipped = [row for row in results["skipped"] if row["reason"]]

@@ -57,7 +57,7 @@ class Scene:
     elements : dict of tuple of int to Element
         Selected elements by index.
     places : list of Place
-        Buffer ranges, from the lowest of the start of the buffer and the first element, to the end.
+        Consecutive ranges that cover the buffer and all elements, also those outside the buffer.
     all_elements : bool
         Whether every element is selected.
     whole : bool

@@ -1,1 +1,1 @@
-"""The matrix: every producer, element type and layout through the hub into every consumer, from three tables."""
+"""The matrix of producers, element types and layouts that are passed through arrayhub to consumers."""
