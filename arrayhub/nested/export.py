@@ -13,7 +13,7 @@ from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
-from arrayhub.adapters.arrow import extension_schema, packs_booleans, unread
+from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.nested.array import (
     NestedArray,
@@ -176,7 +176,7 @@ def _to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
     if _is_chunked(array):
         return chunks_to_arrow(array)
     if extension and not isinstance(array, NestedArray):
-        _need_arrow(array)
+        _need_arrow(array, extension)
         array = _WithExtension(array)
     elif is_on_host(array):
         _need_arrow(array)
@@ -211,13 +211,17 @@ def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     return column if type is None else column.cast(type)
 
 
-def _need_arrow(array: Any) -> None:
-    """Raise BufferError with the reason if an array cannot be exported to Arrow."""
+def _need_arrow(array: Any, extension: bool = False) -> None:
+    """Raise BufferError if an array cannot be exported to Arrow, or if a strided array would be copied."""
+    why = None
     try:
         array.__arrow_c_schema__  # noqa: B018
     except AttributeError as error:
         why = str(error).removeprefix("__arrow_c_schema__: ").removeprefix("Arrow: ")
-        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'compact' in why else ''}") from None
+    if why is None and not isinstance(array, NestedArray):
+        why = strided(array, extension)
+    if why is not None:
+        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'strides' in why else ''}")
 
 
 def _device_error(x: Any, library: str) -> BufferError:

@@ -70,7 +70,7 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     cdef int form = requested_form(requested_schema)
     cdef ArrowDeviceArray* array
     refuse_keywords("__arrow_c_device_array__", keywords)
-    node = exportable(node, form)
+    node = compact(exportable(node, form), form)
     ready_on_device(node)      # before the elements are scanned for NaT
     schema = schema_capsule(node, form)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))

@@ -379,7 +379,7 @@ cdef tuple emit(object node, object requested_schema):
     """
     cdef int form = requested_form(requested_schema)
     cdef ArrowArray* array
-    node = exportable(node, form)
+    node = compact(exportable(node, form), form)
     ready_for_host(node)
     schema = schema_capsule(node, form)
     array = <ArrowArray*> PyMem_RawCalloc(1, sizeof(ArrowArray))

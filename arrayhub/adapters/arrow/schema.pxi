@@ -23,6 +23,7 @@ from arrayhub._core.descriptor cimport (
     shape_tuple,
     stride_tuple,
 )
+from arrayhub._core cimport tracing
 from arrayhub._core.runtime cimport device_name
 from arrayhub._core.tree cimport (
     CHUNKS,
@@ -44,6 +45,7 @@ from arrayhub._core.tree cimport (
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
+from arrayhub._core.tracing import copied, started
 
 cdef list _LETTERS = [bytes([_code]) for _code in range(128)]
 
@@ -86,13 +88,13 @@ cdef dict _FORMATS_OF_UNITS = {
 
 
 cdef str export_obstacle(Descriptor a):
-    """Return the reason why Arrow cannot represent an array, or None."""
+    """Return the reason why Arrow cannot represent an array, or None. Strided memory of the host is copied on export."""
     if a.nd_ == 0:
         return "the array has 0 dimensions; accepted: one or more. Use x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         return PACKED_ELEMENTS
-    if not a.flags_ & C_CONTIGUOUS and (a.nd_ == 1 or memory_order(a) is None):
-        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
+    if not is_for_host(a) and sharing_obstacle(a, TENSOR) is not None:
+        return sharing_obstacle(a, TENSOR)
     if may_be_nat(a) and not host_readable(a):
         return nat_obstacle(a)
     cdef str refusal = None
@@ -112,8 +114,34 @@ cdef str nat_obstacle(Descriptor a):
     return f"times on {device_name(a)} may be NaT, which Arrow represents by a bitmap of host memory; call x.to_host() first"
 
 
-cdef bint is_exportable(Descriptor a) except -1:
-    return export_obstacle(a) is None
+cdef str sharing_obstacle(Descriptor a, int form):
+    """Return the reason why Arrow cannot represent the memory of an array without a copy, or None."""
+    if a.flags_ & C_CONTIGUOUS:
+        return None
+    if a.nd_ == 1 or memory_order(a) is None:
+        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call x.copy() first"
+    if form & TENSOR:
+        return None
+    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; call x.copy() first, or" \
+        " arrayhub.as_arrow(x, extension=True)"
+
+
+def strided(Descriptor a not None, bint extension):
+    """Return the reason why an export copies the elements of an array, or None. Copies of booleans to bits are not reported."""
+    return sharing_obstacle(a, TENSOR if extension else 0)
+
+
+cdef object compact(object node, int form):
+    """Return a C-contiguous copy of an array that Arrow cannot represent without a copy. Return other arrays unchanged."""
+    cdef Descriptor a
+    if isinstance(node, Tree) or sharing_obstacle(<Descriptor> node, form) is None:
+        return node
+    a = <Descriptor> node
+    since = started() if tracing.active else None
+    copy = (<object> a).copy()
+    place = "cpu" if a.device_.device_type == kDLCPU else device_name(a)
+    copied("arrow", place, place, copy.nbytes, since)
+    return copy
 
 
 # Extension types of an exported array, which a requested schema selects. By default, dimensions are nested fixed-size lists,
@@ -205,9 +233,8 @@ cdef object exportable(object node, int form):
         return node
     a = <Descriptor> node
     why = export_obstacle(a)
-    if why is None and not form & TENSOR and not a.flags_ & C_CONTIGUOUS:
-        why = f"byte strides {stride_tuple(a)} are not in C order, which lists require; call x.copy() first, or" \
-            " arrayhub.as_arrow(x, extension=True)"
+    if why is None and not is_for_host(a):
+        why = sharing_obstacle(a, form)
     if why is not None:
         raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
     return a
@@ -545,7 +572,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
-    order = memory_order(a)
+    order = memory_order(a) or list(range(1, a.nd_))      # `compact` copies in C order
     new_schema(out, b"+w:%d" % layout.count(a.nd_ - 1, a.shape_ + 1), b"", tensor_metadata(a, order), 1, False)
     return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
 

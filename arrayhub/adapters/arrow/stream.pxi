@@ -336,7 +336,7 @@ cdef object emit_stream(object node, object requested_schema):
     cdef int form = requested_form(requested_schema)
     cdef Exported* exported
     cdef ArrowArrayStream* stream
-    node = exportable(node, form)
+    node = compact(exportable(node, form), form)
     ready_for_host(node)
     stream = <ArrowArrayStream*> new_stream(sizeof(ArrowArrayStream), node, form, &exported)
     stream.get_schema = _stream_schema
@@ -358,7 +358,7 @@ cdef object emit_device_stream(object node, object requested_schema, dict keywor
     cdef Exported* exported
     cdef ArrowDeviceArrayStream* stream
     refuse_keywords("__arrow_c_device_stream__", keywords)
-    node = exportable(node, form)
+    node = compact(exportable(node, form), form)
     ready_on_device(node)
     stream = <ArrowDeviceArrayStream*> new_stream(sizeof(ArrowDeviceArrayStream), node, form, &exported)
     stream.device_type = exported_device_of_node(node).device_type

@@ -287,15 +287,17 @@ def outcome(function, values):
 )
 @settings(max_examples=300, deadline=None)
 def test_any_array_is_read_like_the_ndarray(source, layout):
-    """Arrays that are not in C order are refused, and their copy is read like the ndarray."""
+    """Arrays that are not in C order are copied by consumers, and refused by as_arrow without copy=True."""
     values = LAYOUTS[layout](source)
     x = ah.asarray(values)
-    if not values.flags.c_contiguous:
-        with pytest.raises(BufferError, match=r"copy\(\)"):
-            ah.as_arrow(x)
-        x = x.copy()
     column = pa.array(x)
     column.validate(full=True)
+    assert column.equals(pa.array(x.copy())) or values.dtype.kind == "f"
+    if not values.flags.c_contiguous:
+        with pytest.raises(BufferError, match=r"copy\(\).*copy=True"):
+            ah.as_arrow(x)
+        assert pl.Series(x).equals(pl.Series(x.copy()), null_equal=True)
+        x = x.copy()
     expected = outcome(pa.array, values)
     if expected is not None:
         assert (column.type, str(column), column.null_count) == (expected.type, str(expected), expected.null_count)
@@ -311,3 +313,59 @@ def test_any_array_is_read_like_the_ndarray(source, layout):
     back = ah.asarray(ah.as_arrow(x, extension=True))
     assert (back.shape, back.dtype, back.ptr) == (x.shape, x.dtype, x.ptr)
     assert np.array_equal(back, values, equal_nan=values.dtype.kind in "fmM")
+
+
+STRIDED = {
+    "every other": lambda a: a[::2],
+    "reversed": lambda a: a[::-1],
+    "reversed booleans": lambda a: (a > 3)[::-1],
+    "reversed times": lambda a: a.astype("M8[ms]")[::-1],
+    "columns of a matrix": lambda a: a.reshape(-1, 2)[:, 1],
+    "a matrix with gaps": lambda a: a.reshape(-1, 2)[::2],
+    "a transposed matrix": lambda a: a.reshape(-1, 2).T,
+    "a repeated number": lambda a: np.broadcast_to(a[:1], 5),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_strided_arrays_are_copied_and_traced(name):
+    values = STRIDED[name](np.arange(12.0))
+    x = ah.asarray(values)
+    for export in (
+        pa.array,
+        lambda x: pa.array(x, type=pa.array(values.copy() if values.ndim == 1 else x).type),
+        lambda x: pa.chunked_array(x).chunk(0),
+        lambda x: pa.Array._import_from_c_capsule(*x.__arrow_c_array__()),
+    ):
+        with ah.trace() as traced:
+            made = export(x)
+        made.validate(full=True)
+        assert made.equals(pa.array(x.copy()))
+        sizes = [event.nbytes for event in traced.events if event.kind == "copy" and event.by == "arrow"]
+        assert values.nbytes in sizes
+    assert pl.Series(x).to_list() == pl.Series(values.copy()).to_list()
+    assert made.type == pa.array(x).type and pa.DataType._import_from_c_capsule(x.__arrow_c_schema__()) == made.type
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_the_functions_with_an_argument_copy_do_not_copy_strided_arrays(name):
+    x = ah.asarray(STRIDED[name](np.arange(12.0)))
+    for export in (ah.as_arrow, ah.as_polars, ah.as_pandas):
+        for copy in (None, False) if x.dtype != bool else (None,):  # False also refuses the copy to bits
+            with pytest.raises(BufferError, match=r"byte strides .*call x\.copy\(\) first.*pass copy=True"):
+                export(x, copy=copy)
+        assert len(export(x, copy=True)) == len(export(x, copy="if_needed")) == len(x)
+
+
+def test_a_copied_export_does_not_follow_the_array():
+    values = np.arange(6)
+    column = pa.array(ah.asarray(values[::2]))
+    values[:] = 9
+    assert column.to_pylist() == [0, 2, 4]
+
+
+def test_strided_tensors_are_copied_in_c_order():
+    wanted = pa.fixed_shape_tensor(pa.float64(), [2])
+    x = ah.asarray(np.arange(12.0).reshape(-1, 2)[::2])
+    made = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
+    assert made.type == wanted and made.to_numpy_ndarray().tolist() == x.tolist()
