@@ -98,8 +98,10 @@ cdef tuple field_of(ArrowSchema* schema, const char* conventional):
 cdef tuple fields_of(ArrowSchema* schema, const char* conventional):
     """Return `field_of` of each child, or None if all are None."""
     cdef int64_t k
-    cdef list found = [field_of(schema.children[k], conventional) for k in range(schema.n_children)]
-    return None if found.count(None) == len(found) else tuple(found)
+    for k in range(schema.n_children):
+        if field_of(schema.children[k], conventional) is not None:
+            return tuple([field_of(schema.children[k], conventional) for k in range(schema.n_children)])
+    return None
 
 
 cdef object extension_name(ArrowSchema* schema):

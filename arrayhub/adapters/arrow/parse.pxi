@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport strlen
 
@@ -55,6 +56,9 @@ from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.descriptor import TYPE_NAMES
 from arrayhub._core.errors import interface_error
+
+cdef extern from "Python.h":
+    void gc_untrack "PyObject_GC_UnTrack"(PyObject* o) noexcept
 
 # Offsets of empty arrays in host memory
 cdef int64_t[2] _NO_OFFSETS
@@ -111,7 +115,10 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
         node = extended(node, schema)
     if validity is not None:
         node = with_validity(node, validity, first & 7, nulls)
-    return with_field(node, schema, depth)
+    node = with_field(node, schema, depth)
+    if owner.device.device_type == kDLCPU and isinstance(node, Tree):
+        gc_untrack(<PyObject*> node)
+    return node
 
 
 cdef object with_field(object node, ArrowSchema* schema, int depth):
@@ -262,6 +269,10 @@ cdef inline Descriptor finished(Descriptor a):
     a.byte_strides_[0] = a.itemsize_
     seal(a)
     adopt(a)
+    # Arrays of host memory and their nodes refer to their Import only, which does not refer to Python objects. Without cycles,
+    # collections do not have to visit them, which doubled the time to import 10,000 chunks of lists.
+    if a.device_.device_type == kDLCPU:
+        gc_untrack(<PyObject*> a)
     return a
 
 
