@@ -83,7 +83,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     if to is not None or explanation.taken is None or not _is_dense(explanation):
         verdicts = tuple(map(_with_call, repeat(obj), explanation.verdicts, repeat(to)))
         explanation = replace(explanation, verdicts=verdicts)
-    return replace(explanation, call=_shortest_call(explanation, to))
+    return replace(explanation, call=_shortest_call(obj, explanation, to))
 
 
 def _is_dense(explanation: Explanation) -> bool:
@@ -132,7 +132,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
 
 
-def _shortest_call(explanation: Explanation, to: str | None) -> str:
+def _shortest_call(obj: Any, explanation: Explanation, to: str | None) -> str:
     """Return the shortest call that works, or "" if none is known."""
     works = [verdict for verdict in explanation.verdicts if verdict.verdict != CANNOT]
     if to is None:
@@ -142,8 +142,14 @@ def _shortest_call(explanation: Explanation, to: str | None) -> str:
         return "arrayhub.asarray(x)" if is_dense else "arrayhub.asnested(x)"
     call = f"arrayhub.as_{to}(x" if to in (*CONSUMERS, *nested_consumers()) else f"arrayhub.convert(x, {to!r}"
     if works and not works[0].call:
-        return call + (", copy=True)" if works[0].verdict == COPY else ")")
+        return call + (", copy=True)" if works[0].verdict == COPY and not _copies_without_request(obj, to) else ")")
     return explanation.verdicts[0].call
+
+
+def _copies_without_request(obj: Any, to: str) -> bool:
+    """Return whether the export copies without ``copy=True``, such as Python values, and booleans for Arrow."""
+    first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple, range)) else obj
+    return not attempt(convert, first, to)[1]
 
 
 # ------------------------------------------------------------------------------------------------------- foreign code

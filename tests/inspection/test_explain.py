@@ -631,3 +631,19 @@ def test_pandas_arrays_with_missing_values_name_asnested():
     pandas = pytest.importorskip("pandas")
     said = ah.explain(pandas.array([1, None], dtype="Int64"))
     assert "2 * ?int64" in said.summary
+
+
+@pytest.mark.parametrize(
+    ("obj", "library", "call"),
+    [
+        ([1.5, 2.5], "numpy", "arrayhub.as_numpy(x)"),
+        (3.5, "torch", "arrayhub.as_torch(x)"),
+        (["a", "b"], "arrow", "arrayhub.as_arrow(x)"),
+        (np.ones(3, bool), "arrow", "arrayhub.as_arrow(x)"),
+        (np.ones(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
+    ],
+)
+def test_the_call_requests_a_copy_only_if_the_export_does_not_copy_by_itself(obj, library, call):
+    explanation = ah.explain(obj, to=library)
+    assert explanation.call == call and explanation.verdicts[0].verdict == "copy=True"
+    assert eval(call, {"arrayhub": ah, "x": obj}) is not None

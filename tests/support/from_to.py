@@ -7,6 +7,7 @@ writes docs/howto/from_to.md. `explain` names each call, and `tests/docs/test_fr
 
 import importlib
 import pathlib
+import re
 from typing import NamedTuple
 
 import arrayhub
@@ -15,12 +16,16 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
 
 
 class Source(NamedTuple):
-    """An object of a library. The expression `code` creates the object, with `m` as the name of the library."""
+    """An object of a library. The expression `code` creates the object, with `m` as the name of the library.
+
+    `is_dense` states whether `asarray` imports the object.
+    """
 
     title: str
     module: str
     code: str
     shown: str
+    is_dense: bool = True
 
 
 SOURCES = (
@@ -31,19 +36,38 @@ SOURCES = (
     Source("pyarrow", "pyarrow", "m.array([1.5, 2.5])", "x = pyarrow.array([1.5, 2.5])"),
     Source("pandas", "pandas", "m.Series([1.5, 2.5])", "x = pandas.Series([1.5, 2.5])"),
     Source("polars", "polars", "m.Series([1.5, 2.5])", "x = polars.Series([1.5, 2.5])"),
-    Source("awkward", "awkward", "m.Array([[1.5], [2.5, 3.5]])", "x = awkward.Array([[1.5], [2.5, 3.5]])"),
+    Source("awkward", "awkward", "m.Array([[1.5], [2.5, 3.5]])", "x = awkward.Array([[1.5], [2.5, 3.5]])", False),
     Source("xarray", "xarray", "m.DataArray([1.5, 2.5], dims='t')", "x = xarray.DataArray([1.5, 2.5], dims='t')"),
+    Source("dpnp", "dpnp", "m.ones(3, dtype='f4')", "x = dpnp.ones(3, dtype='f4')"),
+    Source(
+        "a column with missing values",
+        "pandas",
+        "m.Series([1, None], dtype='Int64')",
+        "x = pandas.Series([1, None], dtype='Int64')",
+        False,
+    ),
+    Source(
+        "a table of numbers",
+        "pandas",
+        "m.DataFrame({'a': [1.5, 2.5], 'b': [1, 2]})",
+        "x = pandas.DataFrame({'a': [1.5, 2.5], 'b': [1, 2]})",
+        False,
+    ),
 )
 TARGETS = {
     "numpy": "NumPy",
     "torch": "torch",
     "jax": "JAX",
+    "dpnp": "dpnp",
     "numba": "numba",
     "arrow": "pyarrow",
     "pandas": "pandas",
     "polars": "polars",
     "awkward": "awkward",
 }
+
+
+_AS_JAX = r"arrayhub\.as_jax\(x(, copy=True)?\)"  # depends on the address of `x`
 
 
 def made(source):
@@ -54,14 +78,16 @@ def made(source):
 def rows(source, x):
     """Yield the name of each other library, the call, and what it returns."""
     for target, title in TARGETS.items():
-        if title == source.title:
+        if source.module.startswith({"arrow": "pyarrow"}.get(target, target)):
             continue
         explained = arrayhub.explain(x, to=target)
         (verdict,) = explained.verdicts
-        if target == "jax" and "dtype=" not in explained.call and explained.call:
+        if target == "jax" and source.module != "dpnp" and re.fullmatch(_AS_JAX, explained.call):
             yield title, "arrayhub.as_jax(x, copy='if_needed')", "a view from a 64-byte boundary on, else a copy"
         elif explained.call:
-            yield title, explained.call, result_of(explained.call, verdict.verdict)
+            result = result_of(explained.call, verdict.verdict)
+            is_matrix = hasattr(x, "columns") and "copy" in explained.call
+            yield title, explained.call, f"a matrix of rows by columns: {result}" if is_matrix else result
         else:
             yield title, "", "not possible: lists of different lengths are not a dense array"
 
@@ -70,11 +96,17 @@ def result_of(call, verdict):
     """Describe the result of a call that explain names."""
     if "dtype=" in call:
         result = "a copy in float32"
-    elif verdict == "zero-copy" or "asnested" in call:
-        result = "the same memory"
-    else:
+    elif "copy=True" in call or verdict == "copy=True":
         result = "a copy"
-    return f"all values in one array: {result}" if ".content" in call else result
+    else:
+        result = "the same memory"
+    if ".content" in call:
+        return f"all values in one array: {result}"
+    if "missing='nan'" in call:
+        return f"{result}, with NaN for missing values"
+    if "missing='mask'" in call:
+        return f"{'a masked array' if 'as_numpy' in call else 'values and a mask'}: {result}"
+    return result
 
 
 def page():
@@ -87,9 +119,10 @@ def page():
     text += [
         "",
         "The shortest call that works, for each pair of libraries. `arrayhub.explain` names the call for any other",
-        'object: `explain(x, to="torch").call`. `as_cupy(x, copy=True)` and `as_dpnp(x, copy=True)` copy host memory',
-        "to a CUDA or SYCL device. `PYTHONPATH=.:tests/support python -m from_to` writes this page, and a test makes",
-        "every call.",
+        'object: `explain(x, to="torch").call`. `copy=True` stands only where a call without it raises an error. JAX',
+        "supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX convert them. For a CUDA device,",
+        "`as_cupy(x, copy=True)` copies host memory. `PYTHONPATH=.:tests/support python -m from_to` writes this page,",
+        "and a test makes every call.",
     ]
     for source in SOURCES:
         text += ["", f"## From {source.title}", "", f"`{source.shown}`", "", "| to | call | result |", "|---|---|---|"]
