@@ -1,5 +1,6 @@
 """Error messages. They name the protocol or argument, the key, the value, and the accepted values."""
 
+import re
 import reprlib
 import types
 from typing import Any
@@ -19,6 +20,9 @@ PACKED_ELEMENTS = (
 
 # Reason why an export of booleans to Arrow, polars or pandas is a copy.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
+
+# Call in the error for 64-bit elements, which jax supports only with jax_enable_x64.
+NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
 
 # Advice for an array with missing elements.
 MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"

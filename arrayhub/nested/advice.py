@@ -1,18 +1,19 @@
 """Find a call that converts an object for a library that rejects it, by trying calls with the first elements."""
 
-import re
-from collections.abc import Callable, Iterator
-from functools import partial
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from arrayhub._core.errors import NARROWER
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
-from arrayhub.convert.functions import asarray, convert
+from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt
+from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, chunked, part, unwrapped
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
@@ -21,7 +22,6 @@ from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing
 from arrayhub.nested.to_device import offsets_on_host
 
-_NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
 _COPIED = (list, tuple)  # types whose values `asnested` copies
 _MAX_PARTS = 100  # parts of a node that are tried
 
@@ -48,12 +48,12 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     if attempt(convert, np.zeros(1, np.float32), consumer, copy="if_needed")[1]:
         return ""  # the library is not installed, or requires a device that is missing
     first = sample_of(obj)
-    for call, function in _calls(first, consumer, "x", refusal):
-        # `_mask` returns a view, so it is tried with all elements, which may have more chunks than the first ones.
-        if attempt(function, obj if function is _mask else first, consumer)[1] == "":
+    for call in _calls(first, consumer, refusal):
+        # A mask without a copy is tried with all elements, which may have more chunks than the first ones.
+        if _works(call, obj if call.endswith(", missing='mask')") else first):
             return call
     if "x.to_numpy()" in refusal:
-        node: _Part | None = ("x.to_numpy()", attempt(_to_numpy, first)[0])
+        node: _Part | None = ("x.to_numpy()", attempt(_evaluated, "x.to_numpy()", first)[0])
     else:
         node = _node_of(obj, first)
     if node is None or node[1] is None:
@@ -157,92 +157,58 @@ def _converted_part(node: _Part, consumer: str) -> str:
     """Return the call for a node or for the first of its parts that can be converted, or ""."""
     for _, (name, array) in zip(range(_MAX_PARTS), _parts(*node), strict=False):
         refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
-        for call, function in _calls(array, consumer, name, refusal, True):
-            if attempt(function, array, consumer)[1] == "":
-                return call
+        # jax shares memory only if its address is a multiple of 64.
+        plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
+        for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
+            if _works(call, array):
+                call = call.replace("arrayhub.asnested(x)", "x") if isinstance(array, NestedArray) else call
+                return str(named_as(name, call))
     return ""
 
 
-def _calls(
-    first: Any, consumer: str, x: str, refusal: str, plain: bool = False
-) -> Iterator[tuple[str, Callable[[Any, str], Any]]]:
-    """Yield calls for `first`, and the functions that make them. `x` is the expression that returns the object."""
-    call = f"arrayhub.as_{consumer}({x}"
-    if plain:
-        if consumer != "jax":  # jax shares memory only if its address is a multiple of 64
-            yield f"{call})", convert
-        yield f"{call}, copy=True)", _copy
+def _works(call: str, x: Any) -> bool:
+    return attempt(_evaluated, call, x)[1] == ""
+
+
+def _evaluated(call: str, x: Any) -> Any:
+    return eval(call, {"arrayhub": sys.modules["arrayhub"], "x": x})
+
+
+def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
+    """Yield calls that may convert `first`, which the calls name ``x``, after the error `refusal`."""
+
+    def export(x: str, arguments: str = "copy='if_needed'") -> str:
+        return f"arrayhub.as_{consumer}({x}, {arguments})"
+
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
     decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
     if decimal:
-        cast = f"arrayhub.as_arrow({x}).cast('float64')"
-        yield f"arrayhub.as_{consumer}({cast}, copy='if_needed')", _floats
-        yield f"arrayhub.as_{consumer}({cast}, missing='nan')", _floats_with_nan
+        yield export("arrayhub.as_arrow(x).cast('float64')")
+        yield export("arrayhub.as_arrow(x).cast('float64')", "missing='nan'")
     if consumer in NESTED_CONSUMERS:
         return
     if node is not None and has_missing(node):
         if consumer != "jax":
-            yield f"{call}, missing='mask')", _mask
-        yield f"{call}, missing='mask', copy=True)", _copied_mask
-        yield f"{call}, missing='nan', copy=True)", _nan
-        yield f"arrayhub.as_{consumer}({x}.fill_null([]), copy='if_needed')" if plain else (
-            f"arrayhub.as_{consumer}(arrayhub.asnested({x}).fill_null([]), copy='if_needed')"), _empty_rows  # fmt: skip
+            yield export("x", "missing='mask'")
+        yield export("x", "missing='mask', copy=True")
+        yield export("x", "missing='nan', copy=True")
+        yield export("arrayhub.asnested(x).fill_null([])")
         if consumer == "jax":  # without jax_enable_x64
-            values = f"arrayhub.asarray(arrayhub.as_numpy({x}, missing='nan', copy=True), dtype='float32')"
-            yield f"arrayhub.as_{consumer}({values}, copy='if_needed')", _narrow_nan
-    narrower = _NARROWER.search(refusal)
+            yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
+    narrower = NARROWER.search(refusal)
     if narrower:
-        dtype = narrower[1]
         # 'if_needed' is required, because jax shares only memory on a 64-byte boundary, and the new array may not be.
         if node is None or isinstance(unwrapped(node), USMArray):
-            yield f"arrayhub.as_{consumer}(arrayhub.asarray({x}, dtype={dtype!r}), copy='if_needed')", _Narrowed(dtype)
-        values = f"arrayhub.asarray({x}, dtype={dtype!r}, copy=True)"
-        yield f"arrayhub.as_{consumer}({values}, copy='if_needed')", _Narrowed(dtype, True)
+            yield export(narrower[0])
+        yield export(f"{narrower[0][:-1]}, copy=True)")
     times = first.dtype.kind in "mM" if isinstance(first, USMArray) else node is not None and _is_of_times(node)
     if times:
-        yield f"arrayhub.as_{consumer}(arrayhub.asarray({x}, dtype='int64'), copy='if_needed')", _Narrowed("int64")
+        yield export("arrayhub.asarray(x, dtype='int64')")
 
 
 def _is_of_times(node: NestedArray) -> bool:
     kind = kind_of(node)
     return bool(kind.numbers) and node.meaning is None and node.content.dtype.kind in "mM"
-
-
-_copy = partial(convert, copy=True)
-_mask = partial(convert, missing="mask")
-_copied_mask = partial(convert, missing="mask", copy=True)
-_nan = partial(convert, missing="nan", copy=True)
-
-
-def _narrow_nan(first: Any, consumer: str) -> Any:
-    values = convert(first, "numpy", missing="nan", copy=True)
-    return convert(asarray(values, dtype="float32"), consumer, copy="if_needed")
-
-
-def _empty_rows(first: Any, consumer: str) -> Any:
-    return convert(asnested(first).fill_null([]), consumer, copy="if_needed")
-
-
-def _floats(first: Any, consumer: str) -> Any:
-    return convert(as_arrow(first).cast("float64"), consumer, copy="if_needed")
-
-
-def _floats_with_nan(first: Any, consumer: str) -> Any:
-    return convert(as_arrow(first).cast("float64"), consumer, missing="nan")
-
-
-def _to_numpy(first: Any) -> Any:
-    return first.to_numpy()
-
-
-class _Narrowed:
-    """Conversion of an array with another element type."""
-
-    def __init__(self, dtype: str, copy: bool | None = None) -> None:
-        self._dtype, self._copy = dtype, copy
-
-    def __call__(self, first: Any, consumer: str) -> Any:
-        return convert(asarray(first, dtype=self._dtype, copy=self._copy), consumer, copy="if_needed")
 
 
 def _parts(name: str, node: Any) -> Iterator[_Part]:
