@@ -15,6 +15,8 @@ from children import finished
 from pages import BLOCK, needs_cuda
 
 import arrayhub
+from arrayhub import sycl_runtime
+from arrayhub.transport.policy import _SETTINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
@@ -110,6 +112,14 @@ def test_the_reference_has_every_public_name():
     listed = " ".join(tables).split()
     assert sorted(listed) == sorted(name.removeprefix("arrayhub.") for name in described)
     assert {name for name in listed if "." not in name} == {*arrayhub.__all__}
+
+
+def test_the_reference_has_every_environment_variable():
+    sources = [path.read_text() for kind in ("py", "pyx", "pxi") for path in (ROOT / "arrayhub").rglob(f"*.{kind}")]
+    read = {name for text in sources for name in re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)}
+    read |= {sycl_runtime.SWITCH, *sycl_runtime.LOADER_VARIABLES, *(variable for variable, _ in _SETTINGS.values())}
+    page = (ROOT / "docs/reference/environment.md").read_text()
+    assert read and not {name for name in read if f"`{name}`" not in page}
 
 
 def test_every_page_is_in_the_site():
