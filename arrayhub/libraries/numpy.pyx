@@ -201,10 +201,19 @@ cpdef double count_elements(object obj, str call) except -1:
     return counted(obj, 0, {}, call)
 
 
+cdef enum:
+    WIDE = 64       # elements of a container of plain values that is visited once, even if it is shared
+
+
 cdef double counted(object obj, int level, dict seen, str call) except -1:
     cdef double elements = len(obj)
+    cdef bint wide = elements >= WIDE
+    if wide and id(obj) in seen and seen[id(obj)] is not None:
+        return seen[id(obj)][1]
     values = obj.values() if isinstance(obj, dict) else obj
     if _PLAIN.issuperset(map(type, values)):
+        if wide:
+            seen[id(obj)] = (obj, elements)
         return elements
     if level > layout.MAX_NDIM:
         raise TypeError(f"{call}: lists are nested in more than {layout.MAX_NDIM} levels")

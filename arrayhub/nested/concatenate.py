@@ -45,9 +45,9 @@ def _joined(nodes: list[Any]) -> Any:
     first, length = nodes[0], sum(map(len, nodes))
     for node in nodes:
         check(node)
-    mask = np.concatenate([valid_mask(node) for node in nodes])
+    mask = np.concatenate([valid_mask(node) for node in nodes]) if any(map(_may_miss, nodes)) else None
     facts: dict[str, Any] = {
-        "validity": None if mask.all() else bitmap_of(mask),
+        "validity": None if mask is None or mask.all() else bitmap_of(mask),
         "meaning": first.meaning,
         **field_facts(first),
     }
@@ -74,6 +74,10 @@ def _joined(nodes: list[Any]) -> Any:
     if kind.types:
         return _joined_unions(nodes, length, first)
     return _joined_categories(nodes, length, facts)
+
+
+def _may_miss(node: NestedArray) -> bool:
+    return node.validity is not None
 
 
 def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:

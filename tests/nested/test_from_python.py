@@ -1,13 +1,16 @@
 """Lists of strings and of rows of numbers are copied by compiled code, with the result of the general code."""
 
 import math
+import re
 
 import hypothesis.strategies as st
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 
 import arrayhub as ah
+from arrayhub.libraries.numpy import count_elements
 from arrayhub.nested.array import ascii_texts, rows_of_numbers
 from arrayhub.nested.from_python import from_python
 
@@ -118,3 +121,47 @@ def test_lists_of_arrays_that_numpy_cannot_share_name_the_element():
     assert ah.asnested([torch.tensor([1.0]), row.detach()]).to_list() == [[1.0], [1.0]]
     with pytest.raises(TypeError, match=r"'a' among elements such as"):
         ah.asnested([torch.tensor([1]), "a"])
+
+
+WIDE = [0.5] * 100_000
+SHARED = {
+    "rows": ([WIDE] * 100_000, "1e+10"),
+    "rows in a tuple": ((WIDE,) * 100_000, "1e+10"),
+    "fields": ([{"a": WIDE}] * 100_000, "1e+10"),
+    "many fields": ([dict.fromkeys(map(str, range(1000)), WIDE)] * 1000, "1e+11"),
+    "rows of rows": ([[WIDE] * 1000] * 1000, "1e+11"),
+    "rows of other rows": ([[WIDE] * 1000 for _ in range(1000)], "1e+11"),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_rows_count_each_time(name):
+    """Each row is visited once: visits of every element would take minutes."""
+    values, count = SHARED[name]
+    with pytest.raises(TypeError, match=re.escape(f"the nested lists have {count} elements; accepted: at most 2**32")):
+        ah.asnested(values)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda row: pa.DictionaryArray.from_arrays(pa.array([0] * 100_000), pa.array([row])),
+        lambda row: pa.RunEndEncodedArray.from_arrays(pa.array([100_000]), pa.array([row])),
+    ],
+)
+def test_lists_of_encoded_rows_share_the_row(make):
+    rows = ah.asnested(make(WIDE)).to_list()
+    assert len(rows) == 100_000 and len(set(map(id, rows))) == 1
+    with pytest.raises(TypeError, match=re.escape("1e+10 elements")):
+        ah.asnested(rows)
+
+
+def test_numbers_of_shared_rows():
+    assert [count_elements(values, "") for values in ([WIDE] * 3, [[1] * 3] * 2, [{"a": [1, 2]}] * 2, [[], []])] == [
+        300_003, 8, 8, 2
+    ]  # fmt: skip
+    assert count_elements([[*WIDE, WIDE]] * 2, "") == 2 + 2 * (100_001 + 100_000)
+    wide = [None] * 100
+    wide[0] = wide
+    with pytest.raises(TypeError, match="contains itself"):
+        ah.asnested([wide])
