@@ -307,7 +307,7 @@ def _export(row: Row, x: USMArray, consumer: Consumer) -> None:
 
 def _print_environment() -> None:
     versions = [f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES if is_installed(name)]
-    print(f"arrayhub {importlib.metadata.version('arrayhub')} with {', '.join(versions)}")
+    print(f"arrayhub {arrayhub.__version__} with {', '.join(versions)}")
     missing = [name for name in LIBRARIES if not is_installed(name)]
     if missing:
         print(f"not installed: {', '.join(missing)}")

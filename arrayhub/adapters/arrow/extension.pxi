@@ -104,6 +104,10 @@ cdef tuple fields_of(ArrowSchema* schema, const char* conventional):
     return None
 
 
+cdef inline tuple child_field(Tree t, Py_ssize_t k):
+    return None if t.child_fields is None or k >= len(t.child_fields) else <tuple> t.child_fields[k]
+
+
 cdef object extension_name(ArrowSchema* schema):
     return None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
 

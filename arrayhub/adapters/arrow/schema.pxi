@@ -521,10 +521,6 @@ cdef int fill_typed_schema(ArrowSchema* out, object node, bytes name, bytes meta
     return 0
 
 
-cdef inline tuple child_field(Tree t, Py_ssize_t k):
-    return None if t.child_fields is None or k >= len(t.child_fields) else <tuple> t.child_fields[k]
-
-
 cdef bytes format_of(Tree t):
     if has(t, WIDTH):
         return b"+w:%d" % t.width
