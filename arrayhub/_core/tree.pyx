@@ -425,7 +425,7 @@ cdef inline bint is_readable(Descriptor a) noexcept:
 
 
 cdef bint is_followed_on_host(Tree t) noexcept:
-    """Return whether the host can read everything that `check_tree` reads of a node."""
+    """Return whether the host can read all memory that `check_tree` reads for a node."""
     if not (is_readable(t.validity) and is_readable(t.offsets) and is_readable(t.sizes) and is_readable(t.indices)):
         return False
     if has(t, VIEWS):

@@ -626,7 +626,7 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            One item size is not a multiple of the other, or the last dimension is not contiguous.
+            Neither item size is a multiple of the other, or the last dimension is not contiguous.
 
         Examples
         --------

@@ -209,7 +209,7 @@ def _library_of_array(cls: Any, generation: int) -> str | None:
 
 
 def same_kind(obj: Any, model: Any) -> bool:
-    """Return whether `obj` is an array without labels, of the model's type or a base, on the model's device."""
+    """Return whether `obj` is an array without labels on the model's device, of the model's type or a base class."""
     cls: Any = type(obj)
     if issubclass(type(model), type):
         if not issubclass(cls, model) or library_of_type(model) is None:

@@ -319,7 +319,7 @@ def _raise(error: Exception, kind: type[Exception], text: str, root: str) -> NoR
 
 def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
     """Return the error about an invalid result of a plug-in's `parse` or path. `why` describes the result."""
-    text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array on the memory of the object"
+    text = f"{name_of_type(type(obj))}: {row.words} {why}; accepted: an array that shares the memory of the object"
     return _marked(InterfaceError(text), row.root)
 
 
@@ -331,9 +331,8 @@ def raise_emit_error(root: str, error: Exception) -> NoReturn:
 
 def emit_fault(root: str, why: str) -> Exception:
     """Return the error about an invalid result of `emit`. `why` describes the result."""
-    text = (
-        f"{root}: {_words(_emitters.get(root), root)} {why}; accepted: an array of {root} on the memory of its argument"
-    )
+    words = _words(_emitters.get(root), root)
+    text = f"{root}: {words} {why}; accepted: an array of {root} that shares the memory of the argument"
     return _marked(InterfaceError(text), root)
 
 

@@ -296,7 +296,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "PyQt6": dict(
         types={"QImage": None},
         advice={
-            "QImage": _QT_IMAGE + "; PyQt's bits() get their size by setsize(x.sizeInBytes())",
+            "QImage": _QT_IMAGE + "; in PyQt, call setsize(x.sizeInBytes()) on the result",
             "voidptr": "it after x.setsize(n), with n the number of bytes",
         },
     ),

@@ -17,7 +17,7 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.testing.report import FAILED, Report
 from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 
-_WARM = 4  # number of answers after which the library has been imported
+_WARM = 4  # index of the cell after which the modules of the library are frozen; they have been imported by then
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print, too
 
 # Further arguments of a run: element types, layouts, index of the first cell, and the pairs of rule and layout that

@@ -164,7 +164,7 @@ def copy(array, order, *, stream=None):
 
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
-    """Copy memory of the host or of a CUDA device, broadcast to the shape of `out`, to the device memory `out`.
+    """Copy an array on the host or a CUDA device to the device memory `out`, and broadcast it to the shape of `out`.
 
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
     A copy from host memory is complete on return. Only the bytes of the elements are written.

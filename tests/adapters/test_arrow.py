@@ -315,7 +315,7 @@ def test_arrays_that_outlive_the_interpreter():
     python(program, silent=True)
 
 
-# Arrays and other types that pyarrow may be requested to return.
+# For each array, a type that differs from its own, and that a call of pyarrow may request.
 OTHER_TYPES = {
     "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),

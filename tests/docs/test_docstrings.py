@@ -21,7 +21,7 @@ def test_the_calls_of_the_first_hour_have_examples():
 
 
 def test_a_library_is_registered_in_a_process_of_its_own():
-    """The table of libraries keeps the example's library."""
+    """The example runs in another process, because a registered library stays in the table of libraries."""
     python("""
         import doctest, arrayhub
         text = arrayhub.register_library.__doc__

@@ -311,7 +311,7 @@ def test_a_field_shares_the_bits_of_its_records():
 
 
 def test_new_children_start_at_offset_zero():
-    """A bitmap of a slice starts within a byte, and new offsets start with element 0."""
+    """New offsets start at row 0, so the validity bitmap of a slice, which starts within a byte, is shifted."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
     assert na.c_array(conform.for_polars(x)).offset == 0

@@ -13,7 +13,7 @@ def sample(dtype):
 
 
 def same(x, y):
-    """Return whether a host USMArray equals an ndarray to the byte."""
+    """Return whether a host USMArray and an ndarray have equal shapes, types and bytes."""
     x = np.asarray(x)
     return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
 

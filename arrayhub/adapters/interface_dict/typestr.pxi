@@ -105,7 +105,10 @@ cdef object dtype_from_typestr(object typestr, int protocol, str key):
 
 
 cdef object fields_from_descr(object descr, object void, int protocol):
-    """Return the structured dtype that `descr` describes, of the size of `void`. The last result for each size is cached."""
+    """Return the structured dtype for `descr`, which must have the size of the dtype `void`.
+
+    The last result is cached for each size.
+    """
     cdef tuple last = found(_records, void)
     if last is not None and type(descr) is list and last[0] == descr:
         return last[1]

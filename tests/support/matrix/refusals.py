@@ -194,8 +194,10 @@ REFUSALS = [
 
 
 def refusal_of(cell):
-    """Return the row of the error that a cell must raise, and whether the error is certain, or (None, True) for a cell
-    that must pass."""
+    """Return the row of REFUSALS that describes the error of a cell, or None if the cell must pass.
+
+    The second result is False if the error depends on the allocator, so that the cell may also pass.
+    """
     for refusal in REFUSALS:
         if cell.consumer in refusal.consumers:
             answer = refusal.when(cell)
