@@ -14,7 +14,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.libraries.wrappers import unwraps
+from arrayhub.libraries.wrappers import named_as, unwraps
 from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.from_awkward import from_awkward, is_awkward
@@ -134,7 +134,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     try:
         return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
-        why = str(error).replace("Use x[", "Use arrayhub.asnested(x)[").removeprefix("to_dense: ")
+        why = named_as("arrayhub.asnested(x)", str(error).removeprefix("to_dense: "))
         why = why.replace("Use its parts, or call to_list()", "Use arrayhub.asnested(x), and its parts")
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
 

@@ -63,10 +63,13 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
     from arrayhub.nested.conform import with_wide_offsets
 
     kind = kind_of(x)
+    if kind.utf8:
+        raise BufferError("torch: strings are not supported. Use arrayhub.as_numpy(x, copy='if_needed')")
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
+        missing = ", or pass missing=value" if "?" in str(x.type) or "option[" in str(x.type) else ""
         raise BufferError(
             f"torch: the type is {x.type}; accepted: n * var * number without missing values."
-            " Convert one of its parts, or pass missing=value"
+            f" Convert one of its parts{missing}"
         )
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)

@@ -10,6 +10,7 @@ import numpy as np
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
 _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # start of an error text about one column, which is replaced
@@ -83,7 +84,7 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
     try:
         column = nested_of(field).to_dense(copy="if_needed")
     except (BufferError, ValueError) as error:
-        why = str(error).removeprefix("to_dense: ").replace("Use x.", f"Use x[{name!r}].")
+        why = named_as(f"x[{name!r}]", str(error).removeprefix("to_dense: "))
         raise _column_error(type(error), call, name, why) from None
     return _checked(name, column, call)
 

@@ -14,6 +14,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
+from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
@@ -428,7 +429,12 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
-    return export(filled, copy=copy)
+    try:
+        return export(filled, copy=copy)
+    except BufferError as error:
+        if column is obj:
+            raise
+        raise BufferError(named_as("arrayhub.asnested(x)", str(error))) from error
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:

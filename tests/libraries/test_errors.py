@@ -481,6 +481,33 @@ def test_categories_name_a_call_for_their_codes(name, library):
     assert called(calls[0], y).tolist()[:1] == [0]
 
 
+def test_categories_in_a_table_and_with_missing_name_a_call_for_their_codes():
+    pl = module("polars")
+    frame = pl.DataFrame({"c": pl.Series(["b", "b"], dtype=pl.Categorical), "n": [1, 2]})
+    missing = pd.Series(["a", None], dtype="category")
+    for x, arguments in (
+        (frame, {"copy": True}),
+        (missing, {"missing": "a"}),
+        (pl.from_pandas(missing), {"missing": "a"}),
+    ):
+        for export in (ah.as_numpy, ah.as_torch):
+            with pytest.raises(BufferError, match="the elements are categories") as raised:
+                export(x, **arguments)
+            said = str(raised.value)
+            (call,) = re.findall(r"arrayhub\.asnested\(x\)(?:\['c'\])?\.indices", said)
+            assert ah.as_numpy(called(call, x)).tolist()[0] == 0
+
+
+@pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"missing": ""}])
+def test_strings_for_torch_do_not_name_arguments_that_torch_lacks(arguments):
+    for x in (ah.asnested(["a", "b"]), ah.asnested(["a", None])):
+        with pytest.raises(
+            BufferError, match=r"^torch: strings are not supported. Use arrayhub.as_numpy\(x, copy='if_n"
+        ):
+            ah.as_torch(x, **arguments)
+    assert ah.as_numpy(x, copy="if_needed").tolist() == ["a", None] and ah.as_numpy(x, missing="").tolist() == ["a", ""]
+
+
 def test_missing_strings_of_arrow_name_an_argument_that_works():
     for x in (pa.array(["a", None]), module("polars").Series(["a", None])):
         assert "missing='nan'" not in refusal(x)
