@@ -64,7 +64,7 @@ def round_trip(producer):
     @functools.wraps(producer)
     def routed(*arguments, **keywords):
         made = producer(*arguments, **keywords)
-        if not lossless(made):
+        if not routable(made):
             counts["refused"] += 1
             return made
         return exported(count(arrayhub.asnested(made)), made)
@@ -73,39 +73,23 @@ def round_trip(producer):
 
 
 def exported(nested, made):
-    """Export arrayhub's array, or a list of its chunks, to pyarrow, as an object of the type of `made`."""
+    """Export a NestedArray to pyarrow, as an object of the type of `made`."""
     import pyarrow
 
-    chunks = nested if isinstance(nested, list) else [nested]
     if isinstance(made, pyarrow.Table):
-        return pyarrow.Table.from_batches([pyarrow.record_batch(chunk) for chunk in chunks])
+        return pyarrow.table(nested)
     if isinstance(made, pyarrow.ChunkedArray):
-        return pyarrow.chunked_array([pyarrow.array(chunk) for chunk in chunks])
+        return pyarrow.chunked_array(nested)
     return (pyarrow.record_batch if isinstance(made, pyarrow.RecordBatch) else pyarrow.array)(nested)
 
 
-def lossless(made):
-    """Return whether arrayhub imports all types of an object, and exports them unchanged (docs/nested.md)."""
+def routable(made):
+    """Return whether an object is one of pyarrow's arrays, or a table with columns."""
     import pyarrow
 
     if isinstance(made, (pyarrow.RecordBatch, pyarrow.Table)):
-        return made.num_columns > 0 and all(kept(field.type) for field in made.schema)
-    return isinstance(made, (pyarrow.Array, pyarrow.ChunkedArray)) and kept(made.type)
-
-
-def kept(arrow_type):
-    """Return whether a type and its children are neither rejected nor exported as another type.
-
-    Maps are exported as lists, and extension types as their storage.
-    """
-    from pyarrow import BaseExtensionType, types
-
-    other = (types.is_null, types.is_decimal, types.is_interval, types.is_union, types.is_run_end_encoded, types.is_map)
-    if isinstance(arrow_type, BaseExtensionType) or any(test(arrow_type) for test in other):
-        return False
-    if types.is_dictionary(arrow_type):
-        return kept(arrow_type.value_type)
-    return all(kept(arrow_type.field(i).type) for i in range(arrow_type.num_fields))
+        return made.num_columns > 0
+    return isinstance(made, (pyarrow.Array, pyarrow.ChunkedArray))
 
 
 class Router(ast.NodeTransformer):
