@@ -12,6 +12,7 @@ import numpy as np
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import first_line, show
 from arrayhub._core.hooks import hooks
+from arrayhub.convert.containers import container_of
 from arrayhub.convert.functions import convert
 from arrayhub.convert.names import library_name, sparse_library
 from arrayhub.convert.placement import (
@@ -35,7 +36,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     - Without any such annotation, all arrays and lists are converted. Tuples are converted only if no argument is an
       array.
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
-      `placement` returns for the arguments. Numbers, strings and None are returned unchanged.
+      `placement` returns for the arguments. They get the caller's labels, as in `like`, unless the function returns
+      labeled data of the caller's library. Numbers, strings and None are returned unchanged.
     - Sparse arguments and results remain sparse. SciPy has the sparse arrays for "numpy", and for callers whose library
       does not have sparse arrays.
     - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
@@ -321,8 +323,11 @@ def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
         return [_returned(part, place, copy, name) for part in result]
     if issubclass(type(result), dict):
         return {key: _returned(value, place, copy, name) for key, value in result.items()}
-    if array_kind(result) is None:
+    kind, cls = array_kind(result), typing.cast(Any, type(result))
+    if kind is None:
         return result
+    if (kind.library, kind.device) == (place.library, place.device) and container_of(cls) is not None:
+        return result  # with the labels that the function chose
     try:
         return returned(result, place, copy)
     except (BufferError, TypeError, ValueError) as error:

@@ -273,3 +273,16 @@ def test_annotations_of_other_parameters_need_not_be_evaluated():
         return x
 
     assert f(np.ones(2, "f4")).dtype == "f8"
+
+
+def test_labels_of_the_result_are_kept_if_it_belongs_to_the_caller_s_library():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    series = pd.Series([3, 1, 2], index=list("abc"), name="x")
+    frame = pd.DataFrame({"k": [1, 2, 1], "v": [1.0, 2.0, 3.0]}, index=list("abc"))
+    in_order = ah.adapt("pandas")(lambda x: x.sort_values())
+    assert in_order(series).to_dict() == {"b": 1, "c": 2, "a": 3}
+    renamed = ah.adapt("pandas")(lambda x: [x.rename(columns={"v": "w"}), x.groupby("k")["v"].sum()])
+    first, second = renamed(frame)
+    assert list(first.columns) == ["k", "w"] and list(first.index) == list("abc")
+    assert second.to_dict() == {1: 4.0, 2: 2.0} and second.index.name == "k"
+    assert ah.adapt("polars")(lambda x: x.sort().alias("y"))(pl.Series("x", [2, 1])).name == "y"
