@@ -185,7 +185,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     Parameters
     ----------
     library : str
-        Name of the library in the table of libraries.
+        Name of the library. The installation command of a library that is not in the table of libraries has this name.
     purpose : str
         Why the library is needed, such as "for its arrays".
     error : ImportError, optional
@@ -198,7 +198,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     """
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
-    return ImportError(f"{library} is needed {purpose}{why}: {INSTALL[library]}")
+    return ImportError(f"{library} is needed {purpose}{why}: {INSTALL.get(library, f'pip install {library}')}")
 
 
 def needed(module: str, purpose: str) -> Any:
@@ -207,7 +207,7 @@ def needed(module: str, purpose: str) -> Any:
     Parameters
     ----------
     module : str
-        Name of the library in the table of libraries, or of one of the library's modules, such as ``dpctl.memory``.
+        Name of the library, or of one of its modules, such as ``dpctl.memory``.
     purpose : str
         Why the library is needed, such as "for its arrays".
 

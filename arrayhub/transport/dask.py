@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from arrayhub._core.descriptor import BOUNDARY
-from arrayhub._core.errors import show
+from arrayhub._core.errors import needed, show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.transport.deferred_error import not_restored
@@ -64,6 +64,7 @@ def register_dask(client: Any = None) -> Any:
     >>> client = Client()  # doctest: +SKIP
     >>> arrayhub.register_dask(client)  # doctest: +SKIP
     """
+    needed("distributed", "to send arrays in dask")
     from distributed.protocol import dask_serialize
 
     register_arrival()

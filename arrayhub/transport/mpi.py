@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import unreadable
+from arrayhub._core.errors import needed, unreadable
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
@@ -100,7 +100,7 @@ def _readable(array: USMArray) -> USMArray:
 
 def _element(array: USMArray) -> Any:
     """Return the MPI datatype of the elements, or None."""
-    from mpi4py import MPI
+    MPI = needed("mpi4py.MPI", "for MPI messages").MPI
 
     try:
         dtype = array.dtype

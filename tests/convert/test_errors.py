@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import sys
 
 import ml_dtypes
@@ -115,6 +116,9 @@ BROKEN_WAYS = {
     "dpctl": "zeros(2, memory='usm_host')",
     "xarray": "asarray(x).to_xarray()",
     "polars": "as_polars(x)",
+    "sparse": "as_pydata_sparse(ah.assparse(__import__('scipy.sparse').sparse.eye_array(2).tocsr()))",
+    "mpi4py": "as_mpi(x)",
+    "distributed": "register_dask()",
 }
 
 
@@ -130,6 +134,14 @@ def test_missing_feature_of_a_library_is_named(tmp_path, name):
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: {name} is needed"), done.stderr
     assert "cannot be imported (No module named 'what_it_needs')" in last
+
+
+@pytest.mark.parametrize("name", ["sparse", "mpi4py", "distributed"])
+def test_the_installation_of_a_library_outside_the_table_is_named(name):
+    pytest.importorskip("scipy")
+    call = f"sys.modules[{name!r}] = None; x = numpy.zeros(2); ah.{BROKEN_WAYS[name]}"
+    done = finished(sys.executable, "-c", f"import sys, arrayhub as ah, numpy; {call}")
+    assert re.match(rf"ImportError: {name} is needed .*: pip install {name}", done.stderr.splitlines()[-1]), done.stderr
 
 
 def test_at_the_prompt_an_explanation_is_its_text():
