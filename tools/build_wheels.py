@@ -12,7 +12,8 @@ For each interpreter and each machine:
 2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
 3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
    Wheels of another machine run by ``--emulate``, a command that starts an interpreter of that machine and version,
-   such as ``--emulate 'qemu-aarch64-static -L ROOT ROOT/usr/bin/python3.11'``. Wheels without one are not tested.
+   such as ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT ROOT/usr/bin/python3.13'``. Wheels without one are
+   not tested. This processor lacks pointer authentication, which newer interpreters use and qemu emulates slowly.
 
 The last lines state what was built and tested. The exit status is the number of failures. Only committed files are in
 the sdist. ``--sdist FILE`` builds wheels of an existing sdist, for a machine without git.
