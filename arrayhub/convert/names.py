@@ -50,13 +50,15 @@ SPELLINGS = {
 
 
 def _as_xarray(obj: Any, copy: Copy) -> Any:
+    """Return a DataArray, with the coordinates, the name and the attributes of `obj` if that is a DataArray."""
     array = hooks.asarray(obj, copy=copy)
     try:
-        return array.to_xarray()
+        made = array.to_xarray()
     except BufferError:
         if not copy:
             raise
-    return array.to_host().to_xarray()
+        made = array.to_host().to_xarray()
+    return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made
 
 
 def _as_usm_array(obj: Any, copy: Copy) -> Any:

@@ -286,3 +286,12 @@ def test_labels_of_the_result_are_kept_if_it_belongs_to_the_caller_s_library():
     assert list(first.columns) == ["k", "w"] and list(first.index) == list("abc")
     assert second.to_dict() == {1: 4.0, 2: 2.0} and second.index.name == "k"
     assert ah.adapt("polars")(lambda x: x.sort().alias("y"))(pl.Series("x", [2, 1])).name == "y"
+
+
+def test_functions_of_xarray_see_and_return_coordinates():
+    xr = pytest.importorskip("xarray")
+    array = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n", attrs={"unit": "m"})
+    made = ah.convert(array, "xarray")
+    assert made.identical(array) and np.shares_memory(made.values, array.values)
+    assert ah.adapt("xarray")(lambda x: x[::-1])(array).identical(array[::-1])
+    assert ah.adapt("xarray")(lambda x: x.sel(t=[30, 10]))(array).coords["t"].values.tolist() == [30, 10]
