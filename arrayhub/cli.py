@@ -215,7 +215,11 @@ def _object(parser: argparse.ArgumentParser, target: str) -> Any:
         return _find(parser, target)
     try:
         tree = ast.parse(target.strip(), mode="eval")
-        value = eval(compile(tree, "object", "eval"), _modules_in(parser, tree))
+        modules = _modules_in(parser, tree)
+    except Exception as error:  # such as SyntaxError and RecursionError
+        parser.error(f"argument object: {target}: {type(error).__name__}: {error}")
+    try:
+        value = eval(compile(tree, "object", "eval"), modules)
     except (Exception, SystemExit) as error:  # an expression may raise any exception
         parser.error(f"argument object: {target}: {type(error).__name__}: {error}")
     if isinstance(value, ModuleType):
@@ -238,12 +242,28 @@ def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[s
     return modules
 
 
+# Modules by the names that programs usually give them.
+_MODULES = {
+    "ah": "arrayhub",
+    "ak": "awkward",
+    "cp": "cupy",
+    "jnp": "jax.numpy",
+    "np": "numpy",
+    "pa": "pyarrow",
+    "pd": "pandas",
+    "pl": "polars",
+    "sp": "scipy",
+    "xr": "xarray",
+}
+
+
 def _imported(parser: argparse.ArgumentParser, name: str) -> Any:
     """Import a module, or exit with status 2."""
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may exit
-        parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}")
+        advice = f"; write {_MODULES[name]}" if name in _MODULES else ""
+        parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}{advice}")
 
 
 def _find(parser: argparse.ArgumentParser, target: str) -> Any:

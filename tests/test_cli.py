@@ -83,6 +83,14 @@ def test_unknown_command_error_lists_the_commands(library, arguments, words):
     assert done.stdout == ""
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+    assert done.stderr.count("error: ") == 1
+
+
+@pytest.mark.parametrize("target", ["np.arange(3)", "np:pi"])
+def test_error_for_an_abbreviated_module_names_the_module(library, target):
+    done = run("explain", target, cwd=library)
+    assert done.stderr.endswith("No module named 'np'; write numpy\n")
+    assert run("explain", target.replace("np", "numpy"), cwd=library).returncode == 0
 
 
 def test_explain(library):
