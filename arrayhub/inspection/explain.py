@@ -323,7 +323,16 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
     obstacle = _why_no_copy(array, consumer)
     if not obstacle:
         return Verdict(consumer, COPY, refusal.removeprefix(f"{consumer}: "))
-    return Verdict(consumer, CANNOT, obstacle)
+    return Verdict(consumer, CANNOT, obstacle, _native_call(consumer) if obstacle == _SWAPPED else "")
+
+
+# Reason of libraries that import the array once its elements are in native order.
+_SWAPPED = "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
+
+
+def _native_call(consumer: str) -> str:
+    native = "arrayhub.asarray(x).native()"
+    return f"arrayhub.as_{consumer}({native})" if consumer in CONSUMERS else f"arrayhub.convert({native}, {consumer!r})"
 
 
 def copies_booleans(x: Any, consumer: str) -> bool:
@@ -338,14 +347,14 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
-        return "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
+        return _SWAPPED
     if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
         return "arrays of cupy need a CUDA device, which this machine lacks"
     return obstacle.removeprefix(f"{consumer}: ")
 
 
 def _convert_in_order(array: USMArray, consumer: str) -> Any:
-    return convert(array.native(), consumer, copy=True)
+    return convert(array.native(), consumer)
 
 
 def _stand_in(array: USMArray) -> USMArray:

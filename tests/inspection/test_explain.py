@@ -315,6 +315,17 @@ out:
     assert "\n  torch  cannot: it does not support byte-swapped elements; asarray(x).native() copies them into" in text
 
 
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_the_call_for_byte_swapped_elements_returns_an_array_of_the_library(library):
+    pytest.importorskip(library)
+    x = np.arange(3, dtype=">i4")
+    call = ah.explain(x, to=library).call
+    assert call == f"arrayhub.as_{library}(arrayhub.asarray(x).native())"
+    made = eval(call, {"arrayhub": ah, "x": x})
+    assert type(made).__module__.partition(".")[0] in (library, "jaxlib")
+    assert np.asarray(made).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("obj", "fact"),
     [
