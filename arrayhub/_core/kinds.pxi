@@ -12,7 +12,7 @@ from types import SimpleNamespace
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
-    b"has rows of different lengths; call arrayhub.asnested(x), and .to_dense() if all rows are equally long"
+    b"has lists, which may have different lengths; call arrayhub.asnested(x), and .to_dense() if all rows are equally long"
 cdef const char* _ROWS = b"has rows that are not dense arrays; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"

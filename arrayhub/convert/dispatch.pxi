@@ -432,13 +432,16 @@ cdef int check_value(object item, int level, dict seen) except -1:
         check_level(item, level + 1, seen)
     elif issubclass(cls, datetime) and item.tzinfo is not None:
         raise TypeError(f"asarray: {show(item)} has a time zone; accepted: datetimes without a time zone. Call"
-                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or arrayhub.asnested(x), which keeps the"
-                        " time zone")
+                        " x.astimezone(datetime.timezone.utc).replace(tzinfo=None), or pass all values to"
+                        " arrayhub.asnested, which keeps the time zone")
     elif cls is not numpy.ndarray and not issubclass(cls, numpy.generic):
         numpy_library.refuse_mask(item)
         numpy_library.refuse_unit(item)
         record = record_of(item)
         if importer_of(record) == WRAPPER or protocols_of(record):
+            from arrayhub.libraries import wrappers
+
+            wrappers.refuse_missing(item)
             import_array(item, None)
     return 0
 

@@ -248,6 +248,11 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
         raise
     except (BufferError, TypeError) as error:
         refusal = error
+    if isinstance(obj, Tree):
+        raise BufferError(
+            f"{call}: arrayhub.NestedArray is not a dense array; accepted: arrays that arrayhub.asarray or arrayhub.assparse"
+            f" accepts. Call x.{call}({'device' if call == 'to_device' else ''})"
+        ) from refusal
     if hooks.sparse_or_none(obj) is None:
         raise refusal
     return None

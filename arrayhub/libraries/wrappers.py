@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import name_of_type, root_of, show
+from arrayhub._core.errors import MISSING_VALUES, name_of_type, root_of, show
 from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
 
 
@@ -216,6 +216,16 @@ def named_as(path, words):
 def error_at(path, error):
     """Return a copy of `error` in which `x` is replaced by the path to the part that caused the error."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))
+
+
+def refuse_missing(obj):
+    """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
+    name = {"NAType": "NA", "NaTType": "NaT"}.get(type(obj).__name__)
+    if name is not None and root_of(type(obj)) == "pandas":
+        raise TypeError(
+            f"asarray: the list has elements such as pandas.{name}; accepted: numbers of one type."
+            f" pandas.{name} is a missing value: {MISSING_VALUES}, or pass all values to arrayhub.asnested"
+        )
 
 
 def hint(obj, reasons=""):

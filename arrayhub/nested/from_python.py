@@ -1,6 +1,7 @@
 """Copy Python lists of numbers, strings, None, lists and dicts to a NestedArray."""
 
 import datetime
+import decimal
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -108,10 +109,16 @@ def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
 
 
 def _several_kinds(present: Any) -> TypeError:
-    odd = next(_of_another_type(present), present[0])
+    odd = next(_of_another_type(present), None)
+    found = f"{show(present[0])} is of type {type(present[0]).__name__}"
+    if odd is not None:
+        found = f"{show(odd)} among elements such as {show(present[0])}"
+    advice = ""
+    if _are_all(set(map(type, present)), (decimal.Decimal, datetime.time)):
+        advice = ". Call arrayhub.asnested(pyarrow.array(x))"
     return TypeError(
-        f"asnested: {show(odd)} among elements such as {show(present[0])}; accepted: numbers, strings, bytes, times,"
-        " lists or arrays, or dicts, all of one kind, and None"
+        f"asnested: {found}; accepted: numbers, strings, bytes, times, lists or arrays, or dicts, all of one kind, and"
+        f" None{advice}"
     )
 
 

@@ -2,11 +2,14 @@
 
 import collections
 import ctypes
+import datetime
 import decimal
 import re
+import uuid
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -579,3 +582,73 @@ def test_objects_of_ctypes():
     x = (ctypes.py_object * 2)(1, 2)
     assert "asnested" not in refusal(x) and "astype" not in refusal(x)
     assert_helps(x, "list(x)")
+
+
+# ----------------------------------------------------------------------------------------- calls in a new user's errors
+
+
+def test_times_with_a_zone_name_the_import_of_the_whole_list():
+    x = [datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]
+    said = refusal(x)
+    assert "pass all values to arrayhub.asnested, which keeps the time zone" in said and "asnested(x[0])" not in said
+    assert ah.asnested(x).to_list() == x
+    call = "x[0].astimezone(datetime.timezone.utc).replace(tzinfo=None)"
+    assert call in said
+    without_zone = [x[0].astimezone(datetime.UTC).replace(tzinfo=None)]
+    assert ah.asarray(without_zone, dtype="M8[us]").tolist() == without_zone
+
+
+def test_rows_of_equal_lengths_are_not_described_as_different():
+    x = pl.Series([[1, 2], [3, 4]])
+    said = refusal(x)
+    assert "has lists, which may have different lengths" in said
+    assert "arrayhub.asnested(x), and .to_dense()" in said
+    assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
+
+
+def test_missing_values_of_pandas_in_a_list_name_missing():
+    for mark in (pd.NA, pd.NaT):
+        said = refusal([1, mark])
+        assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said
+        assert "missing=value to arrayhub.as_numpy" in said and "pass all values to arrayhub.asnested" in said
+        assert ah.as_numpy([1, mark], missing=0).tolist() == [1, 0]
+        assert np.isnan(ah.as_numpy([1, mark], missing="nan")[1])
+        assert ah.as_numpy([1, mark], missing="mask").mask.tolist() == [False, True]
+        assert ah.asnested([1, mark]).to_list() == [1, None]
+
+
+@pytest.mark.parametrize("value", [decimal.Decimal("1.5"), datetime.time(1)])
+def test_decimals_and_times_of_day_in_a_list_name_pyarrow(value):
+    x = [value, None]
+    with pytest.raises(TypeError, match=r"is of type (Decimal|time); .*Call arrayhub\.asnested\(pyarrow\.array\(x\)\)"):
+        ah.asnested(x)
+    assert ah.asnested(pa.array(x)).to_list() == x
+
+
+def test_a_value_of_an_unknown_type_in_a_list_is_described_once():
+    with pytest.raises(TypeError, match="^asnested: (?!.*among).*is of type UUID; accepted: numbers"):
+        ah.asnested([uuid.UUID(int=1)])
+
+
+def test_copies_of_nested_arrays_name_the_method():
+    x = ah.asnested([[1, 2], [3]])
+    with pytest.raises(
+        BufferError, match=r"^to_host: arrayhub\.NestedArray is not a dense array.* Call x\.to_host\(\)$"
+    ):
+        ah.to_host(x)
+    assert x.to_host().to_list() == [[1, 2], [3]]
+    with pytest.raises(BufferError, match=r"^to_device: .* Call x\.to_device\(device\)$"):
+        ah.to_device(x, "cpu")
+    assert x.to_device("cpu").to_list() == [[1, 2], [3]]
+
+
+def test_dtypes_that_arrow_lacks_name_a_conversion():
+    pytest.importorskip("ml_dtypes")
+    x = torch.ones(2, dtype=torch.bfloat16)
+    with pytest.raises(BufferError, match=r"Convert the array first, by arrayhub\.asarray\(x, dtype='float32'\)"):
+        ah.as_arrow(x)
+    assert ah.as_arrow(ah.asarray(x, dtype="float32")).to_pylist() == [1.0, 1.0]
+    x = np.arange(3, dtype=">i4")
+    with pytest.raises(BufferError, match=r"Convert the array first, by arrayhub\.asarray\(x\)\.native\(\)"):
+        ah.as_arrow(x)
+    assert ah.as_arrow(ah.asarray(x).native()).to_pylist() == [0, 1, 2]

@@ -72,7 +72,11 @@ cdef bytes letter_of(Descriptor a):
 
 
 cdef str call_for(object dtype):
-    """Return the end of an error text: a call that converts times to a unit of Arrow's, or "" for other types."""
+    """Return the end of an error text: a call that converts the array to a type of Arrow's, or "" if NumPy has none."""
+    if dtype.kind in "iuf" and not dtype.isnative:
+        return ", by arrayhub.asarray(x).native()"
+    if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
+        return ", by arrayhub.asarray(x, dtype='float32')"      # bfloat16 and float8
     if dtype.kind not in "mM":
         return ""
     call = f", by x.astype('{dtype.kind}8[s]')"
