@@ -260,7 +260,7 @@ cdef object get_dtype(Descriptor a):
 
 
 cpdef str name_of_elements(Descriptor a):
-    """Return NumPy's name of the element type, or arrayhub's name if NumPy lacks the type."""
+    """Return NumPy's name for the element type, or arrayhub's name if NumPy does not have the type."""
     try:
         return str(get_dtype(a))
     except TypeError:

@@ -14,7 +14,8 @@ class _Package(types.ModuleType):
         )
 
     def __reduce__(self):
-        return import_module, (self.__name__,)  # cloudpickle pickles by reference only modules of the exact type
+        # cloudpickle pickles a module by reference only if its type is exactly types.ModuleType.
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -108,7 +108,7 @@ importers[WRAPPER] = parse_wrapper
 
 cdef enum Labelled:          # which objects of a type have dimension names or an origin
     UNLABELLED
-    LABELLED_SOME          # some objects, whose own dict contains the attributes
+    LABELLED_SOME          # only objects whose instance dict contains the attributes
     LABELLED_ALL           # all objects, because the type has the attributes
 
 # Types whose values do not have memory to view.

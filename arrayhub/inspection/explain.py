@@ -471,7 +471,7 @@ def _items(sequence: Any) -> Iterator[Any]:
 
 
 def _sequence_of(sequence: Any) -> Any:
-    """Return the class whose methods are called in place of those of a subclass."""
+    """Return the base class of `sequence` in `_SEQUENCES`, so that methods of a subclass are not called."""
     for cls in _SEQUENCES[:-1]:
         if issubclass(type(sequence), cls):
             return cls

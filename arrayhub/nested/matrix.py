@@ -13,7 +13,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # start of an error text about one column, which is replaced
+_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # function name and repr in the error of a single column
 
 
 def from_record(node: NestedArray) -> Any:

@@ -66,7 +66,7 @@ def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...],
                     name = found
                 case {"ended": words}:
                     if name is None:
-                        raise RuntimeError(f"arrayhub.testing: the process {words} outside of a cell")
+                        raise RuntimeError(f"arrayhub.testing: the process {words} while no test was running")
                     cells.append([*name, FAILED, f"the process {words}"])
                     fatal.append([name[0], name[2]])
 

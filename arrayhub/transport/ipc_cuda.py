@@ -84,7 +84,7 @@ class _Mapped:
             "version": 3,
             "stream": after,
         }
-        self._stream = stream  # whose object would destroy the stream
+        self._stream = stream  # keeps the stream alive: the finalizer of the object destroys the stream
 
     def __del__(self) -> None:
         self._memory = None  # type: ignore[assignment]

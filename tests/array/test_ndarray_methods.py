@@ -18,7 +18,7 @@ import arrayhub as ah
 
 
 def outcome(function, *args, **kwargs):
-    """Return the layout and values of a call's result, or that it fails."""
+    """Return the layout and values of a call's result, or "refused" if the call fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -48,7 +48,7 @@ def tensor_module():
 
 
 def described(a):
-    """Return the properties that a dict can describe, without those of the allocation."""
+    """Return the properties that an interface dict describes, except those of the allocation."""
     flags = a.flags
     return {
         "layout": (a.shape, a.strides, flags.c_contiguous, flags.f_contiguous),

@@ -108,7 +108,7 @@ def test_another_process_writes_into_the_memory(method):
 
 @pytest.mark.parametrize("module", ["multiprocessing", "torch.multiprocessing"])
 def test_a_handle_is_an_argument_of_a_process(module):
-    """The array keeps the memory. Process.start drops its arguments."""
+    """The array keeps the memory, because Process.start drops its arguments, and so the handle."""
     x = shared(2.0)
     context = pytest.importorskip(module).get_context("spawn")
     results = context.SimpleQueue()
@@ -348,7 +348,7 @@ def test_a_dropped_handle_opens_as_long_as_its_memory_exists():
     with copy.open() as y:
         assert y.tolist() == [[2.0] * 6] * 3
         del x
-        with copy.open():  # the borrow keeps the memory
+        with copy.open():  # the other borrow keeps the memory
             pass
     assert eventually(lambda: not ipc.server().entries.get(copy._description.identifier))
     refused(copy, "has freed the memory")

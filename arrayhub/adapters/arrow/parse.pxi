@@ -259,7 +259,7 @@ cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
     a.base_ = owner
     a.device_ = owner.device
     if owner.device.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # the kind with the fewest assumptions, until the runtime determines the kind
+        a.usm_type_ = USM_DEVICE      # the most restrictive kind, until the runtime reports the actual one
     a.stream_ = <void*> owner.stream
     a.shape_[0] = length
     return a

@@ -28,7 +28,7 @@ class Element(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Range of buffer positions with the same content."""
+    """Range of consecutive buffer positions that the same elements cover, or that no element covers."""
 
     start: int
     length: int

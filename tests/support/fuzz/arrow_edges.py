@@ -198,7 +198,7 @@ def draw_views(r):
 
 
 def draw_event(r):
-    """Draw CUDA arrays with an invalid event, on machines without a driver."""
+    """Draw CUDA arrays with an invalid event, for machines without a CUDA driver."""
     device_type, device_id = r.choice([2, 2, 3, 13]), r.choice([0, 0, 1, -1, 7, 1_000_000, 2**31, 2**40])
     event = r.choice([None, 1, 8, ctypes.addressof(arrow.noise(r)), NOTHING.value, 2**48, 2**64 - 8])
     producer = r.choice([by_hand.numbers, lambda: by_hand.numbers(0), lambda: arrow.struct_of(r, 0, 3)])()

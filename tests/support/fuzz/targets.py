@@ -448,7 +448,7 @@ def spoilt_state(r, state):
 
 
 def draw_unpickle(r):
-    """Draw the arguments of a pickle's function, some of them invalid."""
+    """Draw arguments for the function that restores a pickled array, some of them invalid."""
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
     said = spoilt_state(r, state)
     if r.random() < 0.2:
