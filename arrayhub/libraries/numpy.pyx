@@ -1,5 +1,7 @@
 """NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
+from datetime import date
+
 import numpy as np
 
 cimport numpy as cnp
@@ -116,7 +118,11 @@ cdef Descriptor copy_values(object obj):
         for value in array.ravel():
             if value is None:
                 helps = f". None is a missing value: {MISSING_VALUES}, or call arrayhub.asnested(x)"
+                if any([isinstance(other, str) for other in array.flat]):
+                    helps = ". None is a missing value: pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)"
                 break
+            if isinstance(value, date):
+                helps = ". Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)"
             if isinstance(value, dict):
                 helps = ". Call arrayhub.asnested(x), which converts dicts to records"
                 break

@@ -4,6 +4,7 @@ from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (
     ALL_MISSING,
     BIT_PACKED,
+    CHARACTERS,
     CHUNKS,
     FIELDS,
     INDICES,
@@ -77,6 +78,10 @@ cdef object densified(object node, bint copy):
             f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths, and records."
             " Use its parts, or call to_list()"
         )
+    if isinstance(t.content, Tree) and has(<Tree> t.content, FIELDS) and any(
+            [isinstance(field, Tree) and has(<Tree> field, CHARACTERS) for field in (<Tree> t.content).parts]):
+        raise BufferError("to_dense: the lists have records with strings; accepted: records of numbers. Use"
+                          " arrayhub.asnested(x).to_list()")
     check_again(t)
     width = length_of_row(t, 0) if t.length else 0
     start = start_of_row(t, 0) if t.length else 0

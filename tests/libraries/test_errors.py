@@ -652,3 +652,27 @@ def test_dtypes_that_arrow_lacks_name_a_conversion():
     with pytest.raises(BufferError, match=r"Convert the array first, by arrayhub\.asarray\(x\)\.native\(\)"):
         ah.as_arrow(x)
     assert ah.as_arrow(ah.asarray(x).native()).to_pylist() == [0, 1, 2]
+
+
+def test_strings_with_none_name_an_empty_string():
+    said = refusal(["a", None])
+    assert "pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)" in said and "'mask'" not in said
+    assert ah.as_numpy(["a", None], missing="").tolist() == ["a", ""]
+    assert ah.asnested(["a", None]).to_list() == ["a", None]
+
+
+def test_times_in_a_list_name_the_dtype():
+    x = [datetime.datetime(2020, 1, 1, 12)]
+    assert "Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)" in refusal(x)
+    assert ah.asarray(x, dtype="M8[us]").tolist() == x == ah.asnested(x).to_list()
+
+
+def test_maps_of_strings_do_not_name_a_matrix():
+    x = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    with pytest.raises(BufferError, match=r"use x\.keys and x\.items; or call arrayhub\.asnested\(x\)$") as raised:
+        ah.as_numpy(x)
+    assert "copy=True" not in str(raised.value)
+    assert ah.as_numpy(x.items).tolist() == [1] and ah.as_numpy(x.keys, copy=True).tolist() == ["a"]
+    with pytest.raises(BufferError, match=r"strings.*Use arrayhub\.asnested\(x\)\.to_list\(\)"):
+        ah.as_numpy(ah.asnested(x))
+    assert len(ah.asnested(ah.asnested(x)).to_list()) == 1
