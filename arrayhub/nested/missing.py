@@ -262,6 +262,10 @@ def _as_floats(array: Any, value: Any) -> Any:
 
 def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
     content = node.content
+    if value is _NAN and node.meaning == "tdD":  # Arrow's days do not have a NaT
+        days = as_numpy(content).astype("M8[D]")
+        days[mask] = np.datetime64("NaT")
+        return asarray(days)
     if value is _NAN and node.meaning is None:
         content = _as_floats(content, value)
     if mask.any():

@@ -667,6 +667,16 @@ def test_times_in_a_list_name_the_dtype():
     assert ah.asarray(x, dtype="M8[us]").tolist() == x == ah.asnested(x).to_list()
 
 
+def test_a_missing_day_is_filled_with_nat():
+    x = [datetime.date(2020, 1, 1), None]
+    assert "missing='nan'" in refusal(x)
+    for days in (x, pa.array(x), pl.Series(x)):
+        filled = ah.as_numpy(days, missing="nan")
+        assert filled.dtype == "M8[D]" and filled[0] == x[0] and np.isnat(filled[1])
+    rows = ah.as_numpy(pa.array([x, x]), missing="nan")
+    assert rows.shape == (2, 2) and np.isnat(rows).tolist() == [[False, True]] * 2
+
+
 def test_maps_of_strings_do_not_name_a_matrix():
     x = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     with pytest.raises(BufferError, match=r"use x\.keys and x\.items; or call arrayhub\.asnested\(x\)$") as raised:
