@@ -1,7 +1,9 @@
 """Import and export of dense arrays by Arrow's C data, stream and device interfaces, with real libraries."""
 
+import array
 import ctypes
 import gc
+import re
 import weakref
 
 import arrow_by_hand as by_hand
@@ -168,6 +170,22 @@ def test_arrow_attributes_exist_only_if_valid(x, words):
         assert not hasattr(ah.asarray(x), name)
         with pytest.raises(AttributeError, match=f"{name}: .*{words}"):
             getattr(ah.asarray(x), name)
+
+
+@pytest.mark.parametrize("convert", [ah.as_arrow, ah.as_polars, ah.as_pandas])
+@pytest.mark.parametrize(
+    ("x", "values"),
+    [
+        (np.arange(3, dtype=">i4"), [0, 1, 2]),
+        (np.array([0.5, 1], ">f8"), [0.5, 1]),
+        (array.array("u", "ab"), ["a", "b"]),
+    ],
+)
+def test_errors_for_element_types_name_a_call_that_works(convert, x, values):
+    with pytest.raises(BufferError, match="no format for dtype") as raised:
+        convert(x)
+    call = re.search(r"Convert the array first, by (arrayhub[^,]+)", str(raised.value))[1]
+    assert ah.asnested(convert(eval(call, {"arrayhub": ah, "x": x}))).to_list() == values
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,8 @@ cdef bytes letter_of(Descriptor a):
 
 cdef str call_for(object dtype):
     """Return the end of an error text: a call that converts the array to a type of Arrow's, or "" if NumPy has none."""
+    if dtype.kind == "U":
+        return ", by arrayhub.as_numpy(x), which Arrow imports as strings"
     if dtype.kind in "iuf" and not dtype.isnative:
         return ", by arrayhub.asarray(x).native()"
     if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
