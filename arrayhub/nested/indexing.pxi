@@ -45,13 +45,13 @@ cdef object indexed(Tree t, object key):
     if isinstance(key, str):
         if not has(t, FIELDS):
             instead = "; use x.children" if has(t, TYPES) else ""
-            raise KeyError(f"{key!r}: an array of kind {KIND_NAMES[t.kind]!r} does not have fields{instead}")
+            raise KeyError(f"{key}: an array of kind {KIND_NAMES[t.kind]!r} does not have fields{instead}")
         if key not in t.names:
-            raise KeyError(f"{key!r}: accepted: {', '.join(t.names)}")
+            raise KeyError(f"{key}: accepted: {', '.join(t.names)}")
         first = t.names.index(key)
         if key in t.names[first + 1 :]:
             missing = "" if t.validity is None else ", with x.validity for the missing records"
-            raise KeyError(f"{key!r}: field names are {show(t.names)}; accepted: the name of one field. Use"
+            raise KeyError(f"{key}: field names are {show(t.names)}; accepted: the name of one field. Use"
                            f" x.children[{first}]{missing}")
         field = t.parts[first]
         return field if t.validity is None else masked_field(t, field)

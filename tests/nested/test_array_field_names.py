@@ -84,7 +84,7 @@ def test_names_and_children(twins):
 def test_an_ambiguous_name_is_a_key_error():
     x = ah.asnested(ARRAYS["records with another field"])
     assert x["b"].to_list() == ["a", None, "c"]
-    with pytest.raises(KeyError, match=r"accepted: the name of one field. Use x\.children\[0\]\""):
+    with pytest.raises(KeyError, match=r"accepted: the name of one field. Use x\.children\[0\]['\"]"):
         x["a"]
     assert x.children[0].tolist() == [1, 2, 3]
     with pytest.raises(KeyError, match=r"Use x\.children\[0\], with x\.validity"):
