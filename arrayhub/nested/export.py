@@ -15,6 +15,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import (
     NestedArray,
     check,
@@ -69,9 +70,14 @@ def _copied(x: NestedArray) -> NestedArray:
 
 def _export(call: str, emit: Callable[[Any, bool], Any], obj: Any, copy: Copy, extension: bool = False) -> Any:
     """Import `obj`, and return ``emit(array, copied)`` of the imported array. `trace` reports one export by `call`."""
-    if not tracing.is_active():
-        return _exported(obj, call, emit, copy, extension)[0]
-    return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, extension)
+    try:
+        if not tracing.is_active():
+            return _exported(obj, call, emit, copy, extension)[0]
+        return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, extension)
+    except TypeError:
+        if sparse_library(obj) is None:
+            raise
+    return hooks.give_sparse(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
 
 
 def _with_size(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy, extension: bool) -> tuple[Any, int]:

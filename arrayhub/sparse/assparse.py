@@ -67,13 +67,26 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     if parse is not None:
         x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
     if x is None:
+        advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(
-            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse"
-            " arrays of scipy, torch, jax, cupyx and pydata/sparse. Use arrayhub.asarray(x) for dense arrays"
+            f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
+            f" of scipy, torch, jax, cupyx and pydata/sparse. {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
         )
     if validate is not True:
         x = _trusted(x, validate)
     return x if copy is None or not wanted(copy, "assparse") else copied(x)
+
+
+# Advice for objects of pandas that store only the values that differ from a fill value.
+_SPARSE_COLUMNS = {
+    "pandas.DataFrame": "Use arrayhub.assparse(x.sparse.to_coo()), which copies",
+    "pandas.Series": "Use arrayhub.assparse(x.to_frame().sparse.to_coo()), which copies",
+}
+
+
+def _has_sparse_columns(obj: Any) -> bool:
+    """Return whether all columns of a frame, or a Series, have pandas' sparse type."""
+    return root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
 
 
 def _trusted(x: SparseArray, validate: Any) -> SparseArray:

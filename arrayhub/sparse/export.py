@@ -27,7 +27,9 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     Returns
     -------
     scipy.sparse.coo_array, csr_array, csc_array or bsr_array
-        The format is that of `obj`. Parts in read-only memory are read-only.
+        The format is that of `obj`. Parts in read-only memory are read-only. SciPy's matrices become arrays, whose
+        operator ``*`` multiplies elements and is not the matrix product. `like` keeps the class of its model, as in
+        ``like(obj, scipy.sparse.csr_matrix)``.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """assparse: import of SciPy's and torch's sparse arrays without a copy, and export."""
 
 import gc
+import re
 import weakref
 
 import numpy as np
@@ -133,6 +134,29 @@ def test_copy_true_copies_each_part():
 def test_other_objects_are_rejected(obj):
     with pytest.raises(TypeError, match=r"which is not sparse; accepted:.*arrayhub\.asarray\(x\)"):
         ah.assparse(obj)
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_errors_for_sparse_columns_of_pandas_name_a_call_that_works(column):
+    pandas = pytest.importorskip("pandas")
+    x = pandas.DataFrame({"a": pandas.arrays.SparseArray([0, 1, 2])})
+    x = x["a"] if column else x
+    with pytest.raises(TypeError, match="which is not sparse") as raised:
+        ah.assparse(x)
+    call = re.search(r"Use (arrayhub.*), which copies$", str(raised.value))[1]
+    assert eval(call, {"arrayhub": ah, "x": x}).to_dense().tolist() == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("library", ["arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.coo_matrix, lambda x: ah.assparse(matrix())])
+def test_errors_of_libraries_without_sparse_arrays_name_a_call_that_works(library, make):
+    pytest.importorskip({"arrow": "pyarrow"}.get(library, library))
+    x = make(matrix().toarray())
+    with pytest.raises(BufferError, match=f"^{library}: .* does not have sparse arrays") as raised:
+        getattr(ah, f"as_{library}")(x)
+    call = re.search(r"Use (arrayhub.*), a dense copy$", str(raised.value))[1]
+    made = getattr(ah, f"as_{library}")(eval(call, {"arrayhub": ah, "x": x}))
+    assert ah.asnested(made).to_list() == matrix().toarray().tolist()
 
 
 @pytest.mark.parametrize("format", ["dia", "lil", "dok"])
