@@ -227,7 +227,7 @@ def _need_arrow(array: Any, extension: bool = False) -> None:
     if why is None and not isinstance(array, NestedArray):
         why = strided(array, extension)
     if why is not None:
-        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'strides' in why else ''}")
+        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'byte strides' in why else ''}")
 
 
 def _device_error(x: Any, library: str) -> BufferError:

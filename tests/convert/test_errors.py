@@ -31,6 +31,17 @@ def test_a_range_is_a_sequence_of_numbers():
         ah.asarray(range(3), copy=False)
 
 
+def test_a_copy_is_not_named_for_a_type_that_numpy_lacks():
+    pytest.importorskip("torch")
+    done = without(["ml_dtypes"], "import torch; ah.as_arrow(torch.ones(2, dtype=torch.bfloat16))")
+    reason = done.stderr.splitlines()[-1]
+    assert "install ml_dtypes" in reason and "copy=True" not in reason
+    done = without(
+        ["ml_dtypes"], "import torch; print(ah.as_arrow(torch.ones(2, dtype=torch.bfloat16).float()).to_pylist())"
+    )
+    assert done.stdout.strip() == "[1.0, 1.0]"
+
+
 def test_names_of_one_letter_are_aligned_as_one_string():
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims("IJK")
     assert x.align("KJI").dims == ("K", "J", "I")
