@@ -136,6 +136,9 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     except (BufferError, TypeError, ValueError) as error:
         why = named_as("arrayhub.asnested(x)", str(error).removeprefix("to_dense: "))
         why = why.replace("Use its parts, or call to_list()", "Use arrayhub.asnested(x), and its parts")
+        fields = map(nested_of, column.chunks[0].children)
+        if "is missing; " in why and all(kind_of(field).numbers and field.meaning is None for field in fields):
+            why += ", or arrayhub.as_numpy(x, copy=True, missing='nan')"
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
 
 

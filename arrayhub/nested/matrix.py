@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
@@ -81,8 +82,12 @@ def from_frame(frame: Any) -> Any:
 
 def dense_column(name: Any, field: Any, call: str) -> Any:
     """Return a field as a dense array with one number per row, or raise an error that names the field."""
+    node = nested_of(field)
+    if any(kind_of(chunk).characters for chunk in node.chunks):
+        why = f"elements are strings; accepted: numbers, or times in all columns. Use x[{name!r}].to_list()"
+        raise _column_error(BufferError, call, name, why)
     try:
-        column = nested_of(field).to_dense(copy="if_needed")
+        column = node.to_dense(copy="if_needed")
     except (BufferError, ValueError) as error:
         why = named_as(f"x[{name!r}]", str(error).removeprefix("to_dense: "))
         raise _column_error(type(error), call, name, why) from None

@@ -238,3 +238,15 @@ def test_missing_is_checked_even_if_nothing_is_missing(table):
             ah.as_torch(source, missing={"zz": 0})
     with pytest.raises(ValueError, match="names the field 'zz'; accepted: a, b"):
         ah.as_polars(ah.asnested(table).fill_null({"zz": 0}))
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_errors_for_columns_of_strings_and_missing_numbers_name_calls_that_work(make):
+    x = make({"a": [1, 2], "b": ["x", None]})
+    with pytest.raises(BufferError, match=r"column 'b': elements are strings; .*Use arrayhub\.asnested\(x\)\['b'\]"):
+        ah.as_numpy(x, copy=True)
+    assert ah.asnested(x)["b"].to_list() == ["x", None]
+    x = make({"a": [1, 2], "b": [1.5, None]})
+    with pytest.raises(ValueError, match=r"or arrayhub\.as_numpy\(x, copy=True, missing='nan'\)$"):
+        ah.as_numpy(x, copy=True)
+    np.testing.assert_array_equal(ah.as_numpy(x, copy=True, missing="nan"), [[1, 1.5], [2, np.nan]])
