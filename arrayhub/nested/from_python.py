@@ -157,7 +157,9 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Copy numbers to a flat node. Missing elements are stored as zero."""
     numbers = present if isinstance(present, np.ndarray) else common(present, "asnested")
     if numbers.dtype == object or numbers.ndim != 1:
-        raise TypeError(f"asnested: {show(present[:3])} do not have a common numeric dtype in NumPy")
+        large = level == 0 and numbers.ndim == 1 and _are_all(set(map(type, present)), int) and mask is None
+        advice = "; convert the values, as in arrayhub.asnested([float(value) for value in x])" if large else ""
+        raise TypeError(f"asnested: {show(present[:3])} do not have a common numeric dtype in NumPy{advice}")
     if mask is not None:
         full = np.zeros(len(values), numbers.dtype)
         full[mask] = numbers

@@ -686,3 +686,9 @@ def test_maps_of_strings_do_not_name_a_matrix():
     with pytest.raises(BufferError, match=r"strings.*Use arrayhub\.asnested\(x\)\.to_list\(\)"):
         ah.as_numpy(ah.asnested(x))
     assert len(ah.asnested(ah.asnested(x)).to_list()) == 1
+
+
+def test_integers_above_64_bits_in_a_list_name_floats():
+    with pytest.raises(TypeError, match=r"as in arrayhub\.asnested\(\[float\(value\) for value in x\]\)$"):
+        ah.asnested([2**70])
+    assert ah.asnested([float(value) for value in [2**70]]).to_list() == [2.0**70]
