@@ -349,7 +349,8 @@ REFUSALS = [
         "torch does not support SYCL devices",
     ),
     Refusal(
-        ("torch",), _NOT_JAGGED, ALL, BufferError, "the type is .*; accepted: n . var . number|cannot read",
+        ("torch",), _NOT_JAGGED, ALL, BufferError,
+        "the type is .*; accepted: n . var . number|cannot read|strings are not supported|the elements are categories",
         "jagged tensors of torch are lists of numbers without missing values",
     ),
     Refusal(
@@ -361,7 +362,8 @@ REFUSALS = [
         "equal lengths", "NumPy does not have lists of different lengths",
     ),
     Refusal(
-        ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError, "accepted: lists of numbers with equal lengths",
+        ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError,
+        "accepted: lists of numbers with equal lengths|the elements are categories",
         "NumPy does not have categories or byte strings of variable length",
     ),
 ]  # fmt: skip
