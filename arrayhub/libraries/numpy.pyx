@@ -118,7 +118,7 @@ cdef Descriptor copy_values(object obj):
         for value in array.ravel():
             if value is None:
                 helps = f". None is a missing value: {MISSING_VALUES}, or call arrayhub.asnested(x)"
-                if any([isinstance(other, str) for other in array.flat]):
+                if any([isinstance(other, str) for other in array.ravel()]):
                     helps = ". None is a missing value: pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)"
                 break
             if isinstance(value, date):

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,12 +175,15 @@ def _evaluated(call: str, x: Any) -> Any:
     return eval(call, {"arrayhub": sys.modules["arrayhub"], "x": x})
 
 
+# A function inside `_calls` would turn `consumer` into a cell. CPython 3.11 leaks the arguments of a generator if a cell
+# cannot be allocated.
+def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
+    return f"arrayhub.as_{consumer}({x}, {arguments})"
+
+
 def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
     """Yield calls that may convert `first`, which the calls name ``x``, after the error `refusal`."""
-
-    def export(x: str, arguments: str = "copy='if_needed'") -> str:
-        return f"arrayhub.as_{consumer}({x}, {arguments})"
-
+    export = partial(_call, consumer)
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
     decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
     if decimal:
