@@ -175,8 +175,8 @@ def _evaluated(call: str, x: Any) -> Any:
     return eval(call, {"arrayhub": sys.modules["arrayhub"], "x": x})
 
 
-# A function inside `_calls` would turn `consumer` into a cell. CPython 3.11 leaks the arguments of a generator if a cell
-# cannot be allocated.
+# A function inside `_calls` would turn `consumer` into a cell. CPython 3.11 leaks the arguments of a generator if it
+# cannot allocate a cell.
 def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
     return f"arrayhub.as_{consumer}({x}, {arguments})"
 
