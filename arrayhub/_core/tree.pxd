@@ -87,6 +87,7 @@ ctypedef int (*Visit)(Descriptor a, void* argument) except -1
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1
 cdef Tree new_tree(int kind, Py_ssize_t length)
+cdef Tree flat(object array)
 cdef Tree same_node(Tree t)
 cdef Tree new_chunked(tuple chunks)
 cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept

@@ -169,6 +169,13 @@ cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
     return low
 
 
+cdef Tree flat(object array):
+    """Return a node of the elements of an array, without missing elements."""
+    cdef Tree t = new_tree(FLAT, length_of(array))
+    t.content = array
+    return t
+
+
 cdef Tree same_node(Tree t):
     """Return a new node with the attributes of `t`."""
     cdef Tree same = new_tree(t.kind, t.length)

@@ -216,7 +216,7 @@ cdef class NestedArray(Tree):
 
     @property
     def extension(self):
-        """tuple or None : name and metadata (bytes) of the Arrow extension type, of which the elements are the storage."""
+        """tuple or None : name and metadata (bytes) of the Arrow extension type that the elements store."""
         return arrow_extension_of(self.first_chunk())
 
     @property

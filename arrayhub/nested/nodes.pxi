@@ -21,7 +21,6 @@ from arrayhub._core.tree cimport (
     CHARACTERS,
     CHUNKS,
     ENDS,
-    FLAT,
     NUMBERS,
     RUNS,
     TYPES,
@@ -29,6 +28,7 @@ from arrayhub._core.tree cimport (
     VIEWS,
     Tree,
     check_again,
+    flat,
     has,
     length_of,
     new_chunked,
@@ -81,12 +81,6 @@ cdef extern from *:
     #endif
     """
     bint arrayhub_widen(const char* data, Py_ssize_t n, int64_t* wide) noexcept nogil
-
-
-cdef Tree flat(object array):
-    cdef Tree t = new_tree(FLAT, length_of(array))
-    t.content = array
-    return t
 
 
 def nested_of(node):

@@ -237,8 +237,7 @@ def _into(array, view, out, stream, progress):
             return
         array = _copy(array, order="K", stream=stream)
     target = _engine_name(out.device)
-    if _ENGINES.get(array.device.type) != target:
-        array = to_host(array)
+    array = _near(array, target)
     if progress is None:  # avoid the overhead of the context manager for small copies
         _engine(target).assign(array, out, stream=stream)
         return
@@ -255,9 +254,12 @@ def write(fresh, source):
     """
     if fresh.size:
         target = "host" if is_host_readable(fresh) else _engine_name(fresh.device)
-        if target == "host" or _ENGINES.get(source.device.type) != target:
-            source = to_host(source)
-        _engine(target).assign(source, fresh, fresh=True)
+        _engine(target).assign(_near(source, target), fresh, fresh=True)
+
+
+def _near(array, target):
+    """Return `array`, or a host view or copy of it if `target` is another engine than that of its memory."""
+    return array if _ENGINES.get(array.device.type) == target else to_host(array)
 
 
 def _have_same_strides(a, b):

@@ -29,8 +29,8 @@ from arrayhub._core.tree cimport (
     RUNS,
     TYPES,
     Tree,
+    flat,
     has,
-    length_of,
     new_chunked,
     new_tree,
     same_node,
@@ -213,12 +213,7 @@ cdef object with_tensors(object node, tuple field):
 
 cdef Tree with_facts(object node, tuple field):
     """Return a node of the numbers of `node` with the flags and metadata that its parent states."""
-    cdef Tree t
-    if isinstance(node, Tree):
-        t = same_node(<Tree> node)
-    else:
-        t = new_tree(FLAT, length_of(node))
-        t.content = node
+    cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else flat(node)
     t.field = (field[1], field[2])
     return t
 
@@ -288,7 +283,7 @@ cdef Descriptor as_bool(Descriptor a):
     return a
 
 
-cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
+cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
     """Return the tensor that the metadata of ``arrow.fixed_shape_tensor`` describes.
 
     `shape` and `dim_names` are in memory order. `permutation` contains, for each dimension of the tensor, the position of
@@ -303,8 +298,8 @@ cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
     size = 1
     for length in shape:
         size *= length
-    if size != flat.shape_[1]:
-        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"lengths whose product is {flat.shape_[1]}, the"
+    if size != rows.shape_[1]:
+        raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"lengths whose product is {rows.shape_[1]}, the"
                               " length of the list")
     if order is None:
         order = list(range(len(shape)))
@@ -314,7 +309,7 @@ cdef Descriptor tensor_of(Descriptor flat, bytes metadata):
         raise interface_error("arrow.fixed_shape_tensor", "dim_names", names, f"{len(shape)} names")
     if len(shape) >= layout.MAX_NDIM:
         raise interface_error("arrow.fixed_shape_tensor", "shape", shape, f"at most {layout.MAX_NDIM - 1} dimensions")
-    a = transpose(reshape(flat, (flat.shape_[0], *shape)), [0, *[1 + axis for axis in order]])
+    a = transpose(reshape(rows, (rows.shape_[0], *shape)), [0, *[1 + axis for axis in order]])
     if names is not None and len(set(names)) == len(names):
         set_labels(a, named((None, *[names[axis] for axis in order])))
     return a

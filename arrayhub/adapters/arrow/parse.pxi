@@ -29,7 +29,6 @@ from arrayhub._core.tree cimport (
     BIT_PACKED,
     CATEGORICAL,
     FIELDS,
-    FLAT,
     LISTS,
     MAX_DEPTH,
     NODE_KINDS,
@@ -47,9 +46,9 @@ from arrayhub._core.tree cimport (
     Tree,
     codes_of,
     count_nulls,
+    flat,
     has,
     integer_at,
-    length_of,
     new_tree,
 )
 from arrayhub.adapters.table cimport ARROW_PROTOCOL
@@ -72,12 +71,7 @@ cdef object build_root(Import owner, ArrowSchema* schema):
 cdef Tree build_column(Import owner, ArrowSchema* schema):
     """Build the outermost node of a column, with the name in its schema."""
     node = build_root(owner, schema)
-    cdef Tree t
-    if isinstance(node, Tree):
-        t = <Tree> node
-    else:
-        t = new_tree(FLAT, length_of(node))
-        t.content = node
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
     if schema.name != NULL and schema.name[0] != 0:
         t.name = field_name(schema.name)
     return t
@@ -126,7 +120,6 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
 
     Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's fields name the type.
     """
-    cdef Tree t
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
     if schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
         return node
@@ -134,9 +127,7 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
         name = extension_name(schema)
         if name is None or (depth > 0 and is_converted(<Descriptor> node, schema, name)):
             return node
-        t = new_tree(FLAT, length_of(node))
-        t.content = node
-        node = t
+        node = flat(node)
     (<Tree> node).field = (flags, raw_metadata(schema))
     return node
 
@@ -150,12 +141,7 @@ cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
     """Set the bitmap of a node. Omit the bitmap of numbers in host memory if it does not mark missing elements."""
-    cdef Tree t
-    if isinstance(node, Tree):
-        t = <Tree> node
-    else:
-        t = new_tree(FLAT, length_of(node))
-        t.content = node
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
     t.validity = validity
     t.bit = bit
     t.nulls = nulls
@@ -411,8 +397,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
             dense = reshape(<Descriptor> rows, (length, width) + shape_tuple(<Descriptor> rows)[1:])
             if item is None and below is None:
                 return dense
-            t = new_tree(FLAT, length)
-            t.content = dense
+            t = flat(dense)
             t.child_fields = (item or (None,)) + (below or (None,) * ((<Descriptor> dense).nd_ - 2))
             return t
     t = new_tree(REGULAR, length)

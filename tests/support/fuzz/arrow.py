@@ -67,7 +67,7 @@ def noise(r):
 
 
 def views(r, buffers):
-    """Draw a buffer of string views, most of which are short or refer to bytes within their buffer."""
+    """Draw a buffer of string views. Most views are short or refer to bytes within their buffer."""
     out = b""
     for _ in range(BYTES // 16):
         length = r.choice([0, 3, 12, 13, 40, r.randint(-2, 60), 2**31 - 1])
