@@ -28,7 +28,10 @@ from arrayhub.runtimes.cuda import stream_number
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
+    FEW,
     MOST_SLOTS,
+    ONE_PIECE,
+    PAGEABLE,
     SMALL_COPY,
     Lane,
     Route,
@@ -36,13 +39,13 @@ from arrayhub.transfer.cuda_copies import (
     at_once,
     copy_by,
     copy_by_lanes,
+    copy_straight,
     hold_producers,
     is_device_reachable,
     need_device,
     order_behind,
     own_stream,
     queue_piece,
-    queue_straight,
     reading_stream,
     refuse_capture,
     wait,
@@ -53,9 +56,6 @@ from arrayhub.transfer.host_copies import broadcast
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes per lane of a copy
-_ONE_PIECE = 512 << 10  # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
-_FEW = 24 << 10  # elements; the host reorders fewer elements faster than a kernel
-_PAGEABLE = 64 << 10  # bytes; the driver copies up to this size from pageable memory in one step
 _THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread as on several
 _UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
 
@@ -75,7 +75,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """
     near = empty_like(array, order) if out is None else out
     queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
-    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream, True)):
+    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream)):
         return near
     ordinal = array.device.id
     need_device(ordinal)
@@ -169,7 +169,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
     A copy from host memory is complete on return. Only the bytes of the elements are written.
     """
-    if queue_straight(array, out, stream):
+    if copy_straight(array, out, stream):
         return
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
@@ -234,14 +234,10 @@ def _upload(array, out, stream, progress):
     The copy is complete on return.
     """
     ordinal = out.device.id
-    if out.nbytes == 0 or at_once(array, out, stream, False):
-        return
-    order = "C" if out.flags.c_contiguous else "F" if out.flags.f_contiguous else None
-    if array.size <= _FEW and array.nbytes <= {"C": _PAGEABLE, "F": _ONE_PIECE, None: 0}[order]:
-        at_once(host.copy(array, order), out, stream, False)
+    if out.nbytes == 0 or copy_straight(array, out, stream):
         return
     route = Route(array, out)
-    if order == "C" and _is_quicker_sorted_here(array, route):
+    if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
         _in_one_piece(array, out, ordinal, stream)
         return
     reachable = is_device_reachable(array)
@@ -264,21 +260,21 @@ def _is_quicker_sorted_here(array, route):
     This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
     without gaps are copied in memory order and reordered on the device.
     """
-    if array.nbytes > min(_ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > _FEW):
+    if array.nbytes > min(ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > FEW):
         return False
     return slowest_first(array) == [*range(array.ndim)]
 
 
 def _in_one_piece(array, out, ordinal, stream):
     """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
-    if array.nbytes > _PAGEABLE and not pinned.pool.is_mine():
+    if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
         wait(stream, ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
                 copy_by(block, array, out, stream)
                 return
-    at_once(host.copy(array, "C"), out, stream, False)
+    copy_straight(host.copy(array, "C"), out, stream)
 
 
 def _on_stream(route, to_host, ordinal, stream, queued_only, progress):

@@ -1,5 +1,6 @@
 """CUDA copies on one stream, and the stream functions of the CUDA engine."""
 
+from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from libc.stdint cimport intptr_t, uint64_t
 
 from arrayhub._core.descriptor cimport (
@@ -7,10 +8,12 @@ from arrayhub._core.descriptor cimport (
     F_CONTIGUOUS,
     Descriptor,
     extent,
+    kDLCPU,
     kDLCUDA,
     kDLCUDAHost,
     kDLCUDAManaged,
     same_shape,
+    size_of,
 )
 from arrayhub.runtimes cimport cuda as runtime
 from arrayhub.runtimes.cuda cimport (
@@ -32,6 +35,7 @@ from arrayhub.runtimes.cuda cimport (
     wait_for_stream,
     waiting_stream,
 )
+from arrayhub.transfer.host_copies cimport put
 
 cdef enum:
     SMALL = 8 << 20             # bytes; the driver's copy is the fastest method for smaller copies
@@ -39,39 +43,84 @@ cdef enum:
 
 cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
+    FEW = 24 << 10              # elements; the host reorders fewer elements faster than a kernel
+    PAGEABLE = 64 << 10         # bytes; the driver copies up to this size from pageable memory in one step
+    ONE_PIECE = 512 << 10       # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
 
 SMALL_COPY = SMALL
 
 
-def at_once(Descriptor near, Descriptor far, stream, bint to_host):
-    """Copy a small array if its layout is the same on both sides. Return whether the array was copied."""
+def at_once(Descriptor near, Descriptor far, stream):
+    """Copy a small array to the host if its layout is the same on both sides. Return whether the array was copied."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
     if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
         return False
     driver_for(device)
-    if to_host:
-        copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
-    else:
-        copy_now(<uint64_t> far.data_, <uint64_t> near.data_, nbytes, copying_stream(far, stream, device), device)
+    copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
     return True
 
 
-def queue_straight(Descriptor array, Descriptor out, stream):
-    """Queue the copy of an array to another array on its device, if both are contiguous in the same order.
+def copy_straight(Descriptor array, Descriptor out, stream):
+    """Copy an array to a contiguous array on a CUDA device by a single copy of the driver, if this is possible.
 
-    Return whether the copy was queued. It is ordered as described in `transfer.cuda.assign`.
+    It is possible for an array on the same device that is contiguous in the same order, and for a small host array. The
+    host reorders few elements first, which is faster than a kernel.
+
+    Returns
+    -------
+    bool
+        Whether the array was copied. A copy from the host is complete. A copy on a device is queued, in the order that
+        `transfer.cuda.assign` describes.
     """
-    cdef int device = out.device_.device_id, error
+    cdef int kind = array.device_.device_type, orders = out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+    if (not orders or out.device_.device_type != kDLCUDA or array.itemsize_ != out.itemsize_
+            or not same_shape(array, out)):
+        return False
+    if kind == kDLCPU:
+        return upload_straight(array, out, stream)
+    if kind == kDLCUDA and array.device_.device_id == out.device_.device_id and array.flags_ & orders:
+        queue_straight(array, out, stream)
+        return True
+    return False
+
+
+cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
+    """Copy a small host array, as `copy_straight` does. Return whether the array was copied."""
+    cdef bint same_order = array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
+    cdef int device = out.device_.device_id
     cdef Py_ssize_t nbytes = out.nbytes
     cdef intptr_t writing
-    cdef bint pushed
-    if (array.device_.device_type != kDLCUDA or out.device_.device_type != kDLCUDA or array.device_.device_id != device
-            or not array.flags_ & out.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS)
-            or not same_shape(array, out) or array.itemsize_ != out.itemsize_):
+    cdef char* ordered
+    if same_order:
+        if nbytes >= SMALL:
+            return False
+    elif size_of(out) > FEW or nbytes > (PAGEABLE if out.flags_ & C_CONTIGUOUS else ONE_PIECE):
         return False
-    cdef Driver* driver = driver_for(device)
+    driver_for(device)
     writing = copying_stream(out, stream, device)
+    if same_order or nbytes == 0:
+        copy_now(<uint64_t> out.data_, <uint64_t> array.data_, nbytes, writing, device)
+        return True
+    ordered = <char*> PyMem_RawMalloc(nbytes)
+    if ordered == NULL:
+        raise MemoryError(f"CUDA: {nbytes} bytes of host memory for the reordered elements")
+    try:
+        with nogil:
+            put(ordered, out.byte_strides_, array)
+        copy_now(<uint64_t> out.data_, <uint64_t> ordered, nbytes, writing, device)
+    finally:
+        PyMem_RawFree(ordered)
+    return True
+
+
+cdef int queue_straight(Descriptor array, Descriptor out, stream) except -1:
+    """Queue the copy of an array on the same device, as `copy_straight` does."""
+    cdef int device = out.device_.device_id, error
+    cdef Driver* driver = driver_for(device)
+    cdef Py_ssize_t nbytes = out.nbytes
+    cdef intptr_t writing = copying_stream(out, stream, device)
+    cdef bint pushed
     copying_stream(array, writing, device)
     check_handle(writing)
     pushed = enter(writing, device)
@@ -80,7 +129,7 @@ def queue_straight(Descriptor array, Descriptor out, stream):
     leave(pushed)
     check(error, "cuMemcpyAsync")
     hold_producers(writing, array, out)
-    return True
+    return 0
 
 
 def need_device(int device):
