@@ -222,7 +222,7 @@ cdef class NestedArray(Tree):
     @property
     def metadata(self):
         """dict : Arrow metadata of the field or schema, with keys and values of type bytes. Arrow exports include it."""
-        return arrow_metadata_of(self)
+        return arrow_metadata_of(self.first_chunk())
 
     @property
     def device(self):

@@ -232,12 +232,13 @@ cdef Descriptor never_written(Descriptor a):
 
 
 def unwrapped(Tree t not None):
-    """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged."""
-    if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.field is not None:
+    """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged.
+
+    An array does not have an extension type, or names and metadata of the items of rows.
+    """
+    if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.child_fields is not None \
+            or arrow_extension_of(t) is not None:
         return t
-    for item in t.child_fields or ():
-        if item is not None and item[2] is not None:      # possibly an extension type
-            return t
     return t.content
 
 

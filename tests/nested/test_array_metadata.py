@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from arrow_columns import field_of, streamed
 
 import arrayhub as ah
 
@@ -68,6 +69,25 @@ def test_schemas_come_back_with_metadata(name):
         assert back.equals(source[: len(y)], check_metadata=True)
     table = pa.table(source)
     assert pa.concat_tables([table, pa.Table.from_batches([pa.record_batch(x)])]).num_rows == 2 * len(source)
+
+
+ROWS = pa.list_(pa.field("el", pa.int32(), False, {"k": "v"}), 2)
+ROWS_OF_ROWS = pa.list_(pa.field("rows", ROWS), 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dense", "missing"),
+    [(ROWS, [[1, 2]], [[3, 4], None]), (ROWS_OF_ROWS, [[[1, 2], [3, 4]]], [[[5, 6], None], None])],
+)
+def test_items_of_fixed_size_lists_come_back_from_chunks(kind, dense, missing):
+    """Only the chunk without missing rows is imported as a multidimensional array."""
+    chunks = [pa.array(dense, kind), pa.array(missing, kind)]
+    assert ah.as_arrow(chunks[0]).type == kind
+    field = pa.field("n", kind, metadata={"k": "v"})
+    for order in (chunks, chunks[::-1]):
+        x = ah.asnested(streamed(field, order), copy=True)
+        assert field_of(x).equals(field, check_metadata=True)
+        assert pa.array(x).equals(pa.concat_arrays(order))
 
 
 def tensors(permutation=None, names=None):

@@ -1,10 +1,12 @@
 """Round trips of generated pyarrow arrays: through `asnested` and back, through pickle, and to one memory."""
 
+import copy
 import decimal
 import pickle
 
 import pyarrow as pa
 import pytest
+from arrow_columns import Column, DeviceColumn, field_of, streamed
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -139,6 +141,45 @@ def test_generated_chunks_come_back_equal(source, count):
     assert back.to_pylist() == column.to_pylist()
     if count > 1:
         assert [len(chunk) for chunk in back.chunks] == [len(source)] * count
+    joined = ah.as_arrow(column, copy=True)
+    joined.validate(full=True)
+    assert joined.type == source.type and joined.to_pylist() == column.to_pylist()
+
+
+FIELDS = st.tuples(
+    st.text(max_size=3).filter(lambda name: "\0" not in name),
+    st.booleans(),
+    st.none() | st.dictionaries(st.sampled_from(["k", "unit"]), st.text(max_size=3)),
+)
+PRODUCERS = {
+    "array": Column,
+    "device array": DeviceColumn,
+    "stream": lambda field, array: streamed(field, [array]),
+    "two chunks": lambda field, array: streamed(field, [array, array]),
+    "no chunks": lambda field, array: streamed(field, []),
+}
+COPIES = {
+    "view": lambda x: x,
+    "slice": lambda x: x[: len(x) // 2],
+    "chunk": lambda x: x.chunks[-1],
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "deepcopy": copy.deepcopy,
+    "copy": lambda x: ah.asnested(x, copy=True),
+}
+
+
+@SETTINGS
+@given(arrays(), FIELDS, st.sampled_from(list(PRODUCERS)), st.sampled_from(list(COPIES)))
+def test_names_nullability_and_metadata_come_back(source, facts, producer, copied):
+    name, nullable, metadata = facts
+    field = pa.field(name, source.type, nullable or source.null_count > 0 or source.type == pa.null(), metadata)
+    x = ah.asnested(PRODUCERS[producer](field, source))
+    assert field_of(x).equals(field, check_metadata=True)
+    assert x.metadata == (field.metadata or {})
+    y = COPIES[copied](x)
+    assert field_of(y).equals(field, check_metadata=True)
+    if producer == "array" and copied in ("view", "copy"):
+        assert pa.array(y).equals(source)
 
 
 def test_null_columns_and_decimals_of_polars():

@@ -69,9 +69,9 @@ cdef object build_root(Import owner, ArrowSchema* schema):
 
 
 cdef Tree build_column(Import owner, ArrowSchema* schema):
-    """Build the outermost node of a column, with the name in its schema."""
+    """Build the outermost node of a column, with the name, flags and metadata in its schema."""
     node = build_root(owner, schema)
-    cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
+    cdef Tree t = <Tree> node if isinstance(node, Tree) else <Tree> with_field(flat(node), schema, 0)
     if schema.name != NULL and schema.name[0] != 0:
         t.name = field_name(schema.name)
     return t
