@@ -18,6 +18,7 @@ from arrayhub.nested.array import (
     unpacked,
     valid_mask,
     with_offsets,
+    with_views,
 )
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, to_host, type_codes
 
@@ -34,7 +35,27 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 
 
 def _joined(nodes: list[Any]) -> Any:
+    """Concatenate nodes of one type. The result has the kind and the type of offsets of the first node."""
     nodes = [nested_of(node) for node in nodes]
+    kind = kind_of(nodes[0])
+    if kind.sizes:
+        return _as_list_views(_joined_in_order([in_order(node) for node in nodes]), nodes[0].offsets.dtype)
+    if kind.views:
+        joined = _joined_in_order([with_offsets(node) for node in nodes])
+        return with_views(joined) if joined.content.nbytes < 2**31 else joined  # views have int32 offsets
+    return _joined_in_order(nodes)
+
+
+def _as_list_views(node: NestedArray, dtype: Any) -> NestedArray:
+    """Convert lists to list views with offsets of `dtype`, or of int64 if the offsets do not fit `dtype`."""
+    offsets = as_numpy(node.offsets)
+    offsets = offsets if offsets[-1] > np.iinfo(dtype).max else offsets.astype(dtype)
+    starts, sizes = asarray(offsets[:-1]), asarray(np.diff(offsets))
+    return make("list_view", len(node), offsets=starts, sizes=sizes, content=node.content, validity=node.validity,
+                bit=node.validity_offset, **field_facts(node))  # fmt: skip
+
+
+def _joined_in_order(nodes: list[Any]) -> Any:
     nodes = [in_order(node) if kind_of(node).sizes else node for node in nodes]
     nodes = [with_offsets(node) if kind_of(node).views else node for node in nodes]
     nodes = _with_equal_kinds(nodes)
@@ -129,7 +150,12 @@ def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
 def _regular(node: NestedArray) -> NestedArray:
     length, width, *rest = node.content.shape
     rows = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
-    return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset)
+    facts = field_facts(node)
+    items = facts.pop("child_fields") or ()
+    if items[1:]:
+        rows = make("flat", length * width, content=rows, child_fields=items[1:])
+    return make("regular", length, width=width, content=rows, validity=node.validity, bit=node.validity_offset,
+                child_fields=items[:1] or None, **facts)  # fmt: skip
 
 
 def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
@@ -145,13 +171,18 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
 
 
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
-    """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly."""
+    """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly.
+
+    Indices become int64 if the length of the dictionaries exceeds their type.
+    """
     indices, start = [], 0
     for node in nodes:
         indices.append(as_numpy(node.indices).astype(np.int64) + start)
         start += len(node.content)
     content = _joined([node.content for node in nodes])
-    return make("categorical", length, indices=asarray(np.concatenate(indices)), content=content, **facts)
+    dtype = nodes[0].indices.dtype
+    joined = np.concatenate(indices).astype(dtype if start - 1 <= np.iinfo(dtype).max else np.int64)
+    return make("categorical", length, indices=asarray(joined), content=content, **facts)
 
 
 def in_order(node: NestedArray) -> NestedArray:
