@@ -86,6 +86,12 @@ def ask(python, code):
     return step(python, "-c", code).strip()
 
 
+def describe(*command):
+    """Return the machine and the version, such as 3.14t, of the interpreter that a command starts."""
+    code = "import platform, sys; print(platform.machine(), '%d.%d' % sys.version_info[:2] + sys.abiflags)"
+    return tuple(step(*command, "-c", code).split())
+
+
 def configuration_of(python, machine, folder):
     """Return the environment variables by which an interpreter describes itself as that of another machine."""
     name = f"_sysconfigdata_for_{machine}"
@@ -136,11 +142,13 @@ def build(python, machine, source, folder):
 
 def run_emulated(emulator, python, wheel, machine, folder):
     """Run the tests of a wheel of another machine; return pytest's last line and whether they passed."""
-    version = ask(python, "import sys; print('%d.%d' % sys.version_info[:2])")
+    version = describe(python)[1]
     tags = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
     platforms = [f"--platform={tag}_{machine}" for tag in tags]
+    # `--python-version` does not distinguish 3.14 and 3.14t. `--abi` does.
+    target = ["--implementation=cp", f"--python-version={version.rstrip('t')}", f"--abi=cp{version.replace('.', '')}"]
     install = [python, "-m", "pip", "install", "--target", folder / "installed", "--only-binary=:all:", *platforms]
-    step(*install, "--implementation=cp", f"--python-version={version}", wheel, *check_wheel.NEEDS)
+    step(*install, *target, wheel, *check_wheel.NEEDS)
     environ = {**os.environ, "PYTHONPATH": str(folder / "installed")}
     # Processes that tests start would need the emulator, too.
     single = ["-k", f"not ({' or '.join(START_PROCESSES)})", *check_wheel.TESTS]
@@ -162,8 +170,7 @@ def main():
     pythons = options.pythons or list(map(str, every_python.found()))
     emulators = {}
     for command in map(shlex.split, options.emulate):
-        machine, version = step(*command, "-c", DESCRIBE).split()
-        emulators[machine, version] = command
+        emulators[describe(*command)] = command
     lines, failed = [], 0
     with tempfile.TemporaryDirectory() as temporary:
         temporary = pathlib.Path(temporary)
@@ -180,7 +187,7 @@ def main():
                 folder.mkdir()
                 wheel = pathlib.Path(shutil.copy2(build(python, machine, source, folder), options.output))
                 passed, closing = True, "not tested: another machine"
-                emulator = emulators.get((machine, step(python, "-c", DESCRIBE).split()[1]))
+                emulator = emulators.get((machine, describe(python)[1]))
                 if options.no_tests:
                     closing = "not tested"
                 elif machine == platform.machine():
@@ -193,9 +200,6 @@ def main():
             shutil.rmtree(temporary / "source")
     print(f"\n{sdist.name}", *lines, sep="\n")
     return failed
-
-
-DESCRIBE = "import platform, sys; print(platform.machine(), sys.implementation.cache_tag)"
 
 
 if __name__ == "__main__":
