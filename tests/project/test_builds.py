@@ -162,3 +162,10 @@ def test_a_part_is_linted_as_a_module_is(tool, tmp_path, monkeypatch):
 def test_the_header_compiles_without_warnings_in_c_and_cpp(tool):
     done = finished(sys.executable, ROOT / "tools" / "c_warnings.py", "arrayhub/include/arrayhub.h")
     assert (done.returncode, done.stdout) == (0, "3 units compiled, 0 failed, 0 warnings or errors in our own text\n")
+
+
+def test_wheels_of_free_threaded_builds_are_not_tested_by_other_interpreters(tool):
+    free_threaded = [sys.executable, "-c", "import sys; sys.abiflags = 't'; exec(sys.argv[2])"]
+    describe = tool("build_wheels").describe
+    machine, version = describe(sys.executable)
+    assert describe(*free_threaded) == (machine, f"{version}t")
