@@ -24,6 +24,11 @@ PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 # Call in the error for 64-bit elements, which jax supports only with jax_enable_x64.
 NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
 
+# Advice for times, which DLPack and dpnp do not support.
+TIMES_AS_INTEGERS = (
+    "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first, which converts NaT to -9223372036854775808"
+)
+
 # Advice for an array with missing elements.
 MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"
 

@@ -94,7 +94,7 @@ from arrayhub.runtimes.cuda cimport (
 )
 
 from arrayhub._core.descriptor import TYPE_NAMES
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import TIMES_AS_INTEGERS, interface_error, show
 
 cdef extern from *:
     PyObject* PyObject_VectorcallMethod(object name, PyObject** arguments, size_t positional, object keywords) noexcept
@@ -571,7 +571,7 @@ cdef inline int check_exportable(Descriptor a) except -1:
 cdef str instead_of(object dtype):
     """Return the advice for an array whose dtype does not have a code."""
     if dtype.kind in "mM":
-        return "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first"
+        return TIMES_AS_INTEGERS
     row = dtypes.by_dtype(dtype)
     if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
         return "call arrayhub.asarray(x).native() first, which copies the elements into native byte order"

@@ -523,7 +523,7 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         - True: always copy.
         - False: like None, but also reject lists and numbers, which do not have memory to view.
     missing : {None, "mask", "nan"} or value, optional
-        Representation of missing values.
+        Representation of missing values. NumPy's NaT is missing, and NaN is a value.
 
         - None: raise an error if a value is missing.
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the

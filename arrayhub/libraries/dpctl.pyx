@@ -39,7 +39,7 @@ from arrayhub.adapters.table cimport SYCL_DICT
 from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.errors import PASSES_ON, interface_error, module_of, needed, missing_library_error
+from arrayhub._core.errors import PASSES_ON, TIMES_AS_INTEGERS, interface_error, module_of, needed, missing_library_error
 from arrayhub.runtimes import limits
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
@@ -285,8 +285,10 @@ cdef object emit(Descriptor a):
     if a.usm_type_ == 0:
         raise BufferError("dpnp: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0'), or pass copy=True")
     if dtypes.by_typenum(a.typenum_).typestr == NULL:
-        raise BufferError(f"dpnp: usm_ndarray does not support {get_dtype(a)!r}; call"
-                          " arrayhub.as_numpy(x, copy='if_needed'), or convert the array first")
+        dtype = get_dtype(a)
+        instead = TIMES_AS_INTEGERS if dtype.kind in "mM" else \
+            "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array first"
+        raise BufferError(f"dpnp: usm_ndarray does not support {dtype!r}; {instead}")
     if a.strides_ == NULL:
         raise BufferError(
             f"dpnp: usm_ndarray requires strides in whole elements; byte strides {a.byte_strides} are not multiples of"

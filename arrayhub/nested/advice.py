@@ -20,7 +20,7 @@ from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.export import NESTED_CONSUMERS, as_arrow
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import has_missing
+from arrayhub.nested.missing import call_for_times, has_missing
 from arrayhub.nested.to_device import offsets_on_host
 
 _COPIED = (list, tuple)  # types whose values `asnested` copies
@@ -79,7 +79,9 @@ def sample_of(obj: Any) -> Any:
         return obj
     node = attempt(asnested, obj, copy=False)[0]
     rows = [*range(LOOKED_AT), *(row for row in _rows_of_chunks(node) if row >= LOOKED_AT)] if node is not None else []
-    sample = (attempt(_take, obj, rows)[0] if len(rows) > LOOKED_AT else None) or attempt(_slice, obj)[0]
+    sample = attempt(_take, obj, rows)[0] if len(rows) > LOOKED_AT else None
+    if sample is None:
+        sample = attempt(_slice, obj)[0]
     return obj if sample is None or type(sample) is not type(obj) else sample
 
 
@@ -124,7 +126,7 @@ def _irregular_rows(node: Any) -> list[int]:
     if not isinstance(node, NestedArray) or not len(node):
         return []
     kind, rows = kind_of(node), []
-    if node.validity is not None and node.null_count:
+    if (node.validity is not None and node.null_count) or _is_of_times(node):
         rows.append(int(dense_as_numpy(node.is_null().to_host()).argmax()))
     if kind.fields:
         for field in node.children:
@@ -191,13 +193,14 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         yield export("arrayhub.as_arrow(x).cast('float64')", "missing='nan'")
     if consumer in NESTED_CONSUMERS:
         return
+    times = first.dtype.kind in "mM" if isinstance(first, USMArray) else node is not None and _is_of_times(node)
     if node is not None and has_missing(node):
         if consumer != "jax":
             yield export("x", "missing='mask'")
         yield export("x", "missing='mask', copy=True")
         yield export("x", "missing='nan', copy=True")
         yield export("arrayhub.asnested(x).fill_null([])")
-        if consumer == "jax":  # without jax_enable_x64
+        if consumer == "jax" and not times:  # without jax_enable_x64
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
     narrower = NARROWER.search(refusal)
     if narrower:
@@ -205,8 +208,9 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         if node is None or isinstance(unwrapped(node), USMArray):
             yield export(narrower[0])
         yield export(f"{narrower[0][:-1]}, copy=True)")
-    times = first.dtype.kind in "mM" if isinstance(first, USMArray) else node is not None and _is_of_times(node)
     if times:
+        if node is not None and has_missing(node):
+            yield call_for_times(f"as_{consumer}", masks=True)
         yield export("arrayhub.asarray(x, dtype='int64')")
 
 

@@ -165,7 +165,7 @@ cdef class NestedArray(Tree):
 
     @property
     def null_count(self):
-        """int : number of missing elements, computed on first access."""
+        """int : number of elements that `validity` marks as missing, without NumPy's NaT. Computed on first access."""
         return count_nulls(self)
 
     @property
@@ -411,7 +411,7 @@ cdef class NestedArray(Tree):
     def is_null(self):
         """Return a boolean array (one byte per element) that is True for missing elements.
 
-        The result is on the same device. Missing elements inside lists and records are not reported.
+        The result is on the same device. NumPy's NaT is missing. Missing elements inside lists and records are not reported.
 
         Returns
         -------

@@ -9,7 +9,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import show, unreadable
+from arrayhub._core.errors import TIMES_AS_INTEGERS, show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
@@ -58,10 +58,29 @@ def _null_mask(node: NestedArray) -> Any:
     if kind_of(node).runs:
         ends, values = reached_runs(node)
         return np.repeat(_null_mask(nested_of(values)), np.diff(ends.astype(np.int64), prepend=0))
+    nat = _nat(node)
+    if nat is not None and nat.ndim > 1:  # the elements are rows, which may be missing only as a whole
+        nat = None
     if node.validity is None:
-        return np.full(len(node), kind_of(node).all_missing)
+        return np.full(len(node), kind_of(node).all_missing) if nat is None else nat
     bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
-    return bits[node.validity_offset : node.validity_offset + len(node)] == 0
+    missing = bits[node.validity_offset : node.validity_offset + len(node)] == 0
+    return missing if nat is None else missing | nat
+
+
+def _nat(node: NestedArray) -> Any:
+    """Return a mask of NumPy's NaT with the shape of the content, or None if the node does not contain NaT.
+
+    Memory imported from Arrow does not contain NaT, because the smallest integer is a valid time in Arrow. Memory that
+    the host cannot read is not searched.
+    """
+    if not kind_of(node).numbers or node.meaning is not None:
+        return None
+    content = node.content
+    if content.dtype.kind not in "mM" or content.protocol == "arrow" or not is_on_host(content):
+        return None
+    nat = np.isnat(as_numpy(content))
+    return nat if nat.any() else None
 
 
 def _null_mask_of_union(node: NestedArray) -> Any:
@@ -86,13 +105,12 @@ def _without_validity(node: Any) -> Any:
 
 def _dense_mask(node: Any) -> Any:
     """Return a mask with the shape of a node whose rows have equal lengths, or None if no element is missing."""
-    if not isinstance(node, NestedArray):
-        return None
+    node = nested_of(node)
     kind = kind_of(node)
+    if kind.numbers:
+        return _mask_of_numbers(node)
     own = _null_mask(node) if node.validity is not None else None
-    if kind.numbers or kind.packed:
-        if own is not None and kind.numbers:
-            own = np.broadcast_to(own.reshape(-1, *[1] * (node.content.ndim - 1)), node.content.shape)
+    if kind.packed:
         return own
     if not kind.lists:
         return own
@@ -108,6 +126,15 @@ def _dense_mask(node: Any) -> Any:
     if own is None:
         return inner
     return own if inner is None else inner | own.reshape(-1, *[1] * (inner.ndim - 1))
+
+
+def _mask_of_numbers(node: NestedArray) -> Any:
+    """Return a mask with the shape of the content of a flat node, or None if no element is missing."""
+    nat = _nat(node)
+    if node.validity is None:
+        return nat
+    rows = _null_mask(node).reshape(-1, *[1] * (node.content.ndim - 1))
+    return np.broadcast_to(rows, node.content.shape) if nat is None else rows | nat
 
 
 def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
@@ -202,11 +229,13 @@ def _has_records(node: Any) -> bool:
 
 def has_missing(node: Any) -> bool:
     """Return whether an element of a node, or of a node below it, is missing."""
-    if not isinstance(node, NestedArray):
-        return False
-    if kind_of(node).chunks:
-        return any(map(has_missing, node.chunks))
+    node = nested_of(node)
     kind = kind_of(node)
+    if kind.chunks:
+        return any(map(has_missing, node.chunks))
+    if kind.numbers:
+        mask = _mask_of_numbers(node)
+        return mask is not None and bool(mask.any())
     if (node.validity is not None or kind.all_missing) and _null_mask(node).any():
         return True
     if kind.all_missing:
@@ -216,14 +245,14 @@ def has_missing(node: Any) -> bool:
 
 def _filled(node: Any, value: Any, name: str) -> Any:
     """Return a node with missing elements at every depth replaced by `value`. `name` is the node's name in errors."""
-    if not isinstance(node, NestedArray):
-        return _as_floats(node, value)
+    node = nested_of(node)
     kind = kind_of(node)
     if kind.fields:
         return _filled_record(node, value, name)
-    mask = _null_mask(node)
     if kind.numbers:
-        return _filled_numbers(node, mask, value, name)
+        mask = _mask_of_numbers(node)
+        return _filled_numbers(node, np.zeros(len(node), bool) if mask is None else mask, value, name)
+    mask = _null_mask(node)
     if kind.packed:
         return _filled_numbers(nested_of(unpacked(node)), mask, value, name)
     if kind.characters:
@@ -417,7 +446,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
     if as_mask:
         values, mask = _values_and_mask(column, "if_needed" if copy is True else copy)
-        values = export(values, copy=copy)
+        values = _exported(values, export, missing, copy, "x")
         if masked:
             return np.ma.MaskedArray(values, mask)
         place = column.device
@@ -433,12 +462,26 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
+    return _exported(filled, export, missing, copy, "x" if column is obj else "arrayhub.asnested(x)")
+
+
+def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
+    """Export an array. `path` is the name of the array in errors, which name the call for times as integers."""
     try:
-        return export(filled, copy=copy)
+        return export(array, copy=copy)
     except BufferError as error:
-        if column is obj:
-            raise
-        raise BufferError(named_as("arrayhub.asnested(x)", str(error))) from error
+        why, found, _ = str(error).partition(TIMES_AS_INTEGERS)
+        if not found:
+            raise BufferError(named_as(path, str(error))) from error
+        name = getattr(export, "func", export).__name__
+        raise BufferError(f"{why}call {call_for_times(name, isinstance(missing, str))}") from error
+
+
+def call_for_times(name: str, masks: bool) -> str:
+    """Return a call of the function `name` that exports times as int64, and masks or replaces missing times."""
+    if not masks:
+        return f"arrayhub.{name}(arrayhub.as_numpy(x, missing=value).astype('int64'), copy='if_needed')"
+    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing='mask').astype('int64'), missing='mask', copy='if_needed')"
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:

@@ -436,3 +436,117 @@ def test_missing_values_on_a_device(sycl):
     assert ah.as_numpy(x, missing="mask", copy=True).tolist() == [1.0, None, 3.0]
     filled = x.fill_null(0.0)
     assert filled.device.type == "cpu" and filled.tolist() == [1.0, 0.0, 3.0]
+
+
+# --------------------------------------------------------------------------------------------------- NumPy's NaT
+
+DAYS = np.array(["2030-01-01", "NaT", "2030-01-03"], "M8[D]")
+TIMES = {
+    "days": DAYS,
+    "seconds": DAYS.astype("M8[s]"),
+    "durations": np.array([1, "NaT", 3], "m8[ms]"),
+    "a USMArray": ah.asarray(DAYS),
+    "a NestedArray": ah.asnested(DAYS),
+    "every second element": np.repeat(DAYS, 2)[::2],
+    "foreign byte order": DAYS.astype(">M8[s]"),
+}
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_nat_is_missing_for_a_mask(times):
+    masked = ah.as_numpy(times, missing="mask")
+    assert masked.mask.tolist() == MASK
+    assert np.shares_memory(masked.data, ah.as_numpy(times if not hasattr(times, "kind") else times.content))
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_a_value_replaces_nat(times):
+    filled = ah.as_numpy(times, missing=ah.as_numpy(times if not hasattr(times, "kind") else times.content)[0])
+    assert not np.isnat(filled).any()
+    assert filled[1] == filled[0]
+    assert np.isnat(ah.as_numpy(times)[1])
+
+
+@pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
+def test_nan_keeps_nat(times):
+    assert np.isnat(ah.as_numpy(times, missing="nan")).tolist() == MASK
+
+
+def test_nat_is_missing_for_the_methods():
+    x = ah.asnested(DAYS)
+    assert ah.as_numpy(x.is_null()).tolist() == MASK
+    assert ah.as_numpy(x.fill_null(DAYS[0])).tolist() == [*DAYS[[0, 0, 2]].tolist()]
+    assert x.null_count == 0
+
+
+def test_nat_in_several_dimensions_and_lists():
+    matrix = np.array([[DAYS[0], DAYS[1]], [DAYS[2], DAYS[2]]]).T
+    assert ah.as_numpy(matrix, missing="mask").mask.tolist() == [[False, False], [True, False]]
+    assert ah.as_numpy(matrix, missing=DAYS[0])[1, 0] == DAYS[0]
+    ragged = ah.asnested(ak.unflatten(ak.Array(DAYS), [1, 2]))
+    assert ragged.fill_null(DAYS[0]).to_list() == [[DAYS[0].item()], [DAYS[0].item(), DAYS[2].item()]]
+
+
+def test_nat_in_a_record():
+    records = np.zeros(3, [("day", "M8[D]"), ("n", "i8")])
+    records["day"] = DAYS
+    assert ah.asnested(records).fill_null({"day": DAYS[0]})["day"].tolist() == DAYS[[0, 0, 2]].tolist()
+
+
+def test_copy_false_forbids_to_replace_nat():
+    with pytest.raises(BufferError, match="missing values are replaced in a copy"):
+        ah.as_numpy(DAYS, missing=DAYS[0], copy=False)
+    assert ah.as_numpy(DAYS[:1], missing=DAYS[0], copy=False).tolist() == DAYS[:1].tolist()
+
+
+def test_a_value_replaces_nat_for_libraries_with_missing_values():
+    assert ah.convert(TIMES["seconds"], "arrow", missing=TIMES["seconds"][0]).null_count == 0
+
+
+def test_the_smallest_time_of_arrow_is_a_value():
+    smallest = pa.array([1, -(2**63)]).cast(pa.timestamp("s"))
+    assert ah.as_numpy(ah.asnested(smallest).is_null()).tolist() == [False, False]
+
+
+@pytest.mark.parametrize("missing", ["mask", "nan", DAYS[0]], ids=str)
+@pytest.mark.parametrize("days", [DAYS, pd.Series(DAYS)], ids=["NumPy", "pandas"])
+def test_the_error_of_a_tensor_names_a_call_that_keeps_nat(days, missing):
+    with pytest.raises(BufferError, match="does not have a code; call ") as raised:
+        ah.as_torch(days, missing=missing, copy=True)
+    call = str(raised.value).partition("; call ")[2]
+    result = eval(call, {"arrayhub": ah, "x": days, "value": missing})
+    if isinstance(missing, str):
+        assert result[1].tolist() == MASK
+    else:
+        assert result.tolist() == DAYS[[0, 0, 2]].astype("M8[D]" if days is DAYS else "M8[s]").view("i8").tolist()
+
+
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_the_error_of_a_tensor_says_what_becomes_of_nat(library):
+    with pytest.raises(BufferError, match="which converts NaT to -9223372036854775808"):
+        ah.convert(DAYS, library)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "dpnp"])
+@pytest.mark.parametrize(
+    "days", [DAYS, pd.Series(DAYS), np.resize(DAYS[:1], 5000)], ids=["NumPy", "pandas", "complete"]
+)
+def test_explain_keeps_nat(days, library):
+    call = ah.explain(days, to=library).call
+    result = eval(call, {"arrayhub": ah, "x": days})
+    if isinstance(result, tuple):
+        assert np.asarray(ah.to_host(result[1], copy=True)).tolist() == MASK
+    else:
+        assert len(days) == 5000
+
+
+def test_explain_finds_a_late_nat():
+    days = np.resize(DAYS[:1], 5000)
+    days[4000] = "NaT"
+    assert "missing='mask'" in ah.explain(days, to="torch").call
+
+
+def test_explain_masks_the_missing_times_of_arrow():
+    times = pa.array([0, None, 2], pa.timestamp("s"))
+    call = ah.explain(times, to="numpy").call
+    assert eval(call, {"arrayhub": ah, "x": times}).mask.tolist() == MASK
