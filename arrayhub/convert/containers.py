@@ -133,6 +133,12 @@ def _fields(array: Any) -> dict[str, Any]:
 
 
 def _columns(name: str, array: Any, copy: Copy) -> list[Any]:
+    """Return the columns of a two-dimensional array as arrays of a library that requires contiguous memory."""
+    if not copy and not array[:, :1].flags["C"]:
+        raise BufferError(
+            f"like: the columns of the array, whose shape is {array.shape}, are not contiguous; accepted by {name}:"
+            " contiguous columns, as in Fortran order. Pass copy=True"
+        )
     return [_by_library(name, array[:, k], copy) for k in range(array.shape[1])]
 
 

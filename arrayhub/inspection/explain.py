@@ -318,13 +318,16 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
         refusal = _why_jax_copies(array)
     refusal = refusal or attempt(convert, array, consumer)[1]
     if not refusal:
-        packed = copies_booleans(array, consumer)
-        return Verdict(consumer, COPY if packed else ZERO_COPY, PACKED_BOOLEANS if packed else "")
+        if copies_booleans(array, consumer):
+            return Verdict(consumer, COPY, PACKED_BOOLEANS)
+        return Verdict(consumer, ZERO_COPY, _ROWS_IN_POLARS if consumer == "polars" and array.ndim == 2 else "")
     obstacle = _why_no_copy(array, consumer)
     if not obstacle:
         return Verdict(consumer, COPY, refusal.removeprefix(f"{consumer}: "))
     return Verdict(consumer, CANNOT, obstacle, _native_call(consumer) if obstacle == _SWAPPED else "")
 
+
+_ROWS_IN_POLARS = "a Series of rows; polars.DataFrame(arrayhub.as_numpy(x)) is a frame of the columns"
 
 # Reason of libraries that import the array once its elements are in native order.
 _SWAPPED = "it does not support byte-swapped elements; asarray(x).native() copies them into native order"

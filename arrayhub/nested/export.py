@@ -249,6 +249,9 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
 
+    An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
+    ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
+
     Examples
     --------
     >>> import polars

@@ -302,6 +302,19 @@ def test_device_of_the_model():
     assert ah.like(result, model, dtype="f4").usm_type == result.usm_type
 
 
+@pytest.mark.parametrize("name", ["polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch"])
+def test_columns_of_frames_are_shared_if_contiguous(name):
+    library, _, cls = name.partition(".")
+    model = getattr(pytest.importorskip(library), cls)
+    x = np.arange(6.0).reshape(2, 3)
+    with pytest.raises(BufferError, match="^like: the columns of the array, .* Pass copy=True$"):
+        ah.like(x, model)
+    assert ah.as_numpy(ah.like(x, model, copy=True), copy=True).tolist() == x.tolist()
+    columns = np.asfortranarray(x)
+    first = ah.like(columns, model)[:, 0] if library == "polars" else ah.like(columns, model).column(0)
+    assert ah.asarray(first).ptr == columns.ctypes.data
+
+
 COLUMNS = {
     "pandas.Series": lambda m: m.Series([1.0]),
     "pandas.DataFrame": lambda m: m.DataFrame({"a": [1.0]}),

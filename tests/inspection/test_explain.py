@@ -341,6 +341,15 @@ def test_facts(obj, fact):
     assert f"\n  {fact}\n" in str(explained)
 
 
+def test_rows_and_columns_of_polars():
+    polars = pytest.importorskip("polars")
+    x = ah.asarray(np.arange(6.0).reshape(2, 3))
+    verdict = ah.explain(x, to="polars").verdicts[0]
+    assert verdict.verdict == "zero-copy" and verdict.reason.startswith("a Series of rows; ")
+    call = verdict.reason.partition("; ")[2].partition(" is a frame")[0]
+    assert eval(call, {"polars": polars, "arrayhub": ah, "x": x}).shape == (2, 3)
+
+
 def test_one_question():
     explained = ah.explain(np.zeros(3)[::-1], to="torch")
     assert str(explained).split("\n")[-2:] == [
