@@ -149,7 +149,7 @@ def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
 
 def _regular(node: NestedArray) -> NestedArray:
     length, width, *rest = node.content.shape
-    rows = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
+    rows: Any = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
     facts = field_facts(node)
     items = facts.pop("child_fields") or ()
     if items[1:]:
