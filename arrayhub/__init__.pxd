@@ -10,7 +10,7 @@ from arrayhub.capi.structs cimport *
 
 cdef extern from "arrayhub.h":
     # Fields are added at the end, so an installed arrayhub may be larger than this declaration.
-    @cython.final      # the fields of a subclass would overlap the private ones
+    @cython.final      # fields of a subclass would overlap the private fields of the struct
     class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
         cdef int nd
         cdef char* data                    # element zero

@@ -67,7 +67,7 @@ def _sentence(purpose: str) -> str:
 
 
 def check(parser: argparse.ArgumentParser) -> Run:
-    """Compare the descriptions of an object's memory by its protocols."""
+    """Compare the descriptions that an object gives of its memory through its protocols."""
     parser.add_argument("target", metavar="object", help=_OBJECT)
     parser.epilog = "Exit status: 0 if the descriptions agree, else 1."
 
@@ -154,8 +154,8 @@ def explain(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--to", metavar="library", help="try only this library, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
-        "The module is imported, and may be in the current folder. An attribute is not called. An expression names"
-        " modules in full, as in 'numpy.arange(3)[::-1]', and is evaluated after they are imported."
+        "The module is imported, and may be in the current folder. If the object is a function, it is not called. An"
+        " expression names modules in full, as in 'numpy.arange(3)[::-1]', and is evaluated after they are imported."
     )
 
     def run(options: argparse.Namespace) -> int:

@@ -1,5 +1,5 @@
 # cython: preliminary_late_includes_cy28=True
-# With this directive, Cython emits the C code below after the struct of an array, which the code uses.
+# The directive makes Cython emit the C code below after the definition of PyUSMArrayObject, which that code uses.
 """Descriptor: an array as a C struct, and its views (index, transpose, reshape), independent of protocols.
 
 - integers: validation of integer arguments
@@ -32,9 +32,9 @@ include "allocate.pxi"
 
 globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 
-# Names by the protocol number in the struct, in `USMArray.protocol` and at the start of messages. adapters/table adds them.
-PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}
-IN_MESSAGES = {CONSTRUCTED: "USMArray"}
+# Names of the protocols by their number in the struct. adapters/table adds the other entries.
+PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}       # values of `USMArray.protocol`
+IN_MESSAGES = {CONSTRUCTED: "USMArray"}             # first word of error messages
 USM_NAMES = (None, "device", "shared", "host")      # by UsmType
 
 # The public header declares the struct again for extensions. This block includes the header with another name for the struct,
@@ -56,7 +56,7 @@ cdef extern from *:
         ARRAYHUB_SAME(device); ARRAYHUB_SAME(dl_dtype); ARRAYHUB_SAME(usm_type); ARRAYHUB_SAME(protocol); \
         ARRAYHUB_SAME(stream); \
         _Static_assert(offsetof(struct arrayhub_public_struct, stream) - offsetof(struct arrayhub_public_struct, nd) == \
-                        offsetof(PyUSMArrayFields, stream), "PyUSMArrayFields differs from PyUSMArrayObject without head"); \
+                        offsetof(PyUSMArrayFields, stream), "PyUSMArrayFields differs from the fields of PyUSMArrayObject"); \
     } while (0)
     static PyUSMArrayAPI arrayhub_c_api = {
         ARRAYHUB_C_VERSION, sizeof(struct arrayhub_public_struct), NULL, sizeof(PyUSMArrayAPI),
@@ -88,7 +88,7 @@ _C_API = PyCapsule_New(&arrayhub_c_api, ARRAYHUB_CAPSULE, NULL)
 
 
 cdef void* c_api() noexcept:
-    """Return the PyUSMArrayAPI in the capsule. A higher layer sets its functions."""
+    """Return the PyUSMArrayAPI struct that the capsule contains. capi/table sets its function pointers."""
     return &arrayhub_c_api
 
 cdef extern from *:
@@ -122,8 +122,8 @@ cdef extern from *:
     }
 
     /* Repeated export and import builds a chain of arrays. Freeing the chain must not recurse, so CPython's trashcan is
-       used. The trashcan is skipped if freeing the array cannot free the base, because the base has further references
-       besides those of the array and of its held buffer. */
+       used. The trashcan is not needed if the base outlives the array. This is certain if the base has more than two
+       references: the array holds one, and its buffer may hold another. */
     static void arrayhub_dealloc(PyObject *self) {
         struct PyUSMArrayObject *a = (struct PyUSMArrayObject *)self;
         PyObject_GC_UnTrack(self);
@@ -137,7 +137,8 @@ cdef extern from *:
         Py_TRASHCAN_END
     }
 
-    /* The subclass does not add fields, so it is created and freed like its base, without Cython's steps in between. */
+    /* USMArray adds no fields to Descriptor. Its instances can therefore be created and freed as Descriptors, without the
+       functions that Cython generates for a subclass. */
     static struct PyUSMArrayObject *arrayhub_instantiate(PyTypeObject *type, PyTypeObject *base,
                                                          PyObject *no_arguments) {
         struct PyUSMArrayObject *a = arrayhub_spare_array_take();
@@ -168,7 +169,7 @@ cdef type _array_class_reference = None
 
 
 cdef void register_class(type array_class) noexcept:
-    """Set the subclass of Descriptor that `new_array` creates. A higher layer defines it, with all protocols."""
+    """Set the class of the objects that `new_array` creates: USMArray, a subclass of Descriptor in a higher layer."""
     global _array_class, _array_class_reference, _base_class
     _array_class_reference = array_class
     _array_class = <PyTypeObject*> array_class
@@ -188,8 +189,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that an array refers to, including through its resource. Like a MemoryBlock, an array is never cleared.
-    """
+    """Visit the objects that an array or its resource refers to. Like a MemoryBlock, an array is never cleared."""
     cdef PyObject* held[5]
     cdef int k, answer = 0
     held[0] = <PyObject*> (<Descriptor> self).base_

@@ -48,8 +48,8 @@ _NUMPY_ROWS = [
     ("timedelta64", "m",  None, None, None),
 ]
 
-# Types that NumPy does not have, with typenums of arrayhub's own. Only DLPack can represent them. ml_dtypes has dtypes for most
-# of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
+# Types that NumPy does not have. arrayhub assigns their typenums. Only DLPack can represent these types. ml_dtypes has dtypes
+# for most of them. Elements smaller than a byte occupy one byte each, as in ml_dtypes, unless the array has the flag PACKED.
 #
 #    name                 typenum  DLPack code, bits, lanes  bytes  PEP 3118: aligned, unaligned
 _OWN_ROWS = [
@@ -85,12 +85,12 @@ cdef int _rows = 0
 
 # Indexes of the table, filled below. They contain row numbers plus one, so that 0 marks an unknown type.
 cdef uint8_t _BY_OWN[MAX_ROWS]
-cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits] of DLPack; the first such row
+cdef uint8_t _BY_DLPACK[DLPACK_CODES][129]     # [code][bits] of DLPack; the first row with this code and size
 cdef uint8_t _BY_FORMAT[128]         # [native character]
 cdef uint8_t _BY_KIND[128][33]       # [kind letter][item size in bytes]
 
-# Arrow's letters by NumPy's kind and log2 of the item size. C types of equal size are one type in Arrow. Arrow's "b" is not
-# listed, because it represents booleans as bits.
+# Arrow's letters by NumPy's kind and log2 of the item size. Arrow has one type for C types of equal size. Arrow's "b" is not
+# listed, because it stands for booleans that are stored as bits.
 _ARROW = {"i": "csil", "u": "CSIL", "f": " efg"}
 cdef uint8_t _BY_ARROW[128]
 
@@ -218,7 +218,7 @@ cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 
 
 cdef const ElementType* by_plain_dtype(object dtype) noexcept:
-    """Return the row of a NumPy dtype of numbers in native byte order, or NULL. Reads only the dtype's struct."""
+    """Return the row of a NumPy dtype of numbers in native byte order, or NULL. Read only the dtype's C struct."""
     cdef const ElementType* row
     if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
         return NULL
@@ -373,7 +373,7 @@ def requested_dtype(object spec):
 
 
 cdef object refused(object spec, object error):
-    """Return an error of the same class as NumPy's `error`, with the name and the value of the argument."""
+    """Return an error of the class of NumPy's `error`, whose message names the argument and its value."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(

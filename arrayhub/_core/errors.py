@@ -12,7 +12,7 @@ import numpy as np
 # that an attribute does not exist.
 PASSES_ON = (MemoryError, RecursionError)
 
-# Error text for packed elements, which this package does not unpack, in all exporters except DLPack's.
+# Error text for packed elements. All exporters except DLPack's use it, because this package does not unpack elements.
 PACKED_ELEMENTS = (
     "elements smaller than a byte are packed, which only DLPack can represent. Convert them in the library that they"
     " come from: jax's by numpy.asarray(x) or x.astype('float32')"
@@ -21,7 +21,7 @@ PACKED_ELEMENTS = (
 # Reason why an export of booleans to Arrow, polars or pandas is a copy.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
-# Call in the error for 64-bit elements, which jax supports only with jax_enable_x64.
+# Pattern of the call that the error about 64-bit elements suggests. jax supports them only with jax_enable_x64.
 NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
 
 # Advice for times, which DLPack and dpnp do not support.
@@ -190,7 +190,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     Parameters
     ----------
     library : str
-        Name of the library. The installation command of a library that is not in the table of libraries has this name.
+        Name of the library. The message suggests ``pip install`` with this name unless `INSTALL` has another command.
     purpose : str
         Why the library is needed, such as "for its arrays".
     error : ImportError, optional

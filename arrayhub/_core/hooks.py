@@ -7,7 +7,7 @@ imports the function on first use.
 from importlib import import_module
 from typing import Any
 
-# The name that a lower layer calls, and the module and the name of the function.
+# The name that lower layers use, and the module and the name of the function or table.
 UPWARD = {
     # called by array/
     "asarray": "arrayhub.convert.functions:asarray",

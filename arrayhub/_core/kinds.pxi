@@ -8,7 +8,8 @@ Source: "Physical Memory Layout" of Arrow's columnar format.
 
 from types import SimpleNamespace
 
-# The refusal of FLAT depends on the format of its numbers, see `adapters/arrow`. Cython converts bytes to `const char*`.
+# Texts of the column `refusal`. For FLAT, `adapters/arrow` writes the text, which depends on the format of the numbers. The
+# texts are bytes because Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
@@ -79,7 +80,7 @@ cdef object _row(int number):
         sizes=properties & SIZES != 0,
         width=properties & WIDTH != 0,
         chunks=properties & CHUNKS != 0,
-        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS | RUNS) != 0,      # a part other than a buffer
+        over_nodes=properties & (LISTS | FIELDS | INDICES | TYPES | CHUNKS | RUNS) != 0,      # has child nodes
     )
 
 

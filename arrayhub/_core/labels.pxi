@@ -112,7 +112,7 @@ cdef tuple shifted(tuple index, list kept):
 
 
 cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
-    """Return the halo of a sliced dimension: the domain shrinks to the slice, and the rest of the slice is the halo."""
+    """Return the halo of a sliced dimension: the number of elements of the slice before and after the domain."""
     if part is None:
         return (0, 0)
     axis, start, stop = part
@@ -169,7 +169,7 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
 
 
 def named(tuple dims):
-    """Return Labels with the given names, which must be different strings, or None for a dimension without a name."""
+    """Return Labels with the given names. An entry is None for a dimension without a name. No two names may be equal."""
     return combine(dims, None, None, None)
 
 

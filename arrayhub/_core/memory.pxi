@@ -28,7 +28,7 @@ cdef class MemoryBlock:
         (the block holds a DLPack managed tensor), ``"usm"`` (a ``dpctl.memory`` object owns the memory) or ``"owned"``
         (arrayhub allocated the memory).
     address : int
-        Lowest address of the block. For imported memory, the lowest address of the elements of the first array.
+        Lowest address of the block. For imported memory, the lowest address of the imported array's elements.
     nbytes : int or None
         Size in bytes, or None if unknown.
     device : Device
@@ -220,15 +220,15 @@ cdef MemoryBlock allocate(Py_ssize_t nbytes, Py_ssize_t alignment, Py_ssize_t be
 
 
 cdef MemoryBlock successor_of(MemoryBlock block):
-    """Create a block for the same memory and owner, without the resource, which `set_owner` moves to the new block."""
+    """Create a block for the same memory and owner. `set_owner` then moves the resource to the new block."""
     return new_block(block.kind_, block.owner_, block.address_, block.nbytes_, block.device_)
 
 
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
-    """Replace the owner of a block by `owner`, which keeps `successor` alive, and move the block's resource to `successor`.
+    """Replace the owner of a block by `owner`, and move the block's resource to `successor`, which `owner` keeps alive.
 
-    If the owner is not `former` anymore, the block does not change: creating `owner` may have run code that has already
-    replaced the owner. Like `publish`, this function neither allocates nor runs other code.
+    Do nothing if the present owner is not `former`: creating `owner` may have run code that replaced it. Like `publish`,
+    this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:

@@ -8,7 +8,7 @@ cdef enum:
 cdef struct Runtime:
     # Wait until the host may read the results of the work that the producer has queued so far.
     int (*host_ready)(Descriptor) except -1
-    # Make the consumer's stream (a Python object, as its protocol defines it) wait for the producer's work.
+    # Make the consumer's stream wait for the producer's work. The consumer's protocol defines the Python type of `stream`.
     int (*consumer_ready)(Descriptor, object stream) except -1
     # Call `consumer_ready`, and set the consumer's stream as the stream of the array. Called only by runtimes/streams.
     int (*adopt_stream)(Descriptor, object stream) except -1

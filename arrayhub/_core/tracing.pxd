@@ -9,7 +9,7 @@ cdef int active       # number of listeners
 
 @cython.final
 cdef class Handover:
-    """One traced import or export, from `begin` to `end`. Nested imports and exports of its thread are not reported."""
+    """One traced import or export, from `begin` to `end`. Imports and exports nested in it are not reported."""
     cdef double since
     cdef tuple event
 

@@ -38,7 +38,7 @@ cdef class Listener:
 
 
 def listen(owner, function):
-    """Call `function` for each event in any thread, until `unlisten` was called as often as `listen` for this owner."""
+    """Call `function` for each event in any thread. Stop after one call of `unlisten` for each `listen` of this owner."""
     global active, _listeners
     cdef Listener listener, known
     listener = Listener()
@@ -58,7 +58,7 @@ def listen(owner, function):
 
 
 def unlisten(owner):
-    """Undo one call of `listen`, and return whether no further call remains. Raise ValueError without a call to undo.
+    """Undo one call of `listen`. Return True if this was the owner's last call. Raise ValueError if there is none to undo.
 
     The function does not allocate, so that a trace can end even if memory is exhausted.
     """
@@ -152,7 +152,7 @@ cdef str type_name(object obj):
 
 
 cdef str place(Descriptor a):
-    """Return the device of an array as in ``str(device)``, but without an ordinal that has not been resolved yet."""
+    """Return the device of an array as in ``str(device)``. Omit an ordinal that has not been resolved yet."""
     name = TYPE_NAMES.get(a.device_.device_type, "nowhere")
     return name if a.device_.device_type == kDLCPU or a.device_.device_id < 0 else f"{name}:{a.device_.device_id}"
 

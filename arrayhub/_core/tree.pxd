@@ -32,15 +32,15 @@ cdef enum Property:
     CHARACTERS = 1 << 3     # an element is a run of bytes
     UTF8 = 1 << 4           # the bytes are UTF-8
     VIEWS = 1 << 5          # `content` has 16 bytes for each element; `parts` are the buffers of longer strings
-    FIELDS = 1 << 6         # `parts` has one array for each of `names`
+    FIELDS = 1 << 6         # `parts` has one array for each field in `names`
     INDICES = 1 << 7        # `indices` has one index into `content` for each element
     ENDS = 1 << 8           # element i is content[offsets[i] : offsets[i + 1]]
     SIZES = 1 << 9          # element i is content[offsets[i] : offsets[i] + sizes[i]]
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
     NO_BITMAP = 1 << 12     # the node does not have a validity bitmap
-    CHUNKS = 1 << 13        # concatenation of the Trees in `parts`; only in the outermost node
-    RUNS = 1 << 14          # content[k] is a run of equal elements, which ends before element offsets[k] - skip
+    CHUNKS = 1 << 13        # the node is the concatenation of the Trees in `parts`; only the outermost node
+    RUNS = 1 << 14          # content[k] is the value of all elements of run k, which ends before element offsets[k] - skip
     ALL_MISSING = 1 << 15   # every element is missing, without memory
 
 cdef enum:
@@ -49,26 +49,26 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # of `Property`
-    int buffers             # number in Arrow; a sparse union has one less; ANY: 3 and the buffers of the views
+    int buffers             # number in Arrow; a sparse union has one less; ANY: 3 plus one for each buffer of characters
     int children            # number in Arrow; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
 cdef NodeKind[<int> KINDS] NODE_KINDS
 
 cdef enum:
-    UNCOUNTED = -1          # of `nulls`
+    UNCOUNTED = -1          # value of `nulls` until the missing elements are counted
     MAX_DEPTH = 64          # levels of nested nodes
     INLINE_VIEW = 12        # bytes of a string that fit into its view
     VIEW_BYTES = 16
 
 cdef class Tree:
-    cdef int kind                  # of `kinds`
+    cdef int kind                  # a Kind
     cdef bint checked              # whether offsets, sizes, views and indices were validated
     cdef Py_ssize_t length         # elements of this node
     cdef Py_ssize_t width          # WIDTH: number of elements of `content` per element
-    cdef Py_ssize_t skip           # RUNS: elements of the runs before the first element
+    cdef Py_ssize_t skip           # RUNS: number of elements that the runs contain before the first element of the node
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
-    cdef Py_ssize_t bit            # bits before the first element in `validity`, and in a PACKED `content`
+    cdef Py_ssize_t bit            # number of bits before the first element in `validity`, and in BIT_PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
     cdef Descriptor offsets        # int32 or int64; SIZES, TYPES: one per element; ENDS: one more than elements
     cdef Descriptor sizes          # SIZES
@@ -76,11 +76,11 @@ cdef class Tree:
     cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
     cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, TYPES: str
-    cdef str meaning               # Arrow's format if the parts do not determine it (time zone, days, codes); or None
+    cdef str meaning               # Arrow's format, if the parts do not determine it (a time zone, type codes); or None
     cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
-    cdef object name               # of the column, in the outermost node or its chunks: hashable, as in pandas; or None
-    cdef tuple child_fields        # for each child: name if not in `names`, flags, metadata; None for defaults
+    cdef object name               # name of the column, any hashable object; only the outermost node and its chunks; or None
+    cdef tuple child_fields        # for each child: name (unless in `names`), flags, metadata; None for the defaults
     cdef object __weakref__
 
 ctypedef int (*Visit)(Descriptor a, void* argument) except -1

@@ -1,7 +1,7 @@
 """Tree: struct of a node over flat arrays, with the rules of slices, missing values and bounds. Independent of protocols.
 
 Tree is the base of NestedArray, as Descriptor is the base of USMArray. NestedArray adds methods and no fields. All nodes are
-instances of NestedArray, whose module `hooks` imports for the first node.
+instances of NestedArray. `hooks` imports its module when the first node is created.
 
 - kinds: the table of node kinds
 """
@@ -132,7 +132,7 @@ cdef Tree new_tree(int kind, Py_ssize_t length):
 
 
 cdef Tree new_chunked(tuple chunks):
-    """Create a node that is the concatenation of one or more Trees. The Trees must have one type in Arrow.
+    """Create a node that is the concatenation of one or more Trees. All Trees must have the same Arrow type.
 
     Raises
     ------
@@ -373,7 +373,7 @@ cdef int check_tree(Tree t) except -1:
     BufferError
         The host cannot read the memory.
     """
-    if has(t, CHUNKS):       # for chunks, `checked` has another meaning, see `adapters/arrow/schema`
+    if has(t, CHUNKS):       # `checked` of a chunked node means that its chunks have one type, see `adapters/arrow/schema`
         for chunk in t.parts:
             check_again(<Tree> chunk)
         return 0
@@ -398,7 +398,10 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """Call `check_tree` before other code reads the node without checks. Repeat the check if the memory is mutable."""
+    """Call `check_tree`, even if the node was validated before, unless the memory is immutable.
+
+    Call this function before other code reads the node without checks.
+    """
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
         t.checked = False
@@ -443,7 +446,7 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Return elements of the content between two offsets. Check both, because they may have changed since validation."""
+    """Return the elements of the content between two offsets. Check the offsets, which may have changed since validation."""
     if start < 0 or stop < start or stop > length_of(t.content):
         raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
@@ -578,7 +581,7 @@ cdef int check_types(Tree t) except -1:
 
 
 cdef int check_runs(Tree t) except -1:
-    """Validate that run ends increase, reach the last element, and have a value each."""
+    """Validate that each run has a value, that run ends increase, and that the last run reaches the last element."""
     cdef Py_ssize_t k, end, last = 0, runs = t.offsets.shape_[0]
     wait_for(t.offsets, "run_ends")
     if length_of(t.content) < runs:
