@@ -195,7 +195,7 @@ cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) e
 cdef int refuse(object exporter) except -1:
     """Raise the exporter's error, or a BufferError if the exporter failed without an exception.
 
-    The error of a released memoryview does not mention a memoryview, so this function adds it.
+    Python's error for a released memoryview does not mention the memoryview, so this function adds the word.
     """
     if type(exporter) is memoryview:
         try:
@@ -335,7 +335,7 @@ cdef object described_type(object exporter, Py_buffer* view):
         cls = type(exporter)
         return ctypes_element(cls, view)
     if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
-        dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # not a subclass's property
+        dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # a subclass may override `dtype`
         if dtype.itemsize == view.itemsize:
             return dtype      # NumPy's format (a record) omits trailing padding, so parsing it would result in wrong offsets
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)

@@ -37,7 +37,7 @@ class _Item(NamedTuple):
     element: "np.dtype | _Record"
     shape: tuple[int, ...]
     name: str | None
-    aligned: bool  # in the order `@`
+    aligned: bool  # whether the order is `@`
     padding: bool  # an unnamed `x`: bytes that are not a field
 
 
@@ -45,7 +45,7 @@ class _Record(NamedTuple):
     """Items between two braces, or of a complete format."""
 
     items: list[_Item]
-    aligned: bool  # ends in the order `@`, so its size is rounded up to its alignment
+    aligned: bool  # whether the last order is `@`, so that the size is rounded up to the alignment
 
 
 def parse_format(format: str, itemsize: int) -> np.dtype:

@@ -9,7 +9,7 @@ from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
 
 
 class Protocol:
-    """One protocol."""
+    """Row of the table: one protocol, or one interface of a protocol."""
 
     def __init__(
         self,

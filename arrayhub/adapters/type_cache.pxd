@@ -46,7 +46,7 @@ ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
 cdef unsigned int generation      # how many times the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
-cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # numbers of rows, which `convert/dispatch` assigns
+cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # the row of a wrapper type, as a number that `convert/dispatch` assigns
 
 cdef void register_compute_record(ComputeRecord compute_record)
 cdef unsigned int learn(object cls) except 0

@@ -18,7 +18,7 @@ cdef extern from *:
     const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
-    MAX_NODES = 100_000            # of a type; a hostile schema may contain itself
+    MAX_NODES = 100_000            # nodes of one type; limited, because a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
     ARROW_FLAG_MAP_KEYS_SORTED = 4
@@ -37,7 +37,7 @@ cdef struct ArrowSchema:
 cdef struct ArrowArray:
     int64_t length                        # elements
     int64_t null_count                    # -1: not counted
-    int64_t offset                        # elements, in every buffer
+    int64_t offset                        # number of elements to skip in every buffer
     int64_t n_buffers
     int64_t n_children
     const void** buffers

@@ -65,7 +65,7 @@ cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """Return the capsules of the device interface. All memory must be on one device.
 
     For CUDA, the struct contains an event for the producer's work. For SYCL, the interface does not define an event, so this
-    function waits for the work. `exported_device` describes host-readable memory.
+    function waits for the work. Memory that the host can read may be exported as host memory, see `exported_device`.
     """
     cdef int form = requested_form(requested_schema)
     cdef ArrowDeviceArray* array
@@ -120,7 +120,7 @@ cdef DLDevice exported_device_of_node(object node) except *:
 
 
 cdef int ready_on_device(object node) except -1:
-    """Check the device of every array of a node, and validate host-readable offsets. Wait for pending work without events.
+    """Check the device of every array of a node, and validate host-readable offsets. Wait for pending work, except on CUDA.
 
     Raises
     ------
@@ -137,7 +137,7 @@ cdef int ready_on_device(object node) except -1:
 
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, int form) except -1:
-    """Fill the struct of a node after `ready_on_device`. If this fails, the caller releases `out` unless release is NULL."""
+    """Fill the struct of a node. Call `ready_on_device` first. After an error, release `out` unless its `release` is NULL."""
     cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, form)

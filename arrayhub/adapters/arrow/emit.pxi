@@ -123,7 +123,7 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=None) except -1:
     """Fill the array of a node. The parent's offset skips the first `lead` elements of the array.
 
-    `field` has the name, flags and metadata that the node's parent states, as in `fill_schema`.
+    `field` has the name, flags and metadata that the node's parent stores for it, as in `fill_schema`.
     """
     if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
         return fill_tree(out, <Tree> node, lead)
@@ -158,7 +158,7 @@ cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_byt
 
 
 cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
-    """Set the buffer of values to a copy of booleans as bits, preceded by `lead` zeros. `a` is contiguous in memory order."""
+    """Set the buffer of values to new bits: `lead` zeros, then the booleans of `a`. The elements of `a` must not have gaps."""
     cdef Py_ssize_t n = size_of(a)
     since = started() if tracing.active else None
     if n == 0:
@@ -217,8 +217,8 @@ cdef int hold_also(Body* body, object more) except -1:
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
     """Set the bitmap of an array and the offset that it requires.
 
-    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. Only
-    slices have a bit offset, so these elements exist.
+    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. These
+    elements exist, because only slices have a bit offset.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -278,7 +278,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
 
 
 cdef bint has_runs(object node):
-    """Return whether a node contains a run-end encoded array, to whose run ends a parent's offset cannot be applied."""
+    """Return whether a node contains a run-end encoded array. The offset of a parent does not apply to its run ends."""
     cdef Tree t
     if not isinstance(node, Tree):
         return False
@@ -292,7 +292,7 @@ cdef bint has_runs(object node):
 
 
 cdef int set_aligned_bitmap(ArrowArray* out, Tree t) except -1:
-    """Set a copy of the bitmap that starts at a byte, so that the node does not have an offset."""
+    """Set the bitmap to a copy that starts at a byte boundary, so that the array does not need an offset."""
     bits = np.unpackbits(np.asarray(t.validity), bitorder="little")[t.bit : t.bit + t.length]
     aligned = np.packbits(bits, bitorder="little")
     hold_also(<Body*> out.private_data, aligned)

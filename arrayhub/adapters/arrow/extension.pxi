@@ -70,7 +70,7 @@ cdef dict pairs_of(ArrowSchema* schema):
 
 
 cdef bytes raw_metadata(ArrowSchema* schema):
-    """Return the metadata of a schema as it is encoded, or None."""
+    """Return the encoded metadata of a schema, or None."""
     cdef Py_ssize_t at = 4
     cdef int32_t count, length
     if schema.metadata == NULL:
@@ -84,9 +84,10 @@ cdef bytes raw_metadata(ArrowSchema* schema):
 
 
 cdef tuple field_of(ArrowSchema* schema, const char* conventional):
-    """Return the name, flags and metadata of a child's schema. None if these are the defaults.
+    """Return the name, flags and metadata of a child's schema, or None if all three are the defaults.
 
-    The name is None if it equals `conventional`, or if `conventional` is NULL because the parent has the names.
+    The name is None if it equals `conventional`. If the parent node stores the names, `conventional` is NULL, and the name is
+    always None.
     """
     cdef bint usual = conventional == NULL or schema.name == NULL or strcmp(schema.name, conventional) == 0
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
@@ -143,9 +144,9 @@ cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
 
 
 cdef Tree tensor_storage(Tree t):
-    """Return the rows of a tensor with ``arrow.fixed_shape_tensor``, one list each, in the order of their memory.
+    """Return the storage of ``arrow.fixed_shape_tensor``: one list for each tensor, with the elements in memory order.
 
-    The metadata is kept if it describes this order, else replaced, as after a copy of a permuted tensor.
+    The metadata are replaced if they describe another order, for example after a copy of a permuted tensor.
     """
     cdef Descriptor a = <Descriptor> t.content
     cdef list order = memory_order(a)
@@ -160,7 +161,7 @@ cdef Tree tensor_storage(Tree t):
     rows.name = t.name
     fields = json_of(dict(pairs_in(t.field[1])).get(b"ARROW:extension:metadata", b""))
     permutation = fields.get("permutation") or list(range(len(order)))
-    if a.dl_dtype_.code == BOOL_CODE:      # imported from bytes; bits are not numbers
+    if a.dl_dtype_.code == BOOL_CODE:      # one byte each; booleans that are bits have another kind of node
         rows.child_fields = ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
     same = fields.get("shape") == [a.shape_[axis] for axis in order] \
         and permutation == [order.index(axis) for axis in range(1, a.nd_)]
@@ -177,10 +178,10 @@ cdef list names_of_dimensions(dict fields, object permutation):
 
 
 cdef object with_tensors(object node, tuple field):
-    """Return a node in which tensors with ``arrow.fixed_shape_tensor``, at any depth, are rows in memory order.
+    """Return a node in which `tensor_storage` replaces each ``arrow.fixed_shape_tensor``, at any depth.
 
-    `field` has the name, flags and metadata that the node's parent states, or is None. A node without tensors is returned
-    unchanged.
+    `field` has the name, flags and metadata that the node's parent stores for it, or is None. A node without tensors is
+    returned unchanged.
     """
     cdef Tree t
     cdef Py_ssize_t k
@@ -212,14 +213,14 @@ cdef object with_tensors(object node, tuple field):
 
 
 cdef Tree with_facts(object node, tuple field):
-    """Return a node of the numbers of `node` with the flags and metadata that its parent states."""
+    """Return a node with the numbers of `node`, and with the flags and metadata of `field`."""
     cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else flat(node)
     t.field = (field[1], field[2])
     return t
 
 
 cdef tuple with_field_of(Tree rows, tuple fields, Py_ssize_t k):
-    """Return the fields of a node's children with the metadata of child `k`, which is the storage of a tensor."""
+    """Return the fields of a node's children after child `k` was replaced by `rows`, the storage of a tensor."""
     if fields is None or fields[k] is None or rows.field is None:
         return fields
     return (*fields[:k], (fields[k][0], fields[k][1], rows.field[1]), *fields[k + 1 :])

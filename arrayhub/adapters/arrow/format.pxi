@@ -39,7 +39,7 @@ cdef enum:
     ROWS = 38
 
 cdef Format[ROWS] _TABLE
-#                   text    whole  kind         width  number   in words
+#                   text    exact  kind         width  number   words
 _TABLE[0] = Format(b"b",    True,  BITS,        0,     NULL,    b"bool in bits")
 _TABLE[1] = Format(b"u",    True,  STRING,      4,     NULL,    b"utf8")
 _TABLE[2] = Format(b"U",    True,  STRING,      8,     NULL,    b"large_utf8")
@@ -74,7 +74,7 @@ _TABLE[30] = Format(b"+ud:", False, UNION,      4,     NULL,    b"dense_union")
 _TABLE[31] = Format(b"+r",  True,  RUN_END,     0,     NULL,    b"run_end_encoded")
 _TABLE[32] = Format(b"n",   True,  NULLS,       0,     NULL,    b"null")
 _TABLE[33] = Format(b"+m",  True,  LIST,        4,     NULL,    b"map")     # imported as a list
-_TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type of polars' own")
+_TABLE[34] = Format(b"_pl", False, REFUSED,     0,     NULL,    b"a type that only polars defines")
 _TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
 _TABLE[36] = Format(b"tiD", True,  INTERVAL,    8,     b"I",    b"interval[days, milliseconds]")
 _TABLE[37] = Format(b"tin", True,  INTERVAL,    16,    b"I",    b"interval[months, days, nanoseconds]")

@@ -36,8 +36,8 @@ cdef Descriptor parse(object obj, object stream):
     """Import the memory of an Arrow producer as a dense array, or return None without an Arrow interface.
 
     The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one nonempty chunk.
-    A stream that can be read only once is rejected before it is read if its schema is not dense. The call that the error
-    suggests can then still read it.
+    A stream that can be read only once is rejected before it is read, if its schema shows that it is not a dense array. The
+    call that the error suggests can then still read the stream.
 
     Raises
     ------
@@ -109,10 +109,10 @@ cdef str advice_on_missing(Tree t):
 cdef bint is_stream(object obj) except -1:
     """Return whether reading `obj` may consume it or run a query.
 
-    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. An object with only a
-    stream interface is considered readable once if its type does not have a length, like the readers of pyarrow, nanoarrow
-    and arro3. An object with a length is normally a table or column, which can be read repeatedly. duckdb and ibis
-    relations are exceptions: len() would run the query, so they are marked in the table of libraries.
+    The specification of the PyCapsule interface leaves open whether a stream can be requested twice. This function assumes
+    that it cannot if the object has only a stream interface and no length, like the readers of pyarrow, nanoarrow and arro3.
+    An object with a length is normally a table or column, which can be read repeatedly. Relations of duckdb and ibis are
+    exceptions, because len() would run the query. The table of libraries marks them.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -255,7 +255,7 @@ cdef list import_chunks(object obj, Check check):
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
     """Raise TypeError for elements that are addresses of Python objects, which some producers export as raw bytes.
 
-    Such elements have the size of a pointer. The producer's decimals, also raw bytes, have 16 bytes.
+    Such elements have the size of a pointer. Decimals, which these producers also export as raw bytes, have 16 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeError(

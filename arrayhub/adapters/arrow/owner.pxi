@@ -71,8 +71,8 @@ cdef object name_of(object capsule):
 
 
 cdef object released_error(str what):
-    return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, which is"
-                           " possible only once: request a new one from the producer")
+    return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, and can be"
+                           " consumed only once. Request a new struct from the producer")
 
 
 cdef int move_schema(Import owner, object capsule, str method) except -1:

@@ -118,7 +118,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 cdef object with_field(object node, ArrowSchema* schema, int depth):
     """Set the flags and metadata of a node. A dense array becomes a node if it has an extension type.
 
-    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's fields name the type.
+    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's `child_fields` name the type.
     """
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
     if schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
@@ -133,7 +133,7 @@ cdef object with_field(object node, ArrowSchema* schema, int depth):
 
 
 cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1:
-    """Return whether an array was converted from an extension type. Inside other nodes, it needs no node for the type."""
+    """Return whether `extended` converted an array from the storage of an extension type."""
     if name == b"arrow.bool8":
         return a.dl_dtype_.code == BOOL_CODE
     return name == b"arrow.fixed_shape_tensor" and has_flat_storage(schema)
@@ -255,8 +255,9 @@ cdef inline Descriptor finished(Descriptor a):
     a.byte_strides_[0] = a.itemsize_
     seal(a)
     adopt(a)
-    # Arrays of host memory and their nodes refer to their Import only, which does not refer to Python objects. Without cycles,
-    # collections do not have to visit them, which doubled the time to import 10,000 chunks of lists.
+    # Arrays of host memory and their nodes refer only to their Import, which does not refer to Python objects. They cannot be
+    # part of a cycle, so the garbage collector need not visit them. Its visits doubled the time to import 10,000 chunks of
+    # lists.
     if a.device_.device_type == kDLCPU:
         gc_untrack(<PyObject*> a)
     return a
@@ -389,7 +390,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
     cdef tuple item = fields_of(schema, b"item"), below = None
     rows = node
-    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # with names of items
+    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # only stores `child_fields`
         below = (<Tree> node).child_fields
         rows = (<Tree> node).content
     if not isinstance(rows, Tree):
@@ -462,7 +463,7 @@ cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int d
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
     """Return the characters up to the last offset, or an empty array if the offsets are on a device.
 
-    The number of characters is then determined after the offsets are copied to the host.
+    On a device, the number of characters is known only after the offsets are copied to the host.
     """
     cdef Py_ssize_t end = 0
     if host_readable(offsets) and offsets.shape_[0] > 0:

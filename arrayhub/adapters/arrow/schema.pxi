@@ -94,7 +94,7 @@ cdef dict _FORMATS_OF_UNITS = {
 
 
 cdef str export_obstacle(Descriptor a):
-    """Return the reason why Arrow cannot represent an array, or None. Strided memory of the host is copied on export."""
+    """Return the reason why an array cannot be exported to Arrow, or None. Strided host memory is copied on export."""
     if a.nd_ == 0:
         return "the array has 0 dimensions; accepted: one or more. Use x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
@@ -230,7 +230,10 @@ def extension_schema(Descriptor a):
 
 
 cdef object exportable(object node, int form):
-    """Return a node, or raise BufferError if Arrow cannot represent the node in a form."""
+    """Return the node to export for `node`, or raise BufferError if Arrow cannot represent it.
+
+    `form` has the requested extension types. In the result, tensors are replaced by their storage.
+    """
     cdef Descriptor a
     if isinstance(node, Tree):
         node = with_tensors(node, None)
@@ -266,9 +269,10 @@ cdef int check_chunks(Tree t) except -1:
 
 
 cdef object with_requested_extensions(object node, object requested, tuple asked):
-    """Return a node with the extension types that a requested schema names, and the storage of others, at every depth.
+    """Return a node with the extension types that a requested schema names, at every depth.
 
-    A node whose storage does not have the requested type keeps its own extension types below the outermost node.
+    Where the schema names no extension type, the result is the storage of the node. If the storage does not have the
+    requested type, the nodes below the outermost node keep their own extension types.
     """
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     cdef Tree t
@@ -298,12 +302,12 @@ cdef Tree root_with_field(object node, tuple field):
 
 
 cdef object extension_in(tuple field):
-    """Return the name of the extension type in the facts of a field, or None."""
+    """Return the name of the extension type of a field, or None. See `field_of`."""
     return None if field is None or field[2] is None else dict(pairs_in(field[2])).get(b"ARROW:extension:name")
 
 
 cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return a node and the facts of its field with the extension types of a requested schema. See `field_of`.
+    """Return a node and its field with the extension types of a requested schema. `field_of` describes fields.
 
     The caller must check that the storage has the requested type.
     """
@@ -342,7 +346,7 @@ cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
 
 
 cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
-    """Set the facts of child `k` in a list. Fill missing entries before it with None."""
+    """Set the field of child `k` in a list. Append None for each missing entry before it."""
     while len(fields) <= k:
         fields.append(None)
     fields[k] = facts
@@ -350,7 +354,10 @@ cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
 
 
 cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return an array of numbers whose items have the requested extension types, for each dimension but the first."""
+    """Return an array of numbers whose items have the requested extension types.
+
+    Each dimension after the first has items, because Arrow represents it as a list with a child.
+    """
     cdef Descriptor a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
     cdef list items = list((<Tree> node).child_fields or ()) if isinstance(node, Tree) else []
     cdef Py_ssize_t axis
@@ -379,9 +386,9 @@ cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
 
 
 cdef tuple without_extension(object node, tuple field, ArrowSchema* asked):
-    """Return the storage of a node with an extension type, and the facts of its field without the metadata.
+    """Return the storage of a node with an extension type, and its field without the metadata.
 
-    Rows of tensors are flat if `asked` is a list of a type without children. Booleans are int8 if `asked` is int8.
+    Tensors become flat rows if `asked` is a list of a type without children. Booleans become int8 if `asked` is int8.
     """
     cdef Descriptor a
     cdef Tree t = None
@@ -401,7 +408,10 @@ cdef tuple without_extension(object node, tuple field, ArrowSchema* asked):
 
 
 cdef Descriptor storage_of(Descriptor a, object requested, tuple asked):
-    """Return the storage of a dense array's extension types, if it is requested: flat rows of a tensor, and int8 for bool."""
+    """Return a dense array as the storage that a schema requests: flat rows instead of tensors, int8 instead of bool.
+
+    Return the array unchanged if the schema requests the extension types.
+    """
     cdef int form = requested_form(requested)
     if not form & TENSOR and has_flat_rows(asked) and a.nd_ > 2 and a.flags_ & C_CONTIGUOUS:
         a = reshape(a, (a.shape_[0], layout.count(a.nd_ - 1, a.shape_ + 1)))
@@ -486,7 +496,7 @@ cdef bytes _ITEM = b"item"        # conventional name of a list's child
 
 
 cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None) except -1:
-    """Fill in the schema of a node. `field` has the name, flags and metadata that the node's parent states."""
+    """Fill in the schema of a node. `field` has the name, flags and metadata that the node's parent stores for it."""
     cdef bytes metadata = None
     if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
         return fill_schema(out, (<Tree> node).parts[0], name, field)
@@ -561,7 +571,7 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
 
 
 cdef bytes column_name_of(Tree t):
-    """Return the name of a column as Arrow's schema contains it."""
+    """Return the name of a column, encoded for Arrow's schema."""
     name = (<Tree> t.parts[0]).name if has(t, CHUNKS) else t.name
     return b"" if name is None else str(name).encode("utf-8", "replace")
 
@@ -673,7 +683,7 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
 
 
 cdef dict tensor_facts(ArrowSchema* schema):
-    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema without those that have their default."""
+    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit those that have the default value."""
     fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
     permutation = list_in(fields, "permutation", int)
     if permutation is not None and permutation == sorted(permutation):

@@ -47,7 +47,7 @@ cdef list import_stream(object obj, Check check):
 
 
 cdef list import_device_stream(object obj, Check check):
-    """Read a stream of device arrays. Returns the result of `import_stream`."""
+    """Read a stream of device arrays. Return a list like that of `import_stream`."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
@@ -96,7 +96,7 @@ cdef int read_schema(Source* source, ArrowSchema* out) except -1:
     else:
         check_functions("ArrowArrayStream", source.host.get_schema != NULL, source.host.get_next != NULL)
         code = source.host.get_schema(&source.host, out)
-    put_back(aside)      # also discards and reports an exception that the producer left set
+    put_back(aside)      # also reports and clears an exception that the producer left pending
     if code != 0:
         out.release = NULL       # the struct is undefined after an error
     check_code(source, code, "get_schema")

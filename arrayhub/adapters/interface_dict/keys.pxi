@@ -24,7 +24,7 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) noexcept
     Py_ssize_t PyDict_GET_SIZE(object mapping) noexcept
 
-# Each protocol has eight keys, of which all three share five. Producers usually insert the keys in this order.
+# Each protocol has eight keys. All three protocols share the first five. Producers usually insert the keys in this order.
 cdef enum Key:
     DATA
     SHAPE
@@ -67,7 +67,7 @@ cdef inline Py_ssize_t integer(object value, int protocol, str key, int position
 
 
 cdef inline object entry(const Entries* entries, Key key):
-    """Return the value of a key, or None if the key is missing, which no protocol distinguishes from None."""
+    """Return the value of a key, or None if the key is missing. No protocol distinguishes a missing key from None."""
     cdef PyObject* value = entries.values[<int> key]
     return None if value == NULL else <object> value
 
@@ -144,7 +144,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
     """Implement `integer` for values other than an int of one digit."""
     cdef int overflow = 0
     cdef Py_ssize_t number
-    if PyLong_CheckExact(value):      # a pointer
+    if PyLong_CheckExact(value):      # an int of more than one digit, usually an address
         number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(value, &overflow)
         if overflow == 0:
             return number
@@ -165,7 +165,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 cdef object dict_error(int protocol, str key, object value, str accepted):
     """Return the `interface_error` about a key.
 
-    ``descr`` at the start of `key` stands for the descr entry. ``descr`` is replaced by the protocol's name for that entry.
+    If `key` starts with ``descr``, replace this word by the protocol's name of the key.
     """
     if key.startswith("descr") and protocol in _KEYS:
         key = key.replace("descr", _KEYS[protocol][<int> KEYS - 1], 1)

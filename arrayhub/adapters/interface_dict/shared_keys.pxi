@@ -12,7 +12,7 @@ from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBER
 cdef struct Dialect:
     bint in_elements          # whether strides count elements, not bytes
     bint has_mask             # whether the protocol has the key `mask`
-    bint descr_must_agree     # whether `descr` must also match the type of numbers, or is read only for V
+    bint descr_must_agree     # whether `descr` is validated for every type; if not, it is read only for type V
     bint needs_version        # whether a dict without a version is rejected
     Py_ssize_t oldest, newest  # accepted versions
 

@@ -35,7 +35,7 @@ cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
-    MAX_FIELDS = 4096         # of all levels, because lists that are shared could describe 2**MAX_NESTING fields
+    MAX_FIELDS = 4096         # of all levels together; a list that contains shared lists could have 2**MAX_NESTING fields
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
