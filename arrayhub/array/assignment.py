@@ -12,7 +12,7 @@ from arrayhub.libraries.numpy import addresses, ndarray, refuse_endless, with_nd
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
 
-# Types of values that NumPy converts to arrays without a protocol.
+# Types of values that NumPy converts to arrays without using a protocol.
 _VALUES = (bytes, bool, int, float, complex, str, list, tuple, datetime.date, datetime.timedelta)
 
 
@@ -22,7 +22,7 @@ def assign(array, key, value):
     if not target.flags.writeable:
         raise ValueError("x[...] = value: the array is read-only; accepted: a writable array, such as x.copy()")
     cls = type(value)
-    # For element types other than text and raw data, bytes are a buffer.
+    # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
         hooks.check_values(value)  # before NumPy calls methods of the elements
@@ -51,7 +51,7 @@ def copy_into(source, out, device, *, copy=None, stream=None, progress=None):
 
 
 def _store(given, target, source):
-    """Copy a result of `checked` to `target`. `source` is the name of its type for traces."""
+    """Copy a result of `checked` to `target`. Traces show `source`, the name of the value's type."""
     since = tracing.started()
     on_host = is_host_readable(target)
     try:
@@ -75,9 +75,10 @@ def _copy(source, target):
 
 
 def _check_exchange(target, source):
-    """Reject ``x[i] = x[j]`` for two disjoint views of the same memory, because ``x[i], x[j] = x[j], x[i]`` assigns so.
+    """Reject ``x[i] = x[j]`` for two disjoint views of the same memory.
 
-    The right side of this exchange consists of views, so the second assignment would read what the first has written.
+    The exchange ``x[i], x[j] = x[j], x[i]`` consists of two such assignments. Its right side consists of views, so the
+    second assignment would read the elements that the first has written.
     """
     try:
         overlap = np.shares_memory(addresses(target), addresses(source), max_work=10_000)  # type: ignore[arg-type]

@@ -145,7 +145,7 @@ def _check_integers(value, own, call):
 
 
 def need_a_type(value):
-    """Return whether values are Python integers or times that become Python objects without ``dtype=``."""
+    """Return whether values are Python integers or times that NumPy without ``dtype=`` stores as Python objects."""
     try:
         given = np.asarray(value)
     except (TypeError, ValueError):  # not a regular sequence
@@ -329,7 +329,7 @@ def _parts(given):
 
 
 def _is_numpys(dtype):
-    """Return whether NumPy's functions support a dtype, in contrast to the dtypes of ml_dtypes."""
+    """Return whether a dtype is NumPy's own. NumPy's functions do not support all dtypes of ml_dtypes."""
     return dtype.num < FIRST_USER_TYPENUM or dtype.kind == "T"
 
 

@@ -41,7 +41,7 @@ cdef tuple _OPTIONS = ("queue", "alignment", "copy")
 cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, object strides, object offset,
                   object order, object buffer_ctor_kwargs) except -1:
     """Implement ``USMArray(...)`` for a new array."""
-    # Fill a separate array first, so that code of the arguments cannot see an array without memory.
+    # Fill a separate array first. Methods of the arguments may run Python code, which must not see an array without memory.
     cdef Descriptor layout_ = new_layout(shape, dtype, strides, order)
     cdef Py_ssize_t end
     cdef Py_ssize_t start = checked_start(layout_, integer(offset, "USMArray: offset"), isinstance(buffer, str), &end)
@@ -78,7 +78,7 @@ cdef Descriptor new_layout(object shape, object dtype, object strides, object or
 
 
 cdef object as_dtype(object dtype):
-    """Return a NumPy dtype of single elements of at least one byte."""
+    """Return the argument `dtype` as a NumPy dtype. Reject sub-arrays and elements of zero bytes."""
     made = requested_dtype(dtype)
     if made.subdtype is not None or made.itemsize == 0:
         raise TypeError(f"USMArray: dtype is {made!r}; accepted: elements of one or more bytes. Move sub-arrays to shape")

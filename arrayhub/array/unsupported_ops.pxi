@@ -14,7 +14,8 @@ cdef extern from "Python.h":
 cdef object compared(object array, object other, int op, str advice):
     """Return the result of the other operand's comparison for ``array == other`` or ``array != other``.
 
-    If it returns NotImplemented, raise TypeError. Otherwise Python would compare identities, for example in ``x in [1, 2]``.
+    If the comparison returns NotImplemented, raise TypeError. Otherwise Python would compare identities, for example in
+    ``x in [1, 2]``.
     """
     cls = type(other)
     if cls is not type(array):
@@ -30,16 +31,16 @@ cdef str NO_COMPARISON = (
 )
 
 
-# Attributes of ndarrays and tensors that a USMArray does not have, because they compute,
+# The following tables list attributes of ndarrays and tensors that USMArray lacks. Attributes that compute:
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
     *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
-# because only NumPy needs them,
+# Attributes that only NumPy has:
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # these are attributes, not methods
-# or because another call replaces them. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
+# Attributes that another call replaces. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
 _LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
 _ELSEWHERE = {
     **{name: f"arrayhub.as_{name}(x)" for name in _LIBRARIES},

@@ -140,7 +140,7 @@ cdef class USMArray(Descriptor):
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
-    # Not `__init__`, which a caller can skip: all code may rely on an array having memory.
+    # Not `__init__`, which a caller can skip: an array must never exist without memory.
     def __cinit__(self, shape=None, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
                   buffer_ctor_kwargs=dict()):
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
@@ -244,7 +244,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : owner of the memory. For USM, this is a ``dpctl.memory.MemoryUSM*``. A memory block may own its memory."""
+        """object : owner of the memory. For USM, this is a ``dpctl.memory.MemoryUSM*``. It may be the memory block itself."""
         if self.usm_type_:
             return sycl.base_of(self)
         return block_of(self) if self.base_ is None else self.base_
