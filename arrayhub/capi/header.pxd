@@ -28,7 +28,7 @@ cdef extern from *:
 cdef extern from *:
     """
     #include <string.h>
-    #define ARRAYHUB_MOST_STRUCT 4096      /* bytes: no later version of a struct is as long */
+    #define ARRAYHUB_MOST_STRUCT 4096      /* bytes; every later version of a struct must be smaller */
     /* Copy a caller's struct into one of the known size. Missing members become zero; surplus members must be zero. */
     static CYTHON_UNUSED inline int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
         Py_ssize_t k;

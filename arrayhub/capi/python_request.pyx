@@ -71,7 +71,7 @@ cdef class Request:
     Raises
     ------
     TypeError, ValueError
-        An argument is not of this form.
+        An argument is invalid.
 
     Examples
     --------

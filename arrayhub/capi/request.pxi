@@ -1,4 +1,4 @@
-"""Requests of C code: check the conditions on an array, and make the allowed copies so that they are met."""
+"""Requests of C code: check the conditions on an array, and meet them by copies that the request allows."""
 
 from cpython.exc cimport PyErr_Occurred
 from cpython.object cimport PyObject
@@ -262,17 +262,17 @@ cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether a request accepts an array only because the host can read it, so that arrayhub must wait for it.
+    """Return whether a request accepts an array only because the host can read the memory.
 
-    If the request also accepts the memory as USM or CUDA memory, the caller waits before it reads.
+    arrayhub must then wait for the producer's work. If the request also accepts USM or CUDA memory, C code waits itself.
     """
     return memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
 
 
 cdef inline bint fits_plainly(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
-    """Return whether an array in host memory with the first accepted type meets a request without lengths.
+    """Return whether a quick test shows that an array meets a request. If the result is False, call `misfit`.
 
-    This function is a fast path for most arguments. If it returns False, `misfit` decides.
+    The test recognizes arrays in host memory with the first accepted element type, if the request does not have lengths.
     """
     cdef int wanted = r.flags & (WRITEABLE | C_CONTIGUOUS | F_CONTIGUOUS) | ALIGNED | NOTSWAPPED
     return (
@@ -358,7 +358,7 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 
 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """Return the accepted NumPy dtype to which to convert the elements, or None.
+    """Return the NumPy dtype to which the elements are converted, or None if they cannot be converted.
 
     The result is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
     For numbers and lists, it is the first dtype that represents these values.
@@ -389,12 +389,12 @@ cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef bint is_built(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Return whether the array was built here from Python numbers, which have no element type."""
+    """Return whether the array was built here from Python numbers, which do not have an element type."""
     return bool(r.may & <int> USM_ARRAY_MAY_BUILD and issubclass(type(obj), VALUES) and import_copied(a, obj))
 
 
 cdef bint are_of_kind(object numbers, object wanted) except -1:
-    """Return whether numbers keep their kind in an element type. Empty arrays convert to every type."""
+    """Return whether numbers keep their kind if they are converted to `wanted`. Empty arrays convert to every type."""
     from arrayhub.array.casting import is_of_kind, rank
 
     if numbers.size == 0 or is_of_kind(numbers, wanted):
@@ -463,7 +463,7 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
-    """Copy a host copy of `a` to memory of the kind of `a`, if the request accepts this kind but not host memory."""
+    """Return `made`, a host copy of `a`. Copy it to memory like that of `a` if the request does not accept host memory."""
     if memory_kinds_of(a) & where_of(r) and not memory_kinds_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made
@@ -490,7 +490,8 @@ cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
 
 
 cdef object stream_for(str device, object stream):
-    """Return `stream` if copies to a device can use it, else None. The import has already ordered the array on it."""
+    """Return `stream` if copies to a device can use it, else None. The import has already made `stream` wait for the array.
+    """
     return None if device.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 
@@ -627,7 +628,7 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
-    """Return whether the elements convert to the first accepted type within their kind."""
+    """Return whether elements keep their kind if they are converted to the first accepted type."""
     try:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have

@@ -121,7 +121,7 @@ cdef int check_shape(const PyUSMArraySpec* spec) except -1:
 
 
 cdef Descriptor new_described(const PyUSMArraySpec* spec):
-    """Make a sealed host array with the layout, type and access of a spec."""
+    """Return a validated host array with the layout, type and access of a spec."""
     cdef int k, nd = spec.nd
     check_shape(spec)
     cdef Descriptor a = new_array(nd)
@@ -195,7 +195,7 @@ cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
 
 
 cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
-    """Set the device of an array. Check it if a driver or runtime can identify the pointer."""
+    """Set the device of an array. Validate the device if a driver or runtime can identify the pointer."""
     cdef int kind = spec.device.device_type
     if kind == kDLOneAPI or kind == 0:
         return put_on_sycl(a, spec)

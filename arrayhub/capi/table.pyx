@@ -132,7 +132,7 @@ cdef int type_of_dlpack(PyUSMArrayDataType dtype, PyUSMArrayElement* out) except
 cdef int type_of_object(object dtype, PyUSMArrayElement* out) except -1:
     cdef const dtypes.ElementType* row
     given(<PyObject*> dtype, "PyUSMArray_TypeOfObject")
-    if dtype is None:      # NumPy's default, float64, is not a type that the caller named
+    if dtype is None:      # numpy.dtype(None) is float64, which the caller did not request
         raise TypeError("PyUSMArray_TypeOfObject: dtype is None; accepted: a string, a NumPy dtype or type, a torch.dtype")
     name = str(dtype).removeprefix("torch.") if type(dtype).__module__ == "torch" else dtype
     row = dtypes.by_own_name(str(name)) if isinstance(name, str) else NULL
