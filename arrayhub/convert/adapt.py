@@ -38,8 +38,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
       `placement` returns for the arguments. They get the caller's labels, as in `like`, unless the function returns
       labeled data of the caller's library. Numbers, strings and None are returned unchanged.
-    - Sparse arguments and results remain sparse. SciPy has the sparse arrays for "numpy", and for callers whose library
-      does not have sparse arrays.
+    - Sparse arguments and results remain sparse. They are SciPy's if `to` is "numpy", or if the caller's library does
+      not have sparse arrays.
     - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
 
     Parameters

@@ -99,7 +99,7 @@ def _xarray_variable(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
-    """Return the array to wrap, as an array of the library that the model wraps."""
+    """Return the data for the result, as an array of the library whose array the model contains."""
     from arrayhub.convert.names import name_of_type
 
     inner = None if model is None else name_of_type(type(model.data))

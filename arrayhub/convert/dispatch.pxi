@@ -111,9 +111,8 @@ cdef enum Labelled:          # which objects of a type have dimension names or a
     LABELLED_SOME          # only objects whose instance dict contains the attributes
     LABELLED_ALL           # all objects, because the type has the attributes
 
-# Types whose values do not have memory to view.
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
-cdef tuple PLAIN = (int, float, complex, str, bytes)
+cdef tuple PLAIN = (int, float, complex, str, bytes)      # types of single values, which `check_level` accepts
 globals()["VALUES"] = VALUES      # for Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
@@ -143,7 +142,7 @@ cdef unsigned int compute_record(type cls) except 0:
 
 
 cdef bint supports(type cls, tuple attributes) except -1:
-    """Return whether a type has one of the attributes of a protocol, or supports buffers if there are no attributes."""
+    """Return whether a type has one of the given attributes. If none are given, return whether it supports buffers."""
     if not attributes:
         return arrayhub_has_buffer(<PyTypeObject*> cls)
     for name in attributes:
@@ -263,7 +262,7 @@ cdef bint has_names(object obj) except -1:
 
 
 cdef inline bint may_have(object obj, object name) except -1:
-    """Return whether an object has an attribute. A getter that raises counts, because `dimensions` handles the error."""
+    """Return whether an object has an attribute, or a getter that raises. `dimensions` handles the error of the getter."""
     cdef int found = arrayhub_look_for(obj, name)
     return found != 0 if found >= 0 else answered()
 
@@ -301,7 +300,7 @@ cdef Descriptor try_protocols(object obj, object stream, unsigned int supported)
 
 
 cdef inline bint is_sparse(object obj) except -1:
-    """Return whether the type of `obj` has sparse arrays only."""
+    """Return whether `obj` belongs to a type of sparse arrays."""
     return importer_of(record_of(obj)) == SPARSE
 
 
@@ -399,7 +398,7 @@ cpdef int check_values(object obj) except -1:
 
 
 cdef int check_level(object obj, int level, dict seen) except -1:
-    """Check a sequence in `level` others. `seen` contains the visited sequences, which may be shared or form cycles."""
+    """Check a sequence that is nested in `level` others. `seen` contains the visited sequences, which may form cycles."""
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):

@@ -46,7 +46,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         - None: copy only if `dtype` or `device` requires a copy.
         - True: always copy.
         - False: raise BufferError instead of copying.
-        - "if_needed": like None. Also copy data that is not a dense array, such as columns of several chunks or of bits.
+        - "if_needed": like None. Also copy data that is not a dense array, such as a column of several chunks, or booleans
+          that are stored as bits.
 
         With True and "if_needed", the columns of a table (pandas, polars, pyarrow, awkward) are copied to a matrix of rows by
         columns, in NumPy's common type.
@@ -443,7 +444,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
 
 
 cdef object give_refused(object obj, Library to, object copy, bint allow_readonly, object refusal):
-    """Return an object that `asarray` rejects with `refusal` as a sparse or nested array of a library, or raise an error."""
+    """Return `obj` as a sparse or nested array of a library, or raise `refusal`, the error of `asarray` for `obj`."""
     sparse = hooks.sparse_or_none(obj)
     if sparse is not None:
         return hooks.give_sparse(sparse, to.name, copy, allow_readonly)
@@ -699,7 +700,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     Raises
     ------
     ValueError
-        `to` is not a known library, for which the message suggests a similar name, or `missing` does not apply to it.
+        `to` is not a known library (the message suggests a similar name), or the library does not support `missing`.
     BufferError
         The library rejects the memory, copies it although no copy was requested, or cannot represent read-only memory.
 

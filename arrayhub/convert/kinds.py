@@ -36,7 +36,7 @@ _MODULES = {"arrow": "pyarrow"}
 
 @dataclass(eq=False, slots=True)
 class Kind:
-    """A kind of array.
+    """Library, device and labels of an array.
 
     Attributes
     ----------
@@ -209,7 +209,10 @@ def _library_of_array(cls: Any, generation: int) -> str | None:
 
 
 def same_kind(obj: Any, model: Any) -> bool:
-    """Return whether `obj` is an array without labels on the model's device, of the model's type or a base class."""
+    """Return whether `obj` is an array like `model`, so that `like` need not convert it.
+
+    This requires the model's type or a base class of it, the model's device, and a type without labels.
+    """
     cls: Any = type(obj)
     if issubclass(type(model), type):
         if not issubclass(cls, model) or library_of_type(model) is None:

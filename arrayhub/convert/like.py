@@ -18,13 +18,13 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         Anything that `asarray` or `asnested` accepts.
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
-        If the result has the shape of `model`, it also has its labels: index, columns and name of pandas, dims, coords
-        and name of xarray, names of polars and pyarrow, and dims of a USMArray.
+        If the result has the shape of `model`, it also has the labels of `model`: index, columns and name of pandas,
+        dims, coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`. "if_needed" also permits a copy to another device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
-        by NumPy's "same_kind" rule. Any other value that `asarray` accepts is an explicit request, which copies.
+        by NumPy's "same_kind" rule. Any other element type that `asarray` accepts converts the elements, with a copy.
     device : Device, str, tuple or object, optional
         Device of the result, instead of the device of `model`.
     missing : {None, "mask", "nan"} or value, optional

@@ -173,7 +173,7 @@ def _name_of_type(cls: type, generation: int) -> str | None:
 
 
 def _own_module(cls: type) -> str | None:
-    """Return the innermost module around the definition of a type that has ``from_dlpack``, or None."""
+    """Return the innermost module that has ``from_dlpack`` and contains the definition of a type, or None."""
     if root_of(cls) == "builtins":
         return None
     name = cls.__module__

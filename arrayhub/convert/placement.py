@@ -217,7 +217,8 @@ def _library_on(device: Device, library: str) -> str:
 def returned(result: Any, place: Placement, copy: Copy) -> Any:
     """Convert a function's result to a placement.
 
-    If the library lacks 0-d arrays, a 0-d result is a NumPy scalar. If it lacks sparse arrays, a sparse one is SciPy's.
+    If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar. If the library lacks sparse arrays, a sparse
+    result becomes an array of SciPy.
     """
     if sparse_library(result) is not None:
         kind = place._kind if place.library in _WITH_SPARSE else NUMPY_KIND
@@ -239,7 +240,7 @@ def array_kind(obj: Any) -> Kind | None:
         return None
 
 
-# Libraries that have sparse arrays in memory of the same kind. SciPy has those of NumPy.
+# Libraries that have sparse arrays in the same kind of memory. For NumPy and numba, these are SciPy's.
 _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
 
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)
