@@ -1,4 +1,4 @@
-"""Find a call that converts an object for a library that rejects it, by trying calls with the first elements."""
+"""Find a call that converts an object for a library that rejects the object, by trying calls with a sample of it."""
 
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from arrayhub.nested.to_device import offsets_on_host
 _COPIED = (list, tuple)  # types whose values `asnested` copies
 _MAX_PARTS = 100  # parts of a node that are tried
 
-# A part of an object: the expression that returns the part of ``x``, and the part of the first elements.
+# A part of an object: the expression for the part, such as ``x.content``, and the value of the expression for a sample.
 _Part = tuple[str, Any]
 
 
@@ -50,7 +50,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
         return ""  # the library is not installed, or requires a device that is missing
     first = sample_of(obj)
     for call in _calls(first, consumer, refusal):
-        # A mask without a copy is tried with all elements, which may have more chunks than the first ones.
+        # A mask without a copy is tried with all elements, because they may have more chunks than the sample.
         if _works(call, obj if call.endswith(", missing='mask')") else first):
             return call
     if "x.to_numpy()" in refusal:
@@ -86,7 +86,7 @@ def sample_of(obj: Any) -> Any:
 
 
 def is_copied(obj: Any) -> bool:
-    """Return whether `asnested` imports an object, determined with its first elements."""
+    """Return whether `asnested` can import an object by copying it. Only the first elements are tried."""
     return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
 
 
@@ -177,14 +177,14 @@ def _evaluated(call: str, x: Any) -> Any:
     return eval(call, {"arrayhub": sys.modules["arrayhub"], "x": x})
 
 
-# A function inside `_calls` would turn `consumer` into a cell. CPython 3.11 leaks the arguments of a generator if it
-# cannot allocate a cell.
+# Not a function inside `_calls`, because `consumer` would then be a closure variable. CPython 3.11 leaks the arguments
+# of a generator if it cannot allocate the cell of a closure variable.
 def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
     return f"arrayhub.as_{consumer}({x}, {arguments})"
 
 
 def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
-    """Yield calls that may convert `first`, which the calls name ``x``, after the error `refusal`."""
+    """Yield calls that may convert `first`, which is ``x`` in the calls. `refusal` is the error of the library."""
     export = partial(_call, consumer)
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
     decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
@@ -204,7 +204,7 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
     narrower = NARROWER.search(refusal)
     if narrower:
-        # 'if_needed' is required, because jax shares only memory on a 64-byte boundary, and the new array may not be.
+        # 'if_needed' is required, because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):
             yield export(narrower[0])
         yield export(f"{narrower[0][:-1]}, copy=True)")

@@ -216,7 +216,7 @@ cdef class NestedArray(Tree):
 
     @property
     def extension(self):
-        """tuple or None : name and metadata (bytes) of the Arrow extension type that the elements store."""
+        """tuple or None : name and metadata (bytes) of the Arrow extension type of the elements."""
         return arrow_extension_of(self.first_chunk())
 
     @property
@@ -248,12 +248,12 @@ cdef class NestedArray(Tree):
         return (<Tree> self).offsets
 
     cdef Tree first_chunk(self):
-        """Return the first chunk, whose kind all chunks share, or the array itself if it is not chunked."""
+        """Return the first chunk, or the array itself if it is not chunked. All chunks have the same type."""
         return <Tree> (<Tree> self).parts[0] if has(self, CHUNKS) else self
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            kind = KIND_NAMES[(<Tree> self).kind]     # in this class, self.kind is the number in the C struct
+            kind = KIND_NAMES[(<Tree> self).kind]     # here, `self.kind` is not the property but the field of the C struct
             raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {', '.join(self.parts_())}")
         return part
 
@@ -367,7 +367,8 @@ cdef class NestedArray(Tree):
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
 
-        Times are converted as ``numpy.ndarray.tolist`` converts them. Elements of an extension type are its storage.
+        Times are converted as ``numpy.ndarray.tolist`` converts them. For an extension type, the elements of its storage are
+        returned.
 
         Raises
         ------

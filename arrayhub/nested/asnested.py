@@ -48,7 +48,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     TypeError
         The elements have several kinds, or a kind that arrays do not support.
     OverflowError
-        A time in a list has more than 64 bits in its unit.
+        A time in a list does not fit in the 64 bits of its unit.
     InterfaceError
         `obj` describes its memory incorrectly.
     BufferError
@@ -111,9 +111,10 @@ def is_column(obj: Any) -> bool:
 
 
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
-    """Return a column of bits or of several chunks, or a table, as a dense array, and whether it was copied.
+    """Convert a column of bits, a column of several chunks, or a table to a dense array.
 
-    Return None if `obj` is not an Arrow or awkward object, or contains strings, ragged lists or missing values.
+    Return the array, and whether it is a copy. Return None if `obj` is not an Arrow or awkward object, or contains
+    strings, ragged lists or missing values.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def _by_series(obj: Any) -> NestedArray | None:
 def _dense_column(obj: Any) -> NestedArray | None:
     """Import a one-dimensional array of numbers without an Arrow format, such as complex numbers.
 
-    Return None for other objects. The column names of a frame would be lost.
+    Return None for other objects, also for frames, whose column names would be lost.
     """
     try:
         array = asarray(obj)

@@ -50,7 +50,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap, in which 0 marks a missing element. None returns the node with its own missing elements.
+        Bitmap, in which 0 marks a missing element. None: only the missing elements of `node` itself are missing.
     bit : int
         Position of the first element's bit.
     """

@@ -127,8 +127,8 @@ def for_polars(node: Any) -> Any:
         return for_polars(decoded(node))
     if kind.types:
         raise BufferError(
-            f"polars: it does not have unions, such as {str(node.type).partition(' * ')[2]}. Use arrayhub.as_arrow(x),"
-            " or each child, as in arrayhub.as_polars(x.children[0])"
+            f"polars: unions such as {_name_of(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"
+            " arrayhub.as_polars(x.children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
@@ -158,12 +158,12 @@ def _check_logical(node: NestedArray) -> None:
     meaning = node.meaning or ""
     call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
     if meaning[:2] == "ti":
-        raise BufferError(f"polars: it does not have Arrow's {_name_of(node)}. Use arrayhub.as_arrow(x), or x.content")
+        raise BufferError(f"polars: Arrow's {_name_of(node)} is not supported. Use arrayhub.as_arrow(x), or x.content")
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         if name == "decimal256" or scale < 0 or precision > 38:
             raise BufferError(
-                f"polars: it does not have Arrow's {_name_of(node)}; accepted: up to 38 digits, and a scale of 0 or"
+                f"polars: Arrow's {_name_of(node)} is not supported; accepted: up to 38 digits, and a scale of 0 or"
                 f" more. Use arrayhub.as_arrow(x), or {call}"
             )
 

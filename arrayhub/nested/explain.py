@@ -114,7 +114,7 @@ def _why_not_dense(x: NestedArray, consumer: str) -> str:
 
 
 def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
-    """Return the reason why a library rejects `x`. The error of the object itself may only name its type."""
+    """Return the reason why a library rejects `x`. `obstacle` is the error for the object, a less specific reason."""
     of_node = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1] or obstacle
     if has_missing(x) and ("missing" in of_node or "?" in of_node):
         return "elements are missing"
@@ -137,7 +137,7 @@ def _reason_of_copy(x: NestedArray, consumer: str) -> str:
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
-    """Return how `consumer` imports a copy of Python values. The first values are converted to find out."""
+    """Return how `consumer` imports Python values, which are always copied. Only the first values are tried."""
     first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
     refusal = attempt(convert, first, consumer)[1]
     obstacle = refusal and attempt(convert, first, consumer, copy=True)[1]
@@ -215,7 +215,7 @@ def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
 
 
 def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # the references of the node and of this variable remain
+    array = parts.pop(name)  # now only the node and this variable refer to the array
     refcount = shared(sys.getrefcount(array))
     if isinstance(array, NestedArray):
         return inspect_nested(array, refcount)
@@ -266,10 +266,10 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
-    """Return descriptions of invalid offsets, views, indices and strings of nested data, appended to `texts`.
+    """Check the offsets, views, indices and strings of nested data. Return `texts`, and one text for each fault.
 
-    `texts` describes faults of the object's interfaces. It is ignored for a NestedArray, whose interfaces raise errors
-    for the faults that this function finds. An awkward array is copied for the check if necessary. Return None for
+    `texts` describes faults of the object's interfaces. For a NestedArray, `texts` is left out, because its interfaces
+    report the same faults as this function. An awkward array is copied for the check if necessary. Return None for
     other objects that `asnested` rejects with ``copy=False``.
     """
     if issubclass(type(obj), NestedArray):

@@ -133,7 +133,7 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     A dense array has the types of ``pyarrow.array(numpy_array)``, with nested fixed-size lists for its dimensions after
-    the first. Booleans become Arrow's bits, a copy of an eighth of their size.
+    the first. Booleans are copied, because Arrow stores eight booleans in a byte.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
 
 
 class _WithExtension:
-    """Producer of a dense array with Arrow's extension types."""
+    """Arrow producer that exports a dense array with extension types."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -285,11 +285,11 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
             f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
             f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)"
         )
-    return BufferError(f"polars: it rejects the array ({message}). Use arrayhub.as_arrow(x), and convert it there")
+    return BufferError(f"polars: the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the path, unit and zone of each node of times with a time zone. `path` names `node` (``x.content``)."""
+    """Yield the path, unit and zone of each node of times with a time zone. `path` is the path of `node` itself."""
     if not isinstance(node, NestedArray):
         return
     node = node.chunks[0]
@@ -625,6 +625,6 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
 
 
-# Export functions by the library's name in `convert`: of libraries with dense arrays, and of the others.
+# Export functions by the library's name in `convert`. NESTED_CONSUMERS are libraries whose own arrays can be nested.
 DENSE_CONSUMERS = {"numpy": _as_numpy, "torch": _as_torch}
 NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}

@@ -323,7 +323,10 @@ def _joined(rows: Any) -> Any:
 
 
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy dicts to a record node with the keys of all dicts, in order of appearance. Absent keys are missing."""
+    """Copy dicts to a record node with the keys of all dicts, in order of appearance.
+
+    If a dict does not have a key, the element of this field is missing.
+    """
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):
         raise TypeError(f"asnested: the dict keys are {show(names)}; accepted: keys of type str")

@@ -14,7 +14,8 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")  # function name and repr in the error of a single column
+# Start of the error of `asarray` for a Series: the name of the function, and possibly the repr of the Series.
+_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
 def from_record(node: NestedArray) -> Any:
@@ -33,7 +34,7 @@ def from_record(node: NestedArray) -> Any:
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
     """Return the names and arrays of the fields of a record, without the index of a pandas frame.
 
-    Fields of missing records are missing.
+    In a missing record, all fields are missing.
     """
     index = _index_columns(node)
     names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
@@ -43,7 +44,7 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
 
 
 def _index_columns(node: NestedArray) -> list[Any]:
-    """Return the names of the fields that hold the index of a pandas frame, from pandas' metadata of Arrow schemas."""
+    """Return the names of the fields that contain the index of a pandas frame, as pandas' Arrow metadata list them."""
     try:
         columns = json.loads(node.metadata[b"pandas"])["index_columns"]
     except (KeyError, RecursionError, TypeError, ValueError):

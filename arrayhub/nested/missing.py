@@ -84,7 +84,7 @@ def _nat(node: NestedArray) -> Any:
 
 
 def _null_mask_of_union(node: NestedArray) -> Any:
-    """Return the mask of a union. An element of a union is missing if the child's element is missing."""
+    """Return the mask of a union. An element is missing if the element of the child that it refers to is missing."""
     codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
     for code, child in zip(type_codes(node), node.children, strict=True):
         rows = codes == code
@@ -189,7 +189,7 @@ def _check_names(record: NestedArray, value: Any) -> None:
 
 
 def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
-    """Return the keys of a dict of values that are not among the names. Return no keys for other values."""
+    """Return the keys of the dict `value` that are not in `names`. If `value` is not a dict, return an empty list."""
     return [key for key in value if key not in names] if isinstance(value, dict) else []
 
 
@@ -210,7 +210,7 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
 
 
 def _dense_or_node(node: Any) -> Any:
-    """Return a node as a dense array if the node, or a copy of the node, is dense."""
+    """Convert a node to a dense array, with a copy if necessary. Return the node itself if this is impossible."""
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
     try:
@@ -401,7 +401,7 @@ def _row_like(row: Any, content: Any) -> NestedArray:
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill all fields of a record, or the fields named in a dict. Elements of missing records are filled too."""
+    """Fill all fields of a record, or the fields named in a dict, also where the record itself is missing."""
     _check_names(node, value)
     names, fields = node.field_names, []
     for key, field in zip(names, node.children, strict=True):

@@ -223,7 +223,7 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
 
 
 cdef Descriptor never_written(Descriptor a):
-    """Return a read-only view of structure, because offsets that change after validation could exceed the content."""
+    """Return a read-only view of an array, because offsets that change after validation could exceed the content."""
     if a is None or not a.flags_ & WRITEABLE:
         return a
     cdef Descriptor view = same_layout(a)
@@ -256,10 +256,10 @@ def check(Tree t):
 
 
 def wide_lists(Tree t not None, content):
-    """Return lists with validated int64 offsets and another content of the same length, and without a logical type.
+    """Return the lists `t` with validated int64 offsets, with `content` as their content, and without a logical type.
 
-    int32 offsets are converted in the pass that validates them. Return `t` itself if nothing changes. Raises the errors of
-    `check`.
+    `content` has the length of the old content. int32 offsets are converted in the pass that validates them. Return `t`
+    itself if nothing changes. Raises the errors of `check`.
     """
     cdef bint narrow = has(t, ENDS) and t.offsets.itemsize_ == 4
     if not narrow:
@@ -295,7 +295,10 @@ cdef Descriptor widened(Tree t):
 
 
 def sized(Descriptor a, Py_ssize_t length):
-    """Return the first `length` elements of `a`, for example if the number of characters had to be read from a device."""
+    """Return an array of `length` elements that starts where `a` starts. `a` may be shorter.
+
+    The import of characters on a device does not know their number, so it creates an empty array.
+    """
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length
     view.byte_strides_[0] = a.itemsize_
