@@ -98,7 +98,7 @@ cdef extern from *:
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
-    """Return the distance in bytes from an address to the next address that is `behind` bytes after a boundary."""
+    """Return the number of bytes to add to an address so that the sum is `behind` bytes after a boundary."""
     return (alignment + behind - address % alignment) % alignment
 
 

@@ -180,7 +180,9 @@ def _requests(function: Any, name: str, parameters: Mapping[str, inspect.Paramet
             if isinstance(extra, type) or not callable(getattr(extra, "asarray", None)):
                 continue
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"adapt: {name}: {parameter} has a request; accepted: requests of single parameters")
+                raise TypeError(
+                    f"adapt: {name}: {parameter} has a request; accepted: requests for parameters that take one value"
+                )
             found.append(
                 _Requested(
                     key,

@@ -596,7 +596,7 @@ def protocols_of_type(cls, /):
 
 
 def check_exportable(obj, /):
-    """Raise the importer's error for `obj` if its library's ``__dlpack__`` is known to export such arrays incorrectly."""
+    """Raise the importer's error for an array that the ``__dlpack__`` of its library would export incorrectly."""
     cdef unsigned int record = record_of(obj)
     if record & DLPACK_BY_IMPORTER and importer_of(record) != 0:
         importers[importer_of(record)](obj, None)

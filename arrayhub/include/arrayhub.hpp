@@ -810,7 +810,7 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 } // namespace detail
 
 // Export memory at `data` with a shape. `owner` is kept as long as the array. If `owner` is callable without arguments (a
-// lambda that frees the memory), it is called once at the end, with the GIL held, and also if making the array fails.
+// lambda that frees the memory), it is called once at the end, with the GIL held, also if the array cannot be created.
 // Exceptions of the call or of its destructor are reported to sys.unraisablehook. A Python object (PyObject *,
 // pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called.
 // Elements of a const type are exported read-only.
@@ -858,7 +858,7 @@ array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-
     return detail::make(spec, values);
 }
 
-// Export memory from malloc. free() releases it, also if making the array fails.
+// Export memory from malloc. The memory is released by free(), also if the array cannot be created.
 template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &shape) {
     return hand_out(data, shape, [data] { std::free(const_cast<std::remove_const_t<T> *>(data)); });
 }

@@ -169,7 +169,7 @@ cdef str advice(Descriptor a, bint may_copy, object jax):
 
 
 cdef str conversion(Descriptor a):
-    """Return the call that converts to an element type that jax supports and that represents all values of `a`."""
+    """Return a call that converts `a` without loss to an element type that jax supports."""
     accepted = "float32"
     if a.dl_dtype_.code == kDLInt or a.dl_dtype_.code == kDLUInt:
         accepted = "int8" if a.dl_dtype_.code == kDLInt else "uint8"      # jax rejects only integers of less than a byte

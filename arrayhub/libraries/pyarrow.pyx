@@ -135,7 +135,7 @@ cdef str advice_without_nulls(object obj):
 
 
 cdef str advice_in_chunks(object obj):
-    """Return the advice for a chunked array, or for the combined array if a chunk is not dense."""
+    """Return the advice for a chunked array. If a chunk is not dense, the advice refers to ``x.combine_chunks()``."""
     for chunk in obj.chunks:
         reason = refusal_of(chunk)
         if reason is not None:

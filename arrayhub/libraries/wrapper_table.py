@@ -17,7 +17,7 @@ LOOKED_AT = 1000  # number of elements examined to find the common type of Pytho
 
 
 def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
-    """Return a function of an object that returns ``function(obj)``, or `call` if that is empty."""
+    """Return a function that calls `function`, and returns `call` if the result is empty."""
     return lambda obj: function(obj) or call
 
 

@@ -692,7 +692,7 @@ cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2:
     """Return a stream on which `a` can be read in stream order, or 0 if no work is pending.
 
-    If the producer's stream is unknown, the legacy default stream is made to wait for the producer.
+    If the producer's stream is unknown, make the legacy default stream wait for the producer, and return this stream.
     """
     if a.stream_ != NULL:
         return <intptr_t> a.stream_

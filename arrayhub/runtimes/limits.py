@@ -44,7 +44,7 @@ def check_type(limits: Limits, element: str, call: str) -> None:
     if aspect is not None and aspect not in limits.aspects:
         raise TypeError(
             f"{call}: dtype is {element}, which {limits.name} does not support (it lacks the aspect {aspect});"
-            f" accepted: types without this aspect. Pass dtype={other!r}, for example arrayhub.asarray(x,"
+            f" accepted: types that do not need this aspect. Pass dtype={other!r}, for example arrayhub.asarray(x,"
             f" dtype={other!r}, device=...)"
         )
 

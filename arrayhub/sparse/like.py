@@ -51,7 +51,8 @@ def sparse_like(
     if target is not None and x.device != target:
         if device is None and not if_needed(copy) and not wanted(copy, call):
             raise BufferError(
-                f"{call}: the memory is on {x.device}, and the model's on {target}; pass copy='if_needed', which copies"
+                f"{call}: the memory is on {x.device}, but the model is on {target}; pass copy='if_needed', which"
+                " copies"
             )
         x = x.to_device(target)
     if library == SPARSE:

@@ -386,7 +386,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     label(template, dims=names, halo=halo, origin=origin, aligned_index=index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
-    # The default alignment (64 bytes) satisfies every alignment that divides it, and jax requires it to share memory.
+    # Memory is aligned to at least 64 bytes, because jax shares only memory with this alignment.
     recipe.boundary = BOUNDARY if BOUNDARY % plan.alignment == 0 else plan.alignment
     recipe.behind = plan.offset * element.itemsize
     if alignment is not None and lengths:

@@ -388,7 +388,7 @@ def _like(cupy, array):
 
 
 def _ordinal(cupy, array):
-    """Return the ordinal of the device that copies `array`, which is the current device for pinned host memory."""
+    """Return the ordinal of the device that copies `array`. Pinned host memory is copied by the current device."""
     return cupy.cuda.runtime.getDevice() if array.device.type == "cuda_host" else array.device.id
 
 

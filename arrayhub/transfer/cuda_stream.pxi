@@ -226,7 +226,7 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     Parameters
     ----------
     route : Route
-        The host side is pinned, managed or device memory, or any host memory if the route is straight.
+        Its host side must be pinned, managed or device memory. A straight route accepts any host memory.
     stream : int
         Stream of `device`, ordered after all work that the copy depends on.
     kernel : int

@@ -82,7 +82,7 @@ def reached(Descriptor array):
 
 
 def gathered(Descriptor array, copy):
-    """Copy the bytes that the elements of `array` occupy, and return an array like `array` on the copy.
+    """Copy the bytes that the elements of `array` occupy, and return an array over the copy that is like `array`.
 
     Parameters
     ----------

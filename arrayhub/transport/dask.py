@@ -54,9 +54,9 @@ def register_dask(client: Any = None) -> Any:
     first, dask raises "No dispatch for" the type. Call ``register_dask()`` there. Once `register_dask` has been called,
     every worker must have arrayhub installed.
 
-    The elements of a received array stay in the buffer that dask received. They are moved to a 64-byte boundary if the
-    buffer is writable, and otherwise copied to one if they are not aligned. docs/howto/cluster_user.md contains a
-    program and counts the copies.
+    The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
+    64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.
+    docs/howto/cluster_user.md contains a program and counts the copies.
 
     Examples
     --------

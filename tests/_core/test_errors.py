@@ -67,7 +67,7 @@ def asking_index(exception):
 PROTOCOLS, LABELS = ATTRIBUTES[:4], ATTRIBUTES[4:]
 MEMORY = np.zeros(8)
 ENTRIES = {"version": 3, "typestr": "<f8", "data": (MEMORY.ctypes.data, False), "shape": (8,), "strides": (8,)}
-# Functions that return an object, given an exception that the object raises during `asarray`.
+# Functions that create an object which raises a given exception during `asarray`.
 ASKED = {
     **{f"property {name}": lambda error, name=name: producer_with([name], error) for name in PROTOCOLS},
     **{f"getattr {name}": lambda error, name=name: asking(name, error) for name in PROTOCOLS},

@@ -492,7 +492,7 @@ def test_producer_may_import_another_array_in_dlpack():
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
 def test_unknown_device_is_called_without_a_stream(pair):
-    """The pair selects the request only; the capsule's device is the memory's device."""
+    """The pair only determines the arguments of ``__dlpack__``. The device of the array comes from the capsule."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
     assert made.requests == [{"max_version": (1, 3)}]

@@ -298,7 +298,7 @@ def test_tvm_ffi_uses_the_table():
 
 
 class Foreign:
-    """A type with a hand-made table, for an object that wraps a Handmade."""
+    """A wrapper of a Handmade. A hand-made exchange table can be set on this type."""
 
     def __init__(self, made):
         self.made = made

@@ -24,7 +24,7 @@ KINDS = [*USM_KINDS, "cpu"]
 
 
 def positions(a):
-    """The index of each element of a's memory block, laid out as the elements of `a`."""
+    """Return an array of the shape of `a` with the position of each element in the memory block."""
     index = np.full(a.shape, a.offset)
     for axis, (length, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
         steps = np.arange(length).reshape([-1 if k == axis else 1 for k in range(a.ndim)])

@@ -266,7 +266,7 @@ PERMISSIONS = {MAY_CAST: "cast", MAY_RELAYOUT: "relayout", MAY_TRANSFER: "transf
 
 
 def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=ON_HOST, may=0):
-    """Return the `Request` of a request of C without `as_is`, byte strides or both orders."""
+    """Return the `Request` with the members of a C request that does not set `as_is` or require both orders."""
     text = f"{{{', '.join(NAMES[dtype] for dtype in dtypes or NAMES)}}}"
     if shape is not None:
         text = "".join("strided * " if length == -1 else f"{length} * " for length in shape) + text
@@ -282,7 +282,7 @@ def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=
 
 
 def both_requests():
-    """Return each object of the tables above with each request that Python can express too."""
+    """Yield each object of the tables above with each of its requests that `Request` can also express."""
     for good, bad, wanted, *_ in CONDITIONS.values():
         yield from ((x, wanted) for x in (good, bad))
     for x, wanted, may in REMEDIES.values():
@@ -396,7 +396,7 @@ def test_contradicting_request_is_refused(probe, wanted):
         probe.request_null(BASE)
 
 
-# Requests for which only an attempt shows whether the copy succeeds and meets the request.
+# Requests that require a copy. Only an attempt shows whether the copy succeeds and its result meets the request.
 UNSURE = {
     "both orders": (BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS, may=MAY_RELAYOUT)),
     "cast that mends the layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),
@@ -895,7 +895,7 @@ LANGUAGES = {
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_source_file_of_an_extension_shares_the_table(folder, language, limited):
     """Run in a separate process, because the second file's pointer to the table is NULL until it is set. Without
-    optimisation the linker chooses among the files' copies of functions."""
+    optimization, the linker keeps only one of the two files' copies of an inline function."""
     compiler, *standard = LANGUAGES[language]
     sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
     there = folder / f"two_{language}_{len(limited)}"

@@ -261,7 +261,7 @@ def test_requests_that_are_not_clear_are_refused_at_decoration():
     def unknown(x: "Annotated[np.ndarray, Missing('float64')]", y: "Absent"):  # noqa: F821
         return x
 
-    with pytest.raises(TypeError, match=r"adapt: several: \*xs: .* has a request; accepted: requests of single parame"):
+    with pytest.raises(TypeError, match=r"adapt: several: \*xs: .* has a request; accepted: requests for parameters"):
         ah.adapt()(several)
     with pytest.raises(TypeError, match="adapt: unknown: the annotation .* of x cannot be evaluated .*'Missing'"):
         ah.adapt()(unknown)

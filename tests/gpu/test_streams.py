@@ -35,7 +35,7 @@ def race(cp, spin):
                 self.x.fill(value)
 
         def rounds(self):
-            """Yield values, each with an array that is imported while the write of the value is pending."""
+            """Yield pairs of a value and an array that is imported while the write of the value is pending."""
             for value in range(1, ROUNDS):
                 self.write(value)
                 with self.ours:

@@ -258,8 +258,8 @@ def test_dpnp_round_trip_without_the_private_name(name):
 
 # --------------------------------------------------------------------------- consumers that request USM through DLPack
 
-# By library: code after which the library is not recognized as a reader of host memory, the library's call, and
-# arrayhub's call.
+# By library: code after which arrayhub no longer recognizes the library as a consumer of host memory, the library's
+# import call, and the equivalent call of arrayhub.
 READERS = {
     "numpy": (
         """

@@ -95,8 +95,8 @@ def whole_strides(x):
 def can_say(protocol, x):
     """Return whether a protocol, as NumPy exports it, can express the type and the layout of an ndarray.
 
-    Return None if the result is uncertain: the struct describes units and fields only with `descr`, and NumPy reads its
-    item size as a number of characters.
+    Return None if the result is uncertain. ``__array_struct__`` describes units and fields only with `descr`, and NumPy
+    reads the item size of text as a number of characters.
     """
     own = x.dtype.num >= 256
     if protocol == "dlpack":

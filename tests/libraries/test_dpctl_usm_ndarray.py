@@ -119,8 +119,8 @@ def test_the_values_arrive():
 
 # ------------------------------------------------------------------------------------------- releases that might come
 
-# A class usm_ndarray with other fields, which wraps a usm_ndarray of the installed release and gets the values of its
-# fields from the dict of the wrapped array.
+# A class usm_ndarray with other fields. It wraps a usm_ndarray of the installed release, and fills its fields from the
+# dict of this array.
 LOOKALIKE = """\
 # cython: language_level=3
 from libc.stdlib cimport free, malloc
@@ -221,8 +221,8 @@ GETTERS = {
     "GetFlags": ("int", "flags_"),
     "GetUSMData": ("object", "base_"),
 }
-# The C functions of a release, as changes of its table of functions: no change, no functions, a function removed, a
-# function with another result type, a function with another meaning.
+# The C functions of a release, as statements that change its table of functions `capi`. In turn: no change, no
+# functions, one function removed, a function with another result type, a function with another meaning.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",

@@ -1,4 +1,4 @@
-"""The table of known libraries: modules that are imported by the call that needs them."""
+"""The table of known libraries: the module of a library is imported by the first call that needs it."""
 
 import pytest
 from children import python

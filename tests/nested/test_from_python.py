@@ -24,7 +24,7 @@ ROWS = st.one_of(
 
 
 def outcome(values):
-    """Return type, elements and parts of the array of a sequence, or the class of the error."""
+    """Import a sequence. Return the type, the elements and the content type of the array, or the class of the error."""
     try:
         x = from_python(values)
     except (TypeError, ValueError, OverflowError) as error:

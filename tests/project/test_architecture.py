@@ -190,7 +190,7 @@ def test_the_docs_show_these_layers():
 
 
 def test_every_part_is_included_once():
-    """A .pxi is compiled in the module that includes it only."""
+    """A .pxi is compiled only as a part of the module that includes it."""
     included = [part for file in PACKAGE.rglob("*.pyx") for part in parts_of(file)]
     assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
 
@@ -386,7 +386,7 @@ PLAIN_RETURN = re.compile(r"return\b\s*\w*\s*(?:#.*)?$")
 def takes_traceback(text):
     """Return the lines of a Cython source that need a traceback: jumps out of an ``except`` clause, and `with`.
 
-    In a clause without a name, Cython does not keep the exception for a return of a constant or a variable.
+    A return of a constant or a variable does not need one if the clause does not name the exception.
     """
     found, clauses = [], []  # open clauses: the indentation of the clause, and whether it names the exception
     for number, line in enumerate(text.splitlines(), start=1):

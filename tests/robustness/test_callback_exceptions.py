@@ -63,7 +63,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
 
 
 def test_stream_returns_enomem_without_memory():
-    """Return the number and the message of a failed callback, for each of its allocations."""
+    """Let one allocation of `get_schema` after another fail. Each failure returns ENOMEM and the message for it."""
     assert (
         python("""
         import ctypes, _testcapi

@@ -243,7 +243,7 @@ def shorter(x):
     return x[1:].reshape(-1)[1:]
 
 
-# Not through an ndarray or a capsule, because the collector does not traverse them.
+# No cycle leads through an ndarray or a capsule, because the collector does not traverse them.
 CYCLES = {
     "a buffer": (Exporter, arrayhub.asarray),
     "the block of a buffer": (Exporter, lambda source: arrayhub.asarray(source).memory),
@@ -401,10 +401,10 @@ def test_a_cycle_that_holds_the_memoryview_too_is_collected():
             assert len(gone) == made, (len(gone), made)
             n = Node()
             n.me, n.view = n, memoryview(bytearray(64))
-            n.array = arrayhub.asarray(pickle.PickleBuffer(n.view))  # of which a buffer is CPython's own to hold
+            n.array = arrayhub.asarray(pickle.PickleBuffer(n.view))  # the PickleBuffer holds the memoryview's buffer
             del n
             gc.collect()
-            complaints = [c for c in complaints if "memoryview" in str(c.exc_value)]  # BytesIO has its own on 3.13
+            complaints = [c for c in complaints if "memoryview" in str(c.exc_value)]  # BytesIO also complains on 3.13
             assert not complaints, complaints
             """
         )

@@ -42,8 +42,8 @@ class Race:
         self.out = memory.MemoryUSMHost(NBYTES, queue=self.reading)
 
     def stale(self, take):
-        """Return the number of rounds in which the reading queue saw bytes from before the write, after `take` received
-        this queue."""
+        """Return the number of rounds in which the reading queue saw bytes from before the write. In each round,
+        `take` receives the reading queue before the read."""
         count = 0
         for turn in range(ROUNDS):
             value = turn % 2

@@ -271,7 +271,7 @@ def attempt(run, start, width):
     result : object
     error : BaseException or None
     reached : bool
-        Whether the call made at least `start` allocations, for the width `ALL`.
+        Whether the call made at least `start` allocations. Only meaningful if `width` is `ALL`.
     """
     import _testcapi
 
@@ -297,7 +297,7 @@ def attempt(run, start, width):
         result = error = None
 
 
-UNCALLED = 1  # in place of the array until `to_py_object` is called, which owns the managed tensor even if it fails
+UNCALLED = 1  # until `to_py_object` is called; a call, even if it fails, takes ownership of the managed tensor
 
 
 def ready(run, names):
@@ -393,8 +393,8 @@ def wrong_of(statement, names, note):
 
 
 def is_counted(value):
-    """Return whether the reference count of an object is exact. The counts of modules are not, and without the GIL
-    neither are the counts of functions."""
+    """Return whether the reference count of an object is exact. Counts of modules never are. Counts of functions are
+    exact only with the GIL."""
     return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 

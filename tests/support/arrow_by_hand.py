@@ -90,7 +90,7 @@ DeviceStream._fields_ = [
 
 
 class Producer:
-    """A producer of one array with the fields in the arguments, which counts releases.
+    """A producer of one array with the given fields. It counts the releases of its structs.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def union(codes, offsets=None, format=None, **said):
 
 
 def run_ends(ends, values=3, format=b"i", missing=0, **said):
-    """Return three elements in runs of numbers."""
+    """Return a run-end encoded array of numbers, by default of three runs."""
     bitmap = (ctypes.c_uint8 * 1)(0b101) if missing else None
     child = Producer(format, [bitmap, int32(*ends)], length=len(ends), null_count=missing)
     return Producer(b"+r", [], [named(child, b"run_ends"), named(numbers(values), b"values")], **said)

@@ -86,7 +86,7 @@ def read_jax(obj):
 
 
 def read_unordered(obj):
-    """Read CUDA memory without an order: a capsule alone does not name the producer's stream."""
+    """Read CUDA memory without synchronization, because the capsule does not name the producer's stream."""
     if obj.__dlpack_device__()[0] != 2:
         raise BufferError("accepted: CUDA memory")
     return ah.asarray(obj.__dlpack__(stream=-1, max_version=(1, 1)))

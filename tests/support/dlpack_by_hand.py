@@ -63,7 +63,7 @@ class ExchangeTable(ctypes.Structure):
 DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 FROM_PY_OBJECT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
 
-_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, for whose functions other libraries set argument types
+_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, because other libraries set argument types of its functions
 new_capsule = _python.PyCapsule_New
 new_capsule.restype, new_capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 capsule_pointer = _python.PyCapsule_GetPointer
@@ -107,11 +107,9 @@ def longs(values):
 
 
 class Handmade:
-    """A producer of four float64 elements, unless the arguments specify other fields, which counts calls for its
-    managed tensor.
+    """A producer of a DLPack tensor with the given fields, by default of four float64 elements.
 
-    Parameters are the fields of the tensor; `deleted` counts calls of the deleter, `requests` holds the keywords of
-    each call of ``__dlpack__``.
+    `deleted` counts calls of the deleter. `requests` contains the keywords of each call of ``__dlpack__``.
     """
 
     def __init__(

@@ -25,5 +25,5 @@ def producer(*bases, **attributes):
 
 
 def lending(array):
-    """A method `__dlpack__` that lends out an array."""
+    """Return a method `__dlpack__` that exports the given array."""
     return lambda self, **keywords: array.__dlpack__(**keywords)

@@ -49,7 +49,8 @@ template <class Value> struct nanobind_caster {
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
-    // Return whether try_request succeeded or its error is kept; false if another overload is to be tried.
+    // Return true if try_request succeeded, or if its error was stored to be thrown later. Return false to let nanobind
+    // try the next overload.
     bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
         return made != nullptr || refused(flags, call);
     }

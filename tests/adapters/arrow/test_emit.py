@@ -1,4 +1,4 @@
-"""Dense arrays in Arrow's ordinary types: consumers read what they read of the same NumPy array."""
+"""Dense arrays in Arrow's ordinary types: consumers import the same elements as from the NumPy array."""
 
 import gc
 import weakref

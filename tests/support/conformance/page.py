@@ -11,7 +11,7 @@ from . import subjects
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 
-# Distribution, and the name in `subjects`.
+# Names of the distributions, and the names of their libraries in `subjects`.
 LIBRARIES = {
     "numpy": "numpy",
     "torch": "torch",

@@ -169,7 +169,7 @@ def struct_of(r, depth, length):
 
 
 def form_of(r, made):
-    """Draw an export by one of the interfaces, whose other fields may also be invalid."""
+    """Export an array through a random interface. The other fields of the interface's struct may also be invalid."""
     form = r.choice([None, by_hand.OnDevice, by_hand.Streamed, by_hand.StreamedOnDevice])
     if form is None:
         return made

@@ -99,7 +99,7 @@ def _batches(count, make, dtype):
 
 
 def _jax(r):
-    """Return a BCSR or BCOO matrix, whose elements may be padding."""
+    """Return a BCSR or BCOO matrix. Some of its stored elements may be padding."""
     import jax.numpy as jnp
     from jax.experimental import sparse
 

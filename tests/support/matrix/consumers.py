@@ -130,8 +130,8 @@ def _take_numba(u):
     import numba
 
     view = ah.as_numba(u)
-    # Types that numba lacks are refused here. A call would detect these types too, but it leaks the array, and treats
-    # foreign byte order as the native type that was compiled before.
+    # Types that numba lacks are refused here. A compiled function would refuse them, too, but would leak the array. It
+    # would also read elements in foreign byte order as native ones, if it was compiled for the native type before.
     numba.typeof(view)
     _compiled_address()(view)
     return view

@@ -20,7 +20,7 @@ class Element(NamedTuple):
     padded : bool
         Whether elements of less than a byte are padded to one byte, for which legacy DLPack capsules lack a flag.
     bits_as : numpy.dtype
-        NumPy type of the same size, as which the elements are created.
+        NumPy type of the same size. The elements are created with this type.
     """
 
     name: str

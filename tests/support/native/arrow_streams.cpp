@@ -8,7 +8,7 @@
 
 static std::string said;
 
-// What Arrow makes of a stream, which it consumes; or its error.
+// Import a stream with Arrow, which consumes the stream. Return the resulting array as text, or the text of the error.
 EXPORTED const char *read_stream(ArrowDeviceArrayStream *stream) {
     auto read = arrow::ImportDeviceChunkedArray(stream, arrow::DefaultDeviceMemoryMapper);
     said = read.status().ToString();

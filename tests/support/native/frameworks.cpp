@@ -31,7 +31,7 @@ MODULE {
         .def("__add__", [](const grid &, doubles x) { return x.size(); }, py::arg("x").noconvert(), py::is_operator())
         .def("__eq__", [](const grid &, doubles) { return true; }, py::arg("x").noconvert(), py::is_operator());
 
-    // views inside of other types; the second overload accepts more of them
+    // views inside other types; the second overload accepts more element types
     m.def("maybe_of", [](std::optional<floats>) { return "float32"; });
     m.def("maybe_of", [](std::optional<view<const double, 1, may_cast>>) { return "float64"; });
     m.def("all_of", [](std::vector<floats>) { return "float32"; });
@@ -55,12 +55,12 @@ MODULE {
     m.def("writes", [](view<float, 1>) { return "float32"; });
     m.def("pair", [](floats, doubles) { return "both"; });
     m.def("named", [](view<const float, 1, arrayhub::named<x_of_called>>) { return "float32"; });
-    // only the second overload takes it, and only with a conversion
+    // only the second overload accepts float64, and only with a conversion
     m.def("cast", [](floats) { return "float32"; });
     m.def("cast", [](view<const double, 1, may_cast>) { return "cast"; });
     m.def("many", [](floats, int, int, int, int, int, int, int) { return "float32"; });
     m.def("many", [](view<const double, 1, may_cast>, int, int, int, int, int, int, int) { return "cast"; });
-    // a number before it that fits with a conversion only, so that the first pass asks no view
+    // a number before the view that may require a conversion, so that the pass without conversions does not reach the view
     m.def("scaled", [](double, floats) { return "float32"; });
     m.def("scaled", [](double, doubles) { return "float64"; });
 

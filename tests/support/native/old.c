@@ -1,4 +1,4 @@
-/* An extension from before there were functions; compiled against the header of version 1. */
+/* An extension that is compiled with the header of version 1, which does not have functions. */
 #include <Python.h>
 #include <arrayhub.h>
 

@@ -115,7 +115,7 @@ static PyObject *as_is_bytes(PyObject *, PyObject *obj) {
     });
 }
 
-// The size of the elements that visit finds, and what the view says.
+// Return the size of the element type that `visit` passes, and the byte stride, size and address of the view.
 using any_float = view<arrayhub::one_of<const float, const double>, 1, arrayhub::as_is>;
 static PyObject *visited(PyObject *, PyObject *obj) {
     return guarded([&] {
@@ -161,7 +161,7 @@ static PyObject *references(PyObject *, PyObject *obj) {
     });
 }
 
-static int alive_now = 0; // owners that have not gone yet
+static int alive_now = 0; // owners that have not been destroyed
 
 struct counted {
     counted() { ++alive_now; }
@@ -173,7 +173,7 @@ struct counted {
     bool moved = false;
 };
 
-// Its destructor throws in the last of those that it was moved to.
+// The destructor throws, but only in the object that the value was last moved to.
 struct throws_at_the_end {
     bool armed = true;
     throws_at_the_end() = default;
@@ -253,7 +253,7 @@ static PyObject *keep(PyObject *, PyObject *obj) {
     });
 }
 
-// An owner that is a Python object: as arrayhub's own, or as a bare pointer.
+// Export memory with a Python object as its owner, given as arrayhub::object or as PyObject *.
 static double three[3] = {1, 1, 1};
 static PyObject *kept_by(PyObject *, PyObject *owner) {
     return guarded([&] { return arrayhub::hand_out(three, {3}, arrayhub::object::borrow(owner)).release(); });
@@ -284,7 +284,7 @@ static PyObject *drop_late(PyObject *, PyObject *obj) {
     });
 }
 
-// What is empty, or NULL, used as if it were an array.
+// Use an empty array, an empty view or NULL as if it were an array.
 static PyObject *empty(PyObject *, PyObject *way_) {
     return guarded([&]() -> PyObject * {
         const std::string way = PyUnicode_AsUTF8AndSize(way_, nullptr);

@@ -13,7 +13,7 @@ struct Wanted {
     PyUSMArrayRequest request;
     PyUSMArrayDataType dtypes[MOST];
     Py_ssize_t shape[MOST];
-    char more[64]; /* what a newer header might have */
+    char more[64]; /* members that a newer header might add */
 };
 
 static int read_type(PyObject *pair, PyUSMArrayDataType *out) {
@@ -82,7 +82,7 @@ static PyObject *explain(PyObject *module, PyObject *args, PyObject *keywords) {
     return read_request(args, keywords, &obj, &wanted) < 0 ? NULL : PyUSMArray_Explain(obj, &wanted.request);
 }
 
-/* A longer struct of a newer header. Its unknown members are zero or not. */
+/* Make a request with a longer struct, as of a newer header. The argument is the value of its additional member. */
 static PyObject *request_longer(PyObject *module, PyObject *args) {
     struct { PyUSMArrayRequest r; Py_ssize_t newer; } longer;
     PyObject *obj;
@@ -118,7 +118,7 @@ static PyObject *fields(PyObject *module, PyObject *obj) {
                          a->device.device_type, a->device.device_id, "usm_type", a->usm_type);
 }
 
-/* of_null(function, pending): what a function makes of NULL in place of an object, while an exception is set or not. */
+/* of_null(function, pending): call a function with NULL in place of an object. If `pending`, an exception is set before. */
 static PyObject *of_null(PyObject *module, PyObject *args) {
     const char *call;
     int pending;
@@ -163,7 +163,7 @@ static PyObject *take_released(PyObject *module, PyObject *nothing) {
     return PyLong_FromLong(n);
 }
 
-/* make(data, shape, ...): data None is fresh malloc'd memory of ones as doubles, released by `count`. */
+/* make(data, shape, ...): create an array over `data`. None means new memory filled with 1.0, which `count` releases. */
 static PyObject *make(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {(char *)"data", (char *)"shape", (char *)"byte_strides", (char *)"dtype", (char *)"typenum",
                             (char *)"access", (char *)"device", (char *)"owner", (char *)"queue", (char *)"queue_ref",
