@@ -29,7 +29,7 @@ def assign(array, key, value):
         _store(checked(with_ndarrays(value), target.dtype, "x[...] = value"), target, cls.__name__)
         return
     source = hooks.asarray(value)
-    if source.memory is target.memory and target.ndim < array.ndim:
+    if target.ndim < array.ndim and source.memory is target.memory:
         _check_exchange(target, source)
     is_copy_of_bytes = not is_host_readable(target) or (not is_host_readable(source) and source.size == target.size)
     if is_copy_of_bytes and have_one_type(source, target):

@@ -28,10 +28,8 @@ from arrayhub._core.descriptor cimport (
     layout_for_copy,
     new_array,
     seal,
-    set_labels,
     set_type,
     size_of,
-    view_of,
 )
 from arrayhub._core.cpython.atomics cimport found
 from arrayhub.adapters cimport interface_dict
@@ -371,8 +369,8 @@ def on_memory(Descriptor model, memory, order):
     return fresh
 
 
-# Kind of a dpnp type by item size. Copying does not depend on the type, only on its size.
-cdef dict _WORDS = {1: b"u", 2: b"u", 4: b"u", 8: b"u", 16: b"c"}
+# A dpnp type by item size. Copying does not depend on the type, only on its size.
+cdef dict _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 def can_pack(Descriptor array):
@@ -387,7 +385,7 @@ def pack(Descriptor array, Descriptor target):
 
     Both arrays must have the same shape and queue, without pending work elsewhere.
     """
-    emit(as_words(target))[...] = emit(as_words(array))
+    as_words(target)[...] = as_words(array)
 
 
 def scatter(array, Descriptor target):
@@ -395,41 +393,34 @@ def scatter(array, Descriptor target):
 
     The kernel is complete on return.
     """
-    emit(as_words(target))[...] = array.view(f"{words_of(target).decode()}{target.itemsize_}").squeeze()
+    as_words(target)[...] = array.view(word_type(target)).squeeze()
 
 
-cdef bytes words_of(Descriptor array):
-    """Return the kind of dpnp's type for elements of the size of `array`."""
-    cdef bytes kind = _WORDS.get(array.itemsize_)
-    if kind is None or array.strides_ == NULL:
+cdef str word_type(Descriptor array):
+    """Return the name of dpnp's type for elements of the size of `array`."""
+    cdef str name = _WORDS.get(array.itemsize_)
+    if name is None or array.strides_ == NULL:
         raise BufferError(
             f"dpnp: elements of {array.itemsize_} bytes, or of strides that are not multiples of it, cannot be copied as words"
         )
-    return kind
+    return name
 
 
-cdef Descriptor as_words(Descriptor array):
-    """Return a view of `array` as words of its item size, without dimensions of length 1.
+cdef object as_words(Descriptor array):
+    """Export as a usm_ndarray of words of the item size, without dimensions of length 1.
 
     dpnp 0.20 raises "Unexpected result of simplifying iteration space" for some strides of such dimensions.
     """
-    cdef bytes kind = words_of(array)
-    cdef Descriptor words
-    cdef int k, nd = 0
-    for k in range(array.nd_):
-        nd += array.shape_[k] != 1
-    words = view_of(array, nd)
-    set_labels(words, None)
-    nd = 0
+    cdef str name = word_type(array)
+    cdef list shape = [], strides = []
+    cdef int k
     for k in range(array.nd_):
         if array.shape_[k] != 1:
-            words.shape_[nd] = array.shape_[k]
-            words.byte_strides_[nd] = array.byte_strides_[k]
-            nd += 1
-    words.dtype_ = None
-    set_type(words, dtypes.by_typestr(kind[0], array.itemsize_))
-    seal(words)
-    return words
+            shape.append(array.shape_[k])
+            strides.append(array.strides_[k])
+    # The name of a type is faster than the dtype (0.9 and 1.8 us, dpnp 0.20).
+    return sys.modules["dpnp.tensor"].usm_ndarray(
+        tuple(shape), dtype=name, buffer=sycl.memory_on_queue(array), strides=tuple(strides), offset=array.offset)
 
 
 library("dpctl").set_importer(0, parse_usm_ndarray, parse_by_dict)

@@ -14,6 +14,7 @@ from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCap
 
 from arrayhub._core.descriptor cimport (
     OTHER_CONTEXT,
+    PACKED,
     PAGE,
     UNRESOLVED_ID,
     USM,
@@ -32,6 +33,7 @@ from arrayhub._core.descriptor cimport (
     owner_of,
     same_layout,
     set_owner,
+    size_of,
     successor_of,
 )
 from arrayhub._core.dtypes cimport bits_of
@@ -141,6 +143,14 @@ cdef object import_dpctl():
     if not is_done(&_found):
         find_functions(dpctl)
     return dpctl
+
+
+cdef inline int require_dpctl() except -1:
+    """Import dpctl if this was not done. Raise the errors of `import_dpctl`."""
+    if is_done(&_found):
+        return refuse_fork()
+    import_dpctl()
+    return 0
 
 
 cdef int refuse_fork() except -1:
@@ -497,7 +507,7 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
 
 cdef object queue_of(Descriptor a):
     """Return the ``dpctl.SyclQueue`` of the memory of `a`."""
-    import_dpctl()
+    require_dpctl()
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
         return a.producer_
     if is_a(a.base_, _memory_type):
@@ -735,6 +745,14 @@ cdef SyclEvent new_event(EventRef ref, str what):
     return event
 
 
+def wait(queue):
+    """Wait for all work that has been submitted to a queue, without the GIL."""
+    checked_queue(queue)
+    cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
+    with nogil:
+        _dpctl.wait(ref)
+
+
 def submit_barrier(queue):
     """Return an event for all work that has been submitted to a queue so far."""
     checked_queue(queue)
@@ -814,9 +832,24 @@ def reach(Descriptor array):
     return <size_t> (array.data_ + low), high - low
 
 
+def has_strides(Descriptor array, tuple strides):
+    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored."""
+    cdef Py_ssize_t low, high
+    cdef int k
+    if array.flags_ & PACKED:
+        return True
+    extent(array, &low, &high)
+    if high - low != size_of(array) * array.itemsize_:
+        return False
+    for k in range(array.nd_):
+        if array.shape_[k] > 1 and array.byte_strides_[k] != <Py_ssize_t> strides[k]:
+            return False
+    return True
+
+
 def checked_queue(stream):
     """Return `stream` if it is a queue, else raise an error."""
-    import_dpctl()
+    require_dpctl()
     if not is_a(stream, _queue_type):
         raise BufferError(f"stream is {show(stream)} for a copy of SYCL memory; accepted: None or a dpctl.SyclQueue")
     return stream

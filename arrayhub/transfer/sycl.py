@@ -4,7 +4,9 @@ If the layout is the same on both sides, the bytes are copied directly. Other la
 buffers in host memory: while the device fills one buffer, the host copies elements out of the other. The staging
 buffers are released at the end of the copy.
 
-Copies do not wait for a device. Each copy depends on a barrier event that follows the work queued by the producer.
+A copy to the host depends on a barrier event that follows the work queued by the producer. A copy to existing memory of
+a device, or within a device, first waits for the queues of both arrays. A copy that depends on an event starts later,
+even if the event is complete.
 """
 
 import math
@@ -16,7 +18,7 @@ from arrayhub._core.descriptor import empty_like
 from arrayhub.libraries.dpctl import can_pack, on_memory, pack, scatter
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
-from arrayhub.runtimes.host import is_host_readable, is_packed
+from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer import host, settings
 from arrayhub.transfer.host_copies import broadcast
 
@@ -26,6 +28,8 @@ _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer th
 _SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
 _SMALL = 1 << 20  # bytes; copying the whole extent is faster than packing below this size
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
+_PAGE = 4096  # bytes of an array that fits into USM without new pages
+_PACKED = 512 << 10  # bytes of a staging buffer in USM-host for the CPU device
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
 
 
@@ -111,8 +115,11 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     may_queue = stream is not None and not is_host_readable(array) and array.size == out.size
     if may_queue and _queued(broadcast(array, out), out, stream):
         return
-    with _course(out, stream, progress) as course:
-        _copied(array, out, course, fresh)
+    queue, own = _queues(out, stream)
+    sycl.wait(queue)
+    if own is not None:
+        sycl.wait(own)
+    _copied(array, out, Course(queue, [], progress, own), fresh)
 
 
 def _queued(array, out, stream):
@@ -123,7 +130,7 @@ def _queued(array, out, stream):
     """
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
         return False
-    is_direct = is_packed(array) or _has_strides(array, out.byte_strides)
+    is_direct = is_packed(array) or sycl.has_strides(array, out.byte_strides)
     if not is_direct and not (can_pack(array) and can_pack(out)):
         return False
     queues = [sycl.queue_of_array(array), sycl.queue_of_array(out)]
@@ -134,7 +141,8 @@ def _queued(array, out, stream):
             source, nbytes = sycl.reach(array)
             events = _submit(course, sycl.reach(out)[0], source, nbytes)
         else:
-            events = [_pack(array, out, course)]
+            _pack(array, out, course)
+            events = [sycl.submit_barrier(course.queue)]
         for queue in dict.fromkeys([*queues, course.queue]):
             sycl.hand_over(queue, events)
     return True
@@ -159,7 +167,7 @@ def _copied(array, out, course, fresh=True):
     if out.nbytes:
         with course:
             if is_host_readable(array) and not _is_quicker_repeated_there(array, out):
-                _send(raw(broadcast(array, out)), out, course, fresh)
+                _send(host_view(broadcast(array, out)), out, course, fresh)
             else:
                 _relay(array, out, course, fresh)
     return out
@@ -175,17 +183,19 @@ def _relay(array, out, course, fresh):
     if is_host_readable(array):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out)
-    is_ordered = course.after and sycl.queue_of_array(array) == course.queue
-    with course._replace(progress=None) if is_ordered else _course(array, None, None) as origin:
-        if is_ordered or origin.queue.sycl_context == course.queue.sycl_context:
-            near = course if is_ordered else course._replace(after=[*course.after, *origin.after])
-            if is_packed(array) or _has_strides(array, out.byte_strides):
-                source, nbytes = sycl.reach(array)
-                _direct(sycl.reach(out)[0], source, nbytes, near)
-                return
-            if can_pack(array) and can_pack(out):
-                _pack(array, out, near).wait()
-                return
+    queue = sycl.queue_of_array(array)
+    if queue is not course.queue or fresh:
+        sycl.wait(queue)
+    if queue is course.queue or queue.sycl_context == course.queue.sycl_context:
+        if is_packed(array) or sycl.has_strides(array, out.byte_strides):
+            source, nbytes = sycl.reach(array)
+            _direct(sycl.reach(out)[0], source, nbytes, course)
+            return
+        if can_pack(array) and can_pack(out):
+            _pack(array, out, course)
+            sycl.wait(course.queue)
+            return
+    with Course(queue, [], None) as origin:
         stage = _stage(course.queue, out)
         for key in _pieces(out.shape, out.byte_strides, out.itemsize, stage.nbytes, gaps=fresh):
             piece = out[key]
@@ -199,17 +209,25 @@ def _relay(array, out, course, fresh):
 
 def _course(array, stream, progress):
     """Return the queue of a copy, with barrier events that follow the work queued on it and on the producer's queue."""
+    queue, own = _queues(array, stream)
+    if own is None:
+        return Course(queue, [sycl.submit_barrier(queue)], progress)
+    return Course(queue, [sycl.submit_barrier(own), sycl.submit_barrier(queue)], progress, own)
+
+
+def _queues(array, stream):
+    """Return the queue of a copy, and the queue of the memory, or None if this is the same queue."""
     own = sycl.queue_of_array(array)
     if stream is None or stream is own:
-        return Course(own, [sycl.submit_barrier(own)], progress)
+        return own, None
     queue = sycl.checked_queue(stream)
+    if queue == own:
+        return own, None
     if queue.sycl_context != own.sycl_context:
         raise BufferError(
             f"stream is {stream!r}, whose context differs from the memory's; accepted: a queue of the memory's context"
         )
-    if queue == own:
-        return Course(own, [sycl.submit_barrier(own)], progress)
-    return Course(queue, [sycl.submit_barrier(own), sycl.submit_barrier(queue)], progress, own)
+    return queue, own
 
 
 def _target_queue(ordinal, stream):
@@ -226,7 +244,7 @@ def _target_queue(ordinal, stream):
 def _fetch(array, target, course):
     """Copy USM to an ndarray of opaque items."""
     source, nbytes = sycl.reach(array)
-    if _has_strides(array, target.strides):
+    if sycl.has_strides(array, target.strides):
         _direct(_lowest(target), source, nbytes, course)
     elif nbytes > _SMALL and nbytes > _SPARSE * array.nbytes and can_pack(array):
         _fetch_sparse(array, target, course)
@@ -252,10 +270,14 @@ def _submit(course, target, source, nbytes):
     copy whose size has a suitable divisor is queued as a single copy, because a second copy would take as long as the
     first.
     """
-    at_once = not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
-    whole = nbytes if at_once else nbytes // _GRAIN * _GRAIN
-    parts = [(start, size) for start, size in ((0, whole), (whole, nbytes - whole)) if size]
-    return [sycl.submit_copy(course.queue, target + start, source + start, size, course.after) for start, size in parts]
+    whole = nbytes // _GRAIN * _GRAIN
+    at_once = whole in (0, nbytes) or not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
+    if at_once:
+        return [sycl.submit_copy(course.queue, target, source, nbytes, course.after)]
+    return [
+        sycl.submit_copy(course.queue, target, source, whole, course.after),
+        sycl.submit_copy(course.queue, target + whole, source + whole, nbytes - whole, course.after),
+    ]
 
 
 def _divides_well(nbytes):
@@ -274,14 +296,15 @@ def _fetch_sparse(array, target, course):
     for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
         piece = array[key]
         packed = _new(piece, course.queue, "C")
-        _fetch(packed, target[key], course._replace(after=[_pack(piece, packed, course)]))
+        _pack(piece, packed, course)
+        _fetch(packed, target[key], course._replace(after=[sycl.submit_barrier(course.queue)]))
 
 
 def _pack(array, out, course):
-    """Copy USM of any layout on the queue of `course` with dpnp's kernel, and return the event of the kernel."""
-    sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
+    """Queue a copy of USM of any layout on the queue of `course`, by dpnp's kernel."""
+    if course.after:
+        sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
     pack(sycl.on_queue(array, course.queue), sycl.on_queue(out, course.queue))
-    return sycl.submit_barrier(course.queue)
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
@@ -308,45 +331,40 @@ def _spread(piece, progress):
 
 
 def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
-    """Copy an ndarray of opaque items to device USM."""
+    """Copy host memory of the shape of `out` to device USM."""
     target, nbytes = sycl.reach(out)
-    if _has_strides(out, source.strides):
-        _direct(target, _lowest(source), nbytes, course)
+    if is_packed(out) or sycl.has_strides(out, source.byte_strides):
+        _direct(target, sycl.reach(source)[0], nbytes, course)
     elif not fresh and nbytes != out.nbytes and can_pack(out):
         _send_packed(source, out, course)
     else:
-        _send_staged(source, out, course, fresh)
+        _send_staged(raw(source), out, course, fresh)
 
 
 def _send_packed(source: Any, out: Any, course: Course) -> None:
-    """Copy elements to a non-contiguous array in device USM.
+    """Copy host memory to a non-contiguous array in device USM with dpnp's kernel.
 
-    On the CPU device, and for small arrays, dpnp scatters the elements from host memory. Other devices receive each
-    chunk as a contiguous array, from which dpnp's kernel scatters the elements.
+    The kernel reads the elements from a staging buffer in USM-host. For arrays of `_PAGE` to `_SMALL` bytes and the CPU
+    device, dpnp reads the host memory itself, because the first access to the pages of a new buffer takes longer.
     """
     out = sycl.on_queue(out, course.queue)
-    if source.nbytes <= _SMALL:
-        _scatter(source, out, course)
+    is_cpu = course.queue.sycl_device.is_cpu
+    if is_cpu and _PAGE < source.nbytes <= _SMALL:
+        values = raw(source)
+        if sycl.is_usm(source.ptr, course.queue):  # dpnp requires other host memory
+            values = values.copy()
+        scatter(values, out)
+        if course.progress is not None:
+            course.progress.update(values.nbytes)
         return
-    scatters = course.queue.sycl_device.is_cpu
-    for key in _pieces(out.shape, _packed_steps(out), out.itemsize, settings.chunk()):
+    limit = min(settings.chunk(), _PACKED) if is_cpu else settings.chunk()
+    stage = sycl.memory_of("host", min(source.nbytes, max(limit, source.itemsize)), course.queue)
+    for key in _pieces(out.shape, _packed_steps(out), out.itemsize, limit) if source.nbytes > limit else (...,):
         piece = out[key]
-        if scatters:
-            _scatter(source[key], piece, course)
-        else:
-            packed = _new(piece, course.queue, "C")
-            _send(source[key], packed, course._replace(after=[]), fresh=True)
-            _pack(packed, piece, course).wait()
-
-
-def _scatter(source: Any, out: Any, course: Course) -> None:
-    """Copy an ndarray to device USM with dpnp's kernel, which reads host memory."""
-    if sycl.is_usm(source.ctypes.data, course.queue):  # dpnp requires other host memory
-        source = source.copy()
-    sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
-    scatter(source, out)
-    if course.progress is not None:
-        course.progress.update(source.nbytes)
+        packed = on_memory(piece, stage, "C")
+        host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the former piece
+        _pack(packed, piece, course)
+    sycl.wait(course.queue)
 
 
 def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
@@ -413,11 +431,3 @@ def _lowest(view):
     return view.ctypes.data + sum(
         min(step, 0) * (length - 1) for step, length in zip(view.strides, view.shape, strict=True)
     )
-
-
-def _has_strides(array, strides):
-    """Return whether an array has the strides `strides` and no gaps. Dimensions of length 1 are ignored."""
-    if is_packed(array):
-        return True
-    steps = zip(array.shape, array.byte_strides, strides, strict=True)
-    return sycl.reach(array)[1] == array.nbytes and all(a == b for length, a, b in steps if length > 1)

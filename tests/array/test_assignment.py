@@ -107,16 +107,31 @@ def test_every_kind_of_memory(source, target):
     assert there(sample(), source).to_device(out.device, out=out) is out
 
 
+@pytest.mark.parametrize("rows", [8, 80])
 @pytest.mark.parametrize("memory", [dpm.MemoryUSMHost, dpm.MemoryUSMShared])
-def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, packing):
+def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packing):
     """dpnp must not read such memory as an ndarray, and does not see that arrayhub's view is USM."""
-    values = np.ndarray(SHAPE, buffer=memory(sample().nbytes))
-    values[...] = sample()
-    out = there(np.zeros((8, 24)))
+    shape = (rows, 12)
+    values = np.ndarray(shape, buffer=memory(sample(shape=shape).nbytes))
+    values[...] = sample(shape=shape)
+    out = there(np.zeros((rows, 24)))
     out[:, ::2] = ah.asarray(values)
-    assert same(out[:, ::2], sample())
+    assert same(out[:, ::2], sample(shape=shape))
     out[:, 1::2] = values[::-1]
-    assert same(out[:, 1::2], sample()[::-1])
+    assert same(out[:, 1::2], sample(shape=shape)[::-1])
+
+
+@pytest.mark.parametrize("nbytes", [8, 4096, 4104, 1 << 20, (1 << 20) + 8, (1 << 21) + 8])
+def test_gaps_keep_their_values_for_any_size(nbytes):
+    """The size determines whether dpnp's kernel reads host memory, or a staging buffer in one or several pieces."""
+    pytest.importorskip("dpnp.tensor")
+    expected = sample(shape=(nbytes // 4,))
+    whole = there(expected)
+    given = sample(seed=1, shape=(nbytes // 8,))[::-1]
+    expected[::-2] = given
+    whole[::-2] = given
+    given[...] = 0
+    assert same(whole, expected)
 
 
 @pytest.mark.parametrize("layout", ["steps", "negative", "new axis"])
@@ -227,6 +242,19 @@ def busy():
 
     start(dpctl.SyclQueue(), 1.0)  # loads the kernels
     return start
+
+
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
+@pytest.mark.parametrize("key", [np.s_[:], np.s_[::2]], ids=["contiguous", "gaps"])
+def test_an_assignment_follows_the_work_of_both_queues(key, properties, busy):
+    queue, other = (dpctl.SyclQueue(property=list(properties)) for _ in range(2))
+    for given in (np.full(1 << 20, 1.0), np.float64(1.0), busy(queue, 1.0)):
+        out = ah.asarray(busy(queue, 2.0))  # not filled yet
+        out[key] = given[key] if np.ndim(given) else given
+        assert (values_of(out[key]) == 1).all()
+    source = ah.asarray(busy(other, 3.0))
+    out[key] = source[key]
+    assert (values_of(out[key]) == 3).all()
 
 
 def is_done(queue):
