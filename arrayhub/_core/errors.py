@@ -1,6 +1,5 @@
 """Error messages. They name the protocol or argument, the key, the value, and the accepted values."""
 
-import re
 import reprlib
 import types
 from typing import Any
@@ -22,7 +21,7 @@ PACKED_ELEMENTS = (
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
 # Pattern of the call that the error about 64-bit elements suggests. jax supports them only with jax_enable_x64.
-NARROWER = re.compile(r"arrayhub\.asarray\(x, dtype='(\w+)'\)")
+NARROWER = r"arrayhub\.asarray\(x, dtype='(\w+)'\)"
 
 # Advice for times, which DLPack and dpnp do not support.
 TIMES_AS_INTEGERS = (

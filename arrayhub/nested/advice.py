@@ -1,5 +1,6 @@
 """Find a call that converts an object for a library that rejects the object, by trying calls with a sample of it."""
 
+import re
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -202,7 +203,7 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         yield export("arrayhub.asnested(x).fill_null([])")
         if consumer == "jax" and not times:  # without jax_enable_x64
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
-    narrower = NARROWER.search(refusal)
+    narrower = re.search(NARROWER, refusal)
     if narrower:
         # 'if_needed' is required, because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):

@@ -1,5 +1,6 @@
 """jax.experimental.sparse: BCOO and BCSR, including batch dimensions and dense dimensions."""
 
+import re
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -52,7 +53,7 @@ def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
         data = as_jax(x.data, copy=copy)
     except BufferError as error:
         if "jax_enable_x64" in str(error):
-            text = NARROWER.sub(r"arrayhub.as_jax(arrayhub.like(x, x, dtype='\1'), copy=True)", str(error))
+            text = re.sub(NARROWER, r"arrayhub.as_jax(arrayhub.like(x, x, dtype='\1'), copy=True)", str(error))
             raise BufferError(text) from error
         raise error_at("x.data", error) from error
     batch = x.batch_ndim
