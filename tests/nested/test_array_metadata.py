@@ -131,6 +131,17 @@ def test_copies_of_permuted_tensors_have_metadata_of_their_memory():
     assert np.array_equal(back.to_numpy_ndarray(), source.to_numpy_ndarray())
 
 
+def test_strides_of_empty_tensors_do_not_change_the_permutation():
+    """The strides of an empty tensor, and of dimensions of length 1, do not determine the order in memory."""
+    source = tensors([1, 0], ["h", "w"])
+    column = pa.chunked_array([source, source[:0]])
+    assert pa.chunked_array(ah.asnested(column)).equals(column)
+    kind = pa.fixed_shape_tensor(pa.int8(), [1, 3], permutation=[1, 0])
+    rows = pa.ExtensionArray.from_storage(kind, pa.array([[1, 2, 3]], pa.list_(pa.int8(), 3)))
+    for array in (source[:0], rows, rows[:0]):
+        assert pa.array(ah.asnested(array)).equals(array) and pa.array(ah.asnested(array)).type == array.type
+
+
 def test_dense_arrays_of_extension_types():
     assert ah.asarray(EXTENSIONS["tensor"]).shape == (2, 2, 3)
     assert ah.asarray(EXTENSIONS["bool8"]).dtype == bool

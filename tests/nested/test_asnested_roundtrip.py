@@ -25,6 +25,7 @@ NUMBERS = {
     pa.binary(): st.binary(max_size=20),
     pa.binary_view(): st.binary(max_size=20),
     pa.binary(3): st.binary(min_size=3, max_size=3),
+    pa.binary(0): st.just(b""),
     pa.date32(): st.integers(-1000, 1000),
     pa.timestamp("us"): st.integers(0, 2**40),
     pa.timestamp("ms", "Europe/Berlin"): st.integers(0, 2**40),

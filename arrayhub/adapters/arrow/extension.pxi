@@ -149,8 +149,14 @@ cdef Tree tensor_storage(Tree t):
     The metadata are replaced if they describe another order, for example after a copy of a permuted tensor.
     """
     cdef Descriptor a = <Descriptor> t.content
-    cdef list order = memory_order(a)
     cdef Py_ssize_t run = 1
+    fields = json_of(dict(pairs_in(t.field[1])).get(b"ARROW:extension:metadata", b""))
+    cdef list order = memory_order(a)
+    permutation = list_in(fields, "permutation", int) or list(range(a.nd_ - 1))
+    if sorted(permutation) == list(range(a.nd_ - 1)):
+        # The strides of an empty tensor, or of dimensions of length 1, do not determine the order of the dimensions.
+        stated = sorted(range(1, a.nd_), key=lambda axis: permutation[axis - 1])
+        order = stated if is_compact(a, stated) else order
     if order is None:
         raise BufferError("Arrow: the rows of the tensor are not compact; call arrayhub.asnested(x, copy=True)")
     for axis in order:
@@ -159,8 +165,6 @@ cdef Tree tensor_storage(Tree t):
     rows.content = reshape(transpose(a, [0, *order]), (t.length, run))
     rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
     rows.name = t.name
-    fields = json_of(dict(pairs_in(t.field[1])).get(b"ARROW:extension:metadata", b""))
-    permutation = fields.get("permutation") or list(range(len(order)))
     if a.dl_dtype_.code == BOOL_CODE:      # one byte each; booleans that are bits have another kind of node
         rows.child_fields = ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
     same = fields.get("shape") == [a.shape_[axis] for axis in order] \
@@ -360,16 +364,23 @@ cdef bint is_bool8(bytes metadata):
 
 cdef list memory_order(Descriptor a):
     """Return the axes after the first by decreasing stride, or None if the array is not contiguous in this order."""
-    cdef Py_ssize_t expected = a.itemsize_
     cdef list order = sorted(range(1, a.nd_), key=lambda axis: -a.byte_strides_[axis])
     if size_of(a) == 0:
         return list(range(1, a.nd_))
+    return order if is_compact(a, order) else None
+
+
+cdef bint is_compact(Descriptor a, list order):
+    """Return whether an array is contiguous if its axes are the first and those in `order`."""
+    cdef Py_ssize_t expected = a.itemsize_
+    if size_of(a) == 0:
+        return True
     for axis in reversed(order):
         if a.shape_[axis] != 1:
             if a.byte_strides_[axis] != expected:
-                return None
+                return False
             expected *= a.shape_[axis]
-    return None if a.shape_[0] > 1 and a.byte_strides_[0] != expected else order
+    return a.shape_[0] <= 1 or a.byte_strides_[0] == expected
 
 
 cdef bytes tensor_metadata(Descriptor a, list order, list names=None):

@@ -58,8 +58,7 @@ cdef bytes letter_of(Descriptor a):
     if a.dl_dtype_.code == BOOL_CODE:
         return b"c"
     dtype = get_dtype(a)
-    if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and dtype.itemsize and row != NULL \
-            and row.kind == c"V":
+    if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and row != NULL and row.kind == c"V":
         return b"w:%d" % dtype.itemsize
     if dtype.kind in "mM" and dtype.isnative:
         unit, count = np.datetime_data(dtype)
