@@ -49,11 +49,11 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 def _pandas(model: Any, array: Any, copy: Copy) -> Any:
     """Create a Series (1-d) or a DataFrame (2-d). It contains NumPy arrays unless the model contains Arrow arrays."""
     pandas = sys.modules["pandas"]
-    if _is_plain(array) and not _has_arrow(pandas, model):
-        _check_ndim("pandas", array, 2)
-        values = as_numpy(array, copy=copy)
-        made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
+    if _is_plain(array) and _has_arrow(pandas, model):
+        made = pandas.Series(pandas.arrays.ArrowExtensionArray(_by_library("arrow", array, copy)))
     else:
+        if _is_plain(array):
+            _check_ndim("pandas", array, 2)
         made = _by_library("pandas", array, copy)
     if model is None or made.shape != model.shape:
         return made

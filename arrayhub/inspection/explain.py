@@ -14,6 +14,7 @@ from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import PACKED_BOOLEANS, module_of
 from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import packs_booleans, unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (
@@ -340,7 +341,8 @@ def _native_call(consumer: str) -> str:
 
 def copies_booleans(x: Any, consumer: str) -> bool:
     """Return whether the library `consumer` receives booleans of `x` as bits, which is a copy."""
-    return consumer in ("arrow", "polars", "pandas") and bool(packs_booleans(x))
+    by_arrow = consumer in ("arrow", "polars") or (consumer == "pandas" and issubclass(type(x), Tree))
+    return by_arrow and bool(packs_booleans(x))
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:

@@ -79,7 +79,7 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
     needed = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")
-    imported = None if _arrow_loses_structure(obj) else _by_arrow(obj)
+    imported = None if arrow_loses_structure(obj) else _by_arrow(obj)
     if imported is None:
         imported = _by_series(obj)
     if imported is None:
@@ -176,7 +176,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
 _COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
-def _arrow_loses_structure(obj: Any) -> bool:
+def arrow_loses_structure(obj: Any) -> bool:
     """Return whether the Arrow export of `obj` loses structure that its array export keeps.
 
     An ``xarray.DataArray`` exports a table without the dimensions that lack coordinates. A ``PIL.Image`` exports padded

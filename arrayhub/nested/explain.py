@@ -9,6 +9,7 @@ import numpy as np
 
 from arrayhub._core.errors import PACKED_BOOLEANS, PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt, copies_booleans
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
@@ -85,6 +86,8 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
 
 def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
     """Return how `consumer` imports an object that `asnested` imports as `x`."""
+    if consumer == "pandas" and _is_shared_with_pandas(obj):
+        return Verdict(consumer, ZERO_COPY, "")
     if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
         return _verdict(x, consumer)
     refusal = attempt(convert, obj, consumer)[1]
@@ -94,6 +97,11 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
     if obstacle:
         return Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle))
     return Verdict(consumer, COPY, _reason_of_copy(x, consumer) or refusal.removeprefix(f"{consumer}: "))
+
+
+def _is_shared_with_pandas(obj: Any) -> bool:
+    """Return whether `as_pandas` shares an object that is not a stream. A NestedArray of it may have other types."""
+    return unread(obj) is None and not attempt(convert, obj, "pandas", copy=False)[1]
 
 
 def _why_not_dense(x: NestedArray, consumer: str) -> str:
@@ -151,8 +159,12 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     Return None for plain numbers.
     """
     x, refusal = attempt(asnested, obj, copy=False)
+    if isinstance(x, NestedArray) and not isinstance(unwrapped(x), NestedArray):
+        return None
+    if consumer == "pandas" and _is_shared_with_pandas(obj):
+        return Verdict(consumer, ZERO_COPY, "")
     if isinstance(x, NestedArray):
-        return _verdict(x, consumer) if isinstance(unwrapped(x), NestedArray) else None
+        return _verdict(x, consumer)
     copied = None if x is not None else _copied(obj)[0]
     if copied is None:
         return None

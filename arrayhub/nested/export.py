@@ -1,7 +1,7 @@
 """Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -14,6 +14,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadabl
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import (
@@ -29,7 +30,7 @@ from arrayhub.nested.array import (
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.asnested import asnested, name_of
+from arrayhub.nested.asnested import arrow_loses_structure, asnested, is_column, name_of
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import for_pandas, for_polars, has_string_views, with_days
 from arrayhub.nested.from_torch import as_jagged
@@ -92,7 +93,7 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
         copied = bool(wanted(copy, call))
         array = _imported(obj, copy, call)
         if copy is False and call != "as_awkward":
-            _check_copies(array, call, extension)
+            _check_copies(array, call, extension, obj)
         return emit(array, copied), array
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
     try:
@@ -103,14 +104,18 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
     return emit(array, True), array
 
 
-def _check_copies(array: Any, call: str, extension: bool) -> None:
+def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
     """Raise BufferError for parts that are always copied: booleans of one byte each, and string views for pandas."""
+    parts: Sequence[Any] = [array]
+    if call == "as_pandas" and not has_arrow_types(obj):  # dense parts have NumPy's types, also booleans
+        parts = array.children if isinstance(array, NestedArray) and kind_of(array).fields else parts
+        parts = [part for part in parts if isinstance(part, NestedArray)]
     if call == "as_pandas" and has_string_views(array):
         raise BufferError(
             "as_pandas: copy is False, and pandas needs a copy of string views, which most of its functions do not"
             " support. Omit copy, which permits this copy, or call arrayhub.as_arrow(x)"
         )
-    if not (extension and not isinstance(array, NestedArray)) and packs_booleans(array):
+    if not (extension and not isinstance(array, NestedArray)) and any(map(packs_booleans, parts)):
         raise BufferError(
             f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy, which permits this copy, or call"
             " arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
@@ -307,48 +312,110 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
 
 
 def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
-    """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records.
+    """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
-    The columns have Arrow's types. The parameters are those of `as_arrow`. If some records are missing, the result is a
-    Series. In a DataFrame, fields can be missing, but not whole rows. The name of a Series of pandas or polars is kept,
-    also if `asnested` imported the Series, and so is pandas' index. String views, as in polars, are copied to strings
-    with offsets, unless `copy` is False.
+    The type of `obj` determines the types of the columns:
+
+    - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True.
+    - Dense arrays, such as those of NumPy or torch, have the types of ``pandas.Series(numpy_array)``. NaN is missing.
+    - Columns and tables of Arrow, such as those of pyarrow or polars, and a NestedArray have Arrow's types.
+    - Data without a NumPy type, such as strings, lists and integers with missing values, has Arrow's types.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`. Times in days or weeks require a copy, because pandas has seconds, milliseconds, microseconds
+        and nanoseconds. String views, as in polars, are copied to strings with offsets, unless `copy` is False.
+
+    Returns
+    -------
+    pandas.Series or pandas.DataFrame
+        If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
+        The name of a Series of polars is kept, also if `asnested` imported the Series. A table has the index that the
+        metadata of pandas in its schema describes.
 
     Examples
     --------
     >>> import pandas
-    >>> arrayhub.as_pandas(np.array([1, 2])).tolist()
-    [1, 2]
+    >>> arrayhub.as_pandas(np.array([1.5, np.nan])).isna().tolist()
+    [False, True]
+    >>> arrayhub.as_pandas(np.eye(2)).shape
+    (2, 2)
     """
     pandas = needed("pandas", "for its arrays")
-    needed("pyarrow", "for its arrays")
-    made, name = _export("as_pandas", _to_pandas, obj, copy), name_of(obj)
-    if isinstance(obj, pandas.Series):
-        made.index = obj.index
+    column = _of_pandas(pandas, obj)
+    if column is not None:
+        return column.copy() if wanted(copy, "as_pandas") else column
+    made, name = _export("as_pandas", partial(_to_pandas, obj=obj), obj, copy), name_of(obj)
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made
 
 
-def _to_pandas(array: Any, copied: bool) -> Any:
-    """Return a ``pandas.Series``, or a ``pandas.DataFrame`` of records with the index that its metadata describes."""
+def _of_pandas(pandas: Any, obj: Any) -> Any:
+    """Return pandas' own data as a Series or a DataFrame on the same memory, or None for other objects."""
+    cls = type(obj)
+    if issubclass(cls, (pandas.Series, pandas.DataFrame)):
+        return obj
+    if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
+        return pandas.Series(obj, copy=False)
+    return None
+
+
+def has_arrow_types(obj: Any) -> bool:
+    """Return whether `as_pandas` gives Arrow's types to all columns of an object."""
+    return is_column(obj) and not issubclass(type(obj), USMArray) and not arrow_loses_structure(obj)
+
+
+def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
+    """Return a Series or a DataFrame of an array that was imported from `obj`."""
     pandas = needed("pandas", "for its arrays")
+    if has_arrow_types(obj):
+        return _with_arrow_types(pandas, array, copied)
+    if isinstance(array, NestedArray) and kind_of(array).fields and array.field_names and not array.null_count:
+        frame = pandas.DataFrame(
+            dict(enumerate(_column(pandas, field, copied, 1) for field in array.children)), copy=False
+        )
+        frame.columns = array.field_names  # names may repeat, unlike dict keys
+        return frame
+    return _column(pandas, array, copied, 2)
+
+
+def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
+    """Return a Series or a frame of NumPy's type if pandas has the type, otherwise a Series of Arrow's type."""
+    array = unwrapped(array) if isinstance(array, NestedArray) else array
+    if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
+        return _with_arrow_types(pandas, array, copied)
+    values = dense_as_numpy(_on_host(array, "pandas"))
+    made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
+    dtype = made.dtypes if made.ndim == 1 else next(iter(made.dtypes), values.dtype)
+    if not copied and dtype != values.dtype:
+        raise BufferError(
+            f"pandas: elements of {values.dtype} are not supported; pass copy=True, which casts to {dtype}"
+        )
+    return made
+
+
+def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
+    """Return a Series of Arrow's type, or a DataFrame of records with the index that its metadata describes."""
+    pyarrow = needed("pyarrow", "for its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(for_pandas(array), copied)
-    pyarrow = needed("pyarrow", "for its arrays")
     if pyarrow.types.is_struct(array.type) and not array.null_count:
         if metadata and b"pandas" in metadata:
             table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))
             return table.to_pandas(types_mapper=pandas.ArrowDtype)
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
-        frame = pandas.DataFrame(dict(enumerate(map(_column, repeat(pandas), array.flatten()))))
+        frame = pandas.DataFrame(dict(enumerate(map(_arrow_series, repeat(pandas), array.flatten()))))
         frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
         return frame
-    return _column(pandas, array)
+    return _arrow_series(pandas, array)
 
 
-def _column(pandas: Any, array: Any) -> Any:
+def _arrow_series(pandas: Any, array: Any) -> Any:
     return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
 
 

@@ -172,7 +172,7 @@ def test_arrow_attributes_exist_only_if_valid(x, words):
             getattr(ah.asarray(x), name)
 
 
-@pytest.mark.parametrize("convert", [ah.as_arrow, ah.as_polars, ah.as_pandas])
+@pytest.mark.parametrize("convert", [ah.as_arrow, ah.as_polars])
 @pytest.mark.parametrize(
     ("x", "values"),
     [

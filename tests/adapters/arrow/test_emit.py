@@ -46,7 +46,7 @@ def test_columns_are_those_of_numpy(name):
     for series in (pl.Series(x), ah.as_polars(x)):
         assert series.dtype == pl.Series(values).dtype
         assert series.equals(pl.Series(values), null_equal=True)
-    assert ah.as_pandas(x).dtype == pd.ArrowDtype(expected.type)
+    assert ah.as_pandas(x).equals(pd.Series(values))
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -82,7 +82,8 @@ def test_rows_are_arrays_of_polars(name):
     assert pa.types.is_fixed_size_list(column.type)
     column.validate(full=True)
     assert pa.chunked_array(x).combine_chunks().equals(column)
-    assert ah.as_pandas(x).tolist() == values.tolist()
+    made = ah.as_pandas(x)
+    assert (made.tolist() if values.ndim == 3 else made.to_numpy().tolist()) == values.tolist()
 
 
 def test_ordinary_functions_compute():
@@ -148,7 +149,7 @@ def test_booleans_are_bytes_on_request():
     assert pa.array(x.reshape(37, 1), type=bytes_in_rows).values.storage.buffers()[1].address == x.ptr
 
 
-@pytest.mark.parametrize("call", [ah.as_arrow, ah.as_polars, ah.as_pandas])
+@pytest.mark.parametrize("call", [ah.as_arrow, ah.as_polars])
 def test_bits_are_a_copy(call):
     x = ah.asarray(BOOLEANS)
     with pytest.raises(BufferError, match=rf"^{call.__name__}: copy is False.*bits.*extension=True"):
@@ -307,7 +308,8 @@ def test_any_array_is_read_like_the_ndarray(source, layout):
         assert (series.dtype, series.null_count()) == (expected.dtype, expected.null_count())
         assert series.equals(expected, null_equal=True)
         assert ah.as_polars(x).equals(expected, null_equal=True)
-    assert str(pa.array(ah.as_pandas(x))) == str(column)
+    if values.ndim == 1:
+        pd.testing.assert_series_equal(ah.as_pandas(x), pd.Series(values))
     if column.null_count or (values.ndim > 1 and values.dtype.kind in "mM" and np.isnat(values).any()):
         return  # NaT is missing in Arrow
     back = ah.asarray(ah.as_arrow(x, extension=True))
@@ -350,7 +352,8 @@ def test_strided_arrays_are_copied_and_traced(name):
 @pytest.mark.parametrize("name", STRIDED)
 def test_the_functions_with_an_argument_copy_do_not_copy_strided_arrays(name):
     x = ah.asarray(STRIDED[name](np.arange(12.0)))
-    for export in (ah.as_arrow, ah.as_polars, ah.as_pandas):
+    assert np.shares_memory(ah.as_pandas(x, copy=False).to_numpy(), ah.as_numpy(x))
+    for export in (ah.as_arrow, ah.as_polars):
         for copy in (None, False) if x.dtype != bool else (None,):  # False also refuses the copy to bits
             with pytest.raises(BufferError, match=r"byte strides .*call x\.copy\(\) first.*pass copy=True"):
                 export(x, copy=copy)

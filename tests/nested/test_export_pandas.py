@@ -1,0 +1,137 @@
+"""Types of the Series and frames that `as_pandas` returns."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+VALUES = np.array([1.5, np.nan, 3.0])
+DENSE = {
+    "float64": VALUES,
+    "float32": VALUES.astype("f4"),
+    "float16": VALUES.astype("f2"),
+    "complex128": VALUES + 1j,
+    "int8": np.arange(3, dtype="i1"),
+    "uint64": np.arange(3, dtype="u8"),
+    "bool": np.array([True, False]),
+    "times": np.array([0, "NaT"], "M8[ns]"),
+    "durations": np.array([5, "NaT"], "m8[ms]"),
+    "no elements": np.zeros(0),
+    "reversed": VALUES[::-1],
+}
+
+
+@pytest.mark.parametrize("make", [lambda a: a, ah.asarray, lambda a: memoryview(a) if a.dtype.kind in "bif" else a])
+@pytest.mark.parametrize("name", DENSE)
+def test_arrays_have_the_types_and_the_memory_of_numpy(name, make):
+    values = DENSE[name]
+    for copy in (None, False, True, "if_needed"):
+        made = ah.as_pandas(make(values), copy=copy)
+        pd.testing.assert_series_equal(made, pd.Series(values))
+        assert np.shares_memory(made.to_numpy(), values) == (copy is not True and len(values) > 0)
+    assert ah.convert(values, "pandas").isna().tolist() == pd.Series(values).isna().tolist()
+
+
+CALLS = ["x.mean()", "x.count()", "x.dropna().tolist()", "x.fillna(0.0).tolist()", "x.isna().tolist()", "x.max()"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_nan_of_an_array_is_missing(call):
+    torch = pytest.importorskip("torch")
+    expected = eval(call, {"x": pd.Series(VALUES)})
+    for values in (VALUES, torch.from_numpy(VALUES), VALUES.tolist(), ah.asarray(VALUES)):
+        assert eval(call, {"x": ah.as_pandas(values)}) == expected
+    function = ah.adapt("pandas", copy="if_needed")(lambda x: eval(call, {"x": x}))
+    assert function(VALUES) == function(torch.from_numpy(VALUES)) == expected
+
+
+def test_functions_of_pandas_accept_read_only_memory():
+    jnp = pytest.importorskip("jax.numpy")
+    series = ah.as_pandas(jnp.array([3.0, 1.0, 2.0], "f4"))
+    assert series.sort_values().tolist() == [1, 2, 3] and series.rolling(2).sum()[1] == 4
+    assert series.groupby([0, 0, 1]).sum().tolist() == [4, 2] and series.rank().tolist() == [3, 1, 2]
+
+
+def test_days_require_a_copy():
+    days = np.array(["2020-01-01", "NaT"], "M8[D]")
+    for copy in (None, False):
+        with pytest.raises(BufferError, match=r"^pandas: elements of datetime64\[D\] .*pass copy=True, which casts to"):
+            ah.as_pandas(days, copy=copy)
+    for copy in (True, "if_needed"):
+        pd.testing.assert_series_equal(ah.as_pandas(days, copy=copy), pd.Series(days))
+
+
+def test_a_matrix_becomes_a_frame_on_its_memory():
+    rows = np.arange(6.0).reshape(3, 2)
+    frame = ah.as_pandas(rows)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(rows))
+    assert np.shares_memory(frame.to_numpy(), rows)
+    assert not np.shares_memory(ah.as_pandas(rows, copy=True).to_numpy(), rows)
+    assert isinstance(ah.as_pandas(np.zeros((2, 2, 2))), pd.Series)
+
+
+def test_fields_of_records_have_the_types_of_numpy():
+    records = np.array([(1, np.nan, True), (2, 1.5, False)], "i4,f8,?")
+    frame = ah.as_pandas(records, copy=False)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(records))
+    assert np.shares_memory(frame["f1"].to_numpy(), records)
+    rows = ah.as_pandas([{"a": 1.0, "b": "u"}, {"a": float("nan"), "b": None}])
+    assert rows["a"].dtype == "f8" and rows["a"].isna().tolist() == rows["b"].isna().tolist() == [False, True]
+
+
+COLUMNS = [
+    lambda values: pa.array(values),
+    lambda values: pa.chunked_array([values[:1], values[1:]]),
+    lambda values: pl.Series(values),
+    lambda values: ah.asnested(values),
+    lambda values: ah.asnested(pl.Series(values)),
+]
+
+
+@pytest.mark.parametrize("make", COLUMNS)
+def test_columns_of_arrow_have_its_types_with_and_without_missing_values(make):
+    for values in ([1.5, 2.5], [1.5, None]):
+        assert ah.as_pandas(make(values)).dtype == pd.ArrowDtype(pa.float64())
+
+
+OF_PANDAS = {
+    "numpy": pd.Series([1.5, np.nan], index=["a", "b"], name="n"),
+    "masked": pd.Series([1, None], dtype="Int64"),
+    "masked booleans": pd.Series([True, None], dtype="boolean"),
+    "arrow": pd.Series([1, None], dtype="int64[pyarrow]"),
+    "strings": pd.Series(["a", None]),
+    "categories": pd.Series(pd.Categorical(["a", "b"], ordered=True)),
+    "objects": pd.Series([[1], {2: 3}]),
+    "time zones": pd.Series(pd.date_range("2020", periods=2, tz="UTC")),
+    "a frame": pd.DataFrame({"a": [1, 2], "b": pd.array([1, None])}, index=["x", "y"]),
+}
+
+
+@pytest.mark.parametrize("name", OF_PANDAS)
+def test_data_of_pandas_is_returned_unchanged(name):
+    data = OF_PANDAS[name]
+    equal = pd.testing.assert_frame_equal if data.ndim == 2 else pd.testing.assert_series_equal
+    for copy in (None, False, "if_needed"):
+        assert ah.as_pandas(data, copy=copy) is ah.convert(data, "pandas", copy=copy) is data
+    copied = ah.as_pandas(data, copy=True)
+    assert copied is not data
+    equal(copied, data)
+    assert ah.adapt("pandas")(lambda x: x is data)(data)
+
+
+def test_a_copy_of_a_series_has_its_own_memory():
+    series = pd.Series([1.5, 2.5])
+    assert not np.shares_memory(ah.as_pandas(series, copy=True).to_numpy(), series.to_numpy())
+    with pytest.raises(TypeError, match="as_pandas: copy is 'perhaps'"):
+        ah.as_pandas(series, copy="perhaps")
+
+
+@pytest.mark.parametrize("make", [pd.Index, lambda values: pd.array(values, "Int64"), pd.Categorical])
+def test_an_index_and_an_array_of_pandas_become_a_series_of_their_type(make):
+    values = make([1, 2])
+    pd.testing.assert_series_equal(ah.as_pandas(values), pd.Series(values))
+    pd.testing.assert_series_equal(ah.as_pandas(values, copy=True), pd.Series(values))
+    assert ah.as_pandas(pd.Index([1], name="n")).name == "n"
