@@ -7,6 +7,7 @@ from typing import Any
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import name_of_type
+from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse
 from arrayhub.sparse.rules import RULES, conform
@@ -27,9 +28,9 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     Returns
     -------
     scipy.sparse.coo_array, csr_array, csc_array or bsr_array
-        The format is that of `obj`. Parts in read-only memory are read-only. SciPy's matrices become arrays, whose
-        operator ``*`` multiplies elements and is not the matrix product. `like` keeps the class of its model, as in
-        ``like(obj, scipy.sparse.csr_matrix)``.
+        The format is that of `obj`. Parts in read-only memory are read-only. Arrays and matrices of SciPy are returned
+        unchanged, or as SciPy's ``obj.copy()`` if `copy` is True, so ``*`` of a matrix remains the matrix product.
+        `like` keeps the class of its model, as in ``like(obj, scipy.sparse.csr_matrix)``.
 
     Examples
     --------
@@ -37,6 +38,8 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     >>> as_scipy(torch.eye(3).to_sparse_csr()).diagonal()
     array([1., 1., 1.], dtype=float32)
     """
+    if sparse_library(obj) == "scipy":
+        return obj.copy() if wanted(copy, "as_scipy") else obj
     return give_any(obj, "scipy", copy)
 
 

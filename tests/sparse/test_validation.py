@@ -93,7 +93,7 @@ def test_indices_of_other_types_are_refused(part, dtype):
     given = matrix()
     setattr(given, part, getattr(given, part).astype(dtype))
     with pytest.raises(ah.InterfaceError, match=f"dtype of {part} is"):
-        ah.as_scipy(given)
+        ah.as_scipy(ah.assparse(given))
 
 
 def test_longer_arrays_of_scipy_are_cut_to_what_is_stored():
