@@ -12,7 +12,7 @@ import numpy as np
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import first_line, show
 from arrayhub._core.hooks import hooks
-from arrayhub.convert.containers import container_of
+from arrayhub.convert.containers import container_of, without_index
 from arrayhub.convert.functions import convert
 from arrayhub.convert.names import library_name, sparse_library
 from arrayhub.convert.placement import (
@@ -28,7 +28,7 @@ from arrayhub.convert.placement import (
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
+def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Callable[[F], F]:
     """Let a function written for one library accept arrays of any library, and return arrays of the caller's library.
 
     - Array arguments are converted to `to`. An argument annotated with ``Annotated[..., Request(...)]`` must meet the
@@ -36,8 +36,13 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     - Without any such annotation, all arrays and lists are converted. Tuples are converted only if no argument is an
       array.
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
-      `placement` returns for the arguments. They get the caller's labels, as in `like`, unless the function returns
-      labeled data of the caller's library. Numbers, strings and None are returned unchanged.
+      `placement` returns for the arguments. Numbers, strings and None are returned unchanged.
+    - A result of the argument's shape gets the labels of the argument, as in `like`. Pass ``labels=False`` if elements
+      of the result do not correspond to elements of the argument, as for quantiles and sorted values.
+    - Names of columns in the result are kept. Data of the caller's library, such as a Series for a caller with a
+      Series, is returned with its own labels.
+    - Functions of polars, pyarrow and awkward receive a DataFrame of pandas without its index. If the table that they
+      return has the same number of rows, it gets this index, unless `labels` is False.
     - Sparse arguments and results remain sparse. They are SciPy's if `to` is "numpy", or if the caller's library does
       not have sparse arrays.
     - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
@@ -49,6 +54,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
     copy : {None, "if_needed"}, optional
         None: raise BufferError, with the name of the argument, if a copy is needed. "if_needed": copy if a view is
         impossible, also to another device.
+    labels : bool, default: True
+        Whether a result of the argument's shape gets the argument's labels: index, names of columns, dims and coords.
 
     Returns
     -------
@@ -99,14 +106,14 @@ def adapt(to: Any = "numpy", *, copy: Copy = None) -> Callable[[F], F]:
             @wraps(function)
             async def adapted_coroutine(*args: Any, **kwargs: Any) -> Any:
                 place, args_, kwargs_ = prepared(args, kwargs)
-                return _returned(await function(*args_, **kwargs_), place, copy, name)
+                return _returned(await function(*args_, **kwargs_), place, copy, name, labels)
 
             return typing.cast(F, adapted_coroutine)
 
         @wraps(function)
         def adapted(*args: Any, **kwargs: Any) -> Any:
             place, args_, kwargs_ = prepared(args, kwargs)
-            return _returned(function(*args_, **kwargs_), place, copy, name)
+            return _returned(function(*args_, **kwargs_), place, copy, name, labels)
 
         return typing.cast(F, adapted)
 
@@ -129,7 +136,7 @@ class _Target(NamedTuple):
         try:
             if sparse_library(obj) is not None:
                 return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
-            return convert(obj, self.library, copy=self.copy)
+            return convert(without_index(obj) if self.library == "arrow" else obj, self.library, copy=self.copy)
         except (BufferError, TypeError, ValueError) as error:
             raise _named(error, name, key, self.copy, obj, self.library) from error
 
@@ -314,23 +321,23 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
     return issubclass(type(arg), sequences) and len(arg) > 0 and not isinstance(arg[0], str)
 
 
-def _returned(result: Any, place: Any, copy: Copy, name: str) -> Any:
+def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:
     """Return a result after converting its arrays to the library and the device of a placement."""
     if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
         return result
     if issubclass(type(result), tuple):
-        parts = [_returned(part, place, copy, name) for part in result]
+        parts = [_returned(part, place, copy, name, labels) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if issubclass(type(result), list):
-        return [_returned(part, place, copy, name) for part in result]
+        return [_returned(part, place, copy, name, labels) for part in result]
     if issubclass(type(result), dict):
-        return {key: _returned(value, place, copy, name) for key, value in result.items()}
+        return {key: _returned(value, place, copy, name, labels) for key, value in result.items()}
     kind, cls = array_kind(result), typing.cast(Any, type(result))
     if kind is None:
         return result
     if (kind.library, kind.device) == (place.library, place.device) and container_of(cls) is not None:
         return result  # with the labels that the function chose
     try:
-        return returned(result, place, copy)
+        return returned(result, place, copy, labels)
     except (BufferError, TypeError, ValueError) as error:
         raise _named(error, name, "the result", copy, result, place.library) from error

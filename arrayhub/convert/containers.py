@@ -1,11 +1,11 @@
 """Creation of containers with labels around an array: pandas, xarray, polars and pyarrow.
 
-Each function receives a model or None, a USMArray or NestedArray, and ``copy``. The result has the labels of the model
-if it has the model's shape.
+Each function receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels`` is true, the
+result has the labels of the model if it has the model's shape.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert
 
-Make = Callable[[Any, Any, Copy], Any]
+Make = Callable[[Any, Any, Copy, bool], Any]
 
 
 @lru_cache(maxsize=1024)
@@ -35,6 +35,10 @@ def _is_plain(array: Any) -> bool:
     return isinstance(array, USMArray) and array.dtype.names is None
 
 
+def _keeps_labels(model: Any, shape: tuple[int, ...], labels: bool) -> bool:
+    return labels and model is not None and tuple(model.shape) == tuple(shape)
+
+
 def _check_ndim(library: str, array: Any, most: int) -> None:
     if not 1 <= array.ndim <= most:
         accepted = "1 or 2" if most > 1 else "1 dimension"
@@ -46,56 +50,167 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 # -------------------------------------------------------------------------------------------------------------- pandas
 
 
-def _pandas(model: Any, array: Any, copy: Copy) -> Any:
-    """Create a Series (1-d) or a DataFrame (2-d). It contains NumPy arrays unless the model contains Arrow arrays."""
+def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    """Create a Series (1-d) or a DataFrame (2-d or records) with columns of the model's kind, see `_pandas_column`."""
     pandas = sys.modules["pandas"]
-    if _is_plain(array) and _has_arrow(pandas, model):
-        made = pandas.Series(pandas.arrays.ArrowExtensionArray(_by_library("arrow", array, copy)))
+    if _is_frame(array):
+        columns = [_pandas_column(_column_of(model, name), field, copy) for name, field in _pairs(array)]
+        made = pandas.DataFrame(dict(enumerate(columns)), copy=False)
+        made.columns = array.field_names  # names may repeat, unlike dict keys
     else:
-        if _is_plain(array):
-            _check_ndim("pandas", array, 2)
-        made = _by_library("pandas", array, copy)
-    if model is None or made.shape != model.shape:
-        return made
-    made.index = model.index
-    if made.ndim == 1:
-        made.name = model.name
-    else:
-        made.columns = model.columns
+        made = _pandas_column(model, array, copy)
+    if _keeps_labels(model, made.shape, labels):
+        made.index = model.index
+        if made.ndim == 1:
+            made.name = model.name
+        else:
+            made.columns = model.columns
     return made
 
 
-def _has_arrow(pandas: Any, model: Any) -> bool:
-    return model is not None and model.ndim == 1 and isinstance(model.dtype, pandas.ArrowDtype)
+def _is_frame(array: Any) -> bool:
+    """Return whether an array consists of records without missing rows, and without an index of pandas."""
+    if not isinstance(array, Tree) or not kind_of(array).fields or not array.field_names or array.null_count:
+        return False
+    return b"pandas" not in (array.metadata or {})
 
 
-def _pandas_index(model: Any, array: Any, copy: Copy) -> Any:
+def _pairs(array: Any) -> Iterator[tuple[str, Any]]:
+    return zip(array.field_names, array.children, strict=True)
+
+
+def _column_of(model: Any, name: str) -> Any:
+    """Return the column of a DataFrame with the given name, or None."""
+    if getattr(model, "ndim", 0) != 2 or list(model.columns).count(name) != 1:
+        return None
+    return model[name]
+
+
+def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
+    """Return an array as pandas data with NumPy's types if it is dense, and otherwise with Arrow's types.
+
+    If the model is a Series of Arrow's type, all arrays have Arrow's types. If it is a Series of another type and a
+    copy is permitted, strings, categories and floats with missing values have the types of pandas.
+    """
     pandas = sys.modules["pandas"]
-    values = _pandas(None, array, copy)
+    is_column = getattr(model, "ndim", 0) == 1
+    if _is_plain(array):
+        if is_column and isinstance(model.dtype, pandas.ArrowDtype):
+            return pandas.Series(pandas.arrays.ArrowExtensionArray(_by_library("arrow", array, copy)))
+        _check_ndim("pandas", array, 2)
+    made = _by_library("pandas", array, copy)
+    if (
+        copy
+        and is_column
+        and isinstance(getattr(made, "dtype", None), pandas.ArrowDtype)
+        and _is_of_pandas(model, made)
+    ):
+        return made.array.__arrow_array__().to_pandas()
+    return made
+
+
+def _is_of_pandas(model: Any, made: Any) -> bool:
+    """Return whether a Series of strings, categories or floats of Arrow is converted to the type of its model."""
+    pandas = sys.modules["pandas"]
+    if isinstance(model.dtype, pandas.ArrowDtype):
+        return False
+    types = sys.modules["pyarrow"].types
+    of_arrow = made.dtype.pyarrow_dtype
+    if isinstance(model.dtype, pandas.CategoricalDtype):
+        return bool(types.is_dictionary(of_arrow))
+    if isinstance(model.dtype, pandas.StringDtype):
+        return bool(types.is_string(of_arrow) or types.is_large_string(of_arrow))
+    return bool(model.dtype.kind == "f" and types.is_floating(of_arrow))
+
+
+def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    pandas = sys.modules["pandas"]
+    values = _pandas(None, array, copy, False)
     if values.ndim != 1:
         raise ValueError(f"like: the array has {values.ndim} dimensions; accepted by pandas.Index: 1 dimension")
-    same = model is not None and values.shape == model.shape
-    return pandas.Index(values.array, name=model.name if same else None, copy=False)
+    name = model.name if _keeps_labels(model, values.shape, labels) else None
+    return pandas.Index(values.array, name=name, copy=False)
+
+
+def without_index(obj: Any) -> Any:
+    """Return a DataFrame of pandas with the default index, which is not exported. Return other objects unchanged."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not issubclass(type(obj), pandas.DataFrame):
+        return obj
+    return obj.reset_index(drop=True)
+
+
+def with_index_columns(obj: Any) -> Any:
+    """Return a DataFrame of pandas with the named levels of its index as columns, for libraries without an index."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not issubclass(type(obj), pandas.DataFrame):
+        return obj
+    unnamed = [level for level, name in enumerate(obj.index.names) if name is None]
+    return obj.reset_index(unnamed, drop=True).reset_index() if len(unnamed) < obj.index.nlevels else without_index(obj)
+
+
+def own_names(obj: Any) -> Any:
+    """Return the name of a Series of pandas or polars, the list of field names of a table or of records, or None."""
+    cls: Any = type(obj)
+    make = container_of(cls)
+    if make in (_pandas, _polars) and len(obj.shape) == 1:
+        return None if obj.name is None or (isinstance(obj.name, str) and not obj.name) else obj.name
+    if make in (_pandas, _polars_frame):
+        return list(obj.columns)
+    if make in (_arrow_table, _arrow_batch):
+        return list(obj.schema.names)
+    if make is not None:
+        return None
+    found = getattr(obj, "fields", None)  # of awkward or a NestedArray
+    for attribute in ("dtype", "type"):  # of NumPy or pyarrow
+        found = found or getattr(getattr(obj, attribute, None), "names", None)
+    return list(found) if found else None
+
+
+def with_names(made: Any, names: Any, model: Any, labels: bool) -> Any:
+    """Return a converted result with the names that it had before. A frame of pandas has the model's index if possible.
+
+    Names of the model that are not strings are restored, because polars and Arrow have strings.
+    """
+    cls: Any = type(made)
+    make = container_of(cls)
+    is_table = isinstance(names, list)
+    if is_table != (len(getattr(made, "shape", ())) == 2):
+        return made
+    if make is _pandas:
+        if labels and len(made) == len(model):
+            made.index = model.index
+        if is_table:
+            known = {str(name): name for name in model.columns} if model.ndim == 2 else {}
+            made.columns = [known.get(str(name), name) for name in names]
+        else:
+            made.name = model.name if model.ndim == 1 and str(model.name) == str(names) else names
+    elif make is _polars_frame:
+        made.columns = list(map(str, names))
+    elif make is _polars:
+        made = made.alias(str(names))
+    elif make in (_arrow_table, _arrow_batch):
+        made = made.rename_columns(list(map(str, names)))
+    return made
 
 
 # -------------------------------------------------------------------------------------------------------------- xarray
 
 
-def _xarray(model: Any, array: Any, copy: Copy) -> Any:
+def _xarray(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     xarray = sys.modules["xarray"]
     if isinstance(array, Tree):
         array = hooks.asarray(array.to_dense(copy=copy))
     data = _xarray_data(model, array, copy)
-    if model is None or data.shape != model.shape:
+    if not _keeps_labels(model, data.shape, labels):
         return xarray.DataArray(data, dims=array.dims)
     return xarray.DataArray(data, coords=model.coords, dims=model.dims, name=model.name)
 
 
-def _xarray_variable(model: Any, array: Any, copy: Copy) -> Any:
-    made = _xarray(None, array, copy)
+def _xarray_variable(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    made = _xarray(None, array, copy, False)
     cls = sys.modules["xarray"].Variable if model is None else type(model)
-    same = model is not None and made.shape == model.shape
-    return cls(model.dims if same else made.dims, made.data)
+    return cls(model.dims if _keeps_labels(model, made.shape, labels) else made.dims, made.data)
 
 
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
@@ -108,15 +223,15 @@ def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
     return convert(array, "cupy" if array.device.type == "cuda" else "numpy", copy=copy)
 
 
-def _xarray_dataset(model: Any, array: Any, copy: Copy) -> Any:
+def _xarray_dataset(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     """Create a Dataset with one variable per field of a record."""
     xarray = sys.modules["xarray"]
     variables = {}
     for name, field in _fields(array).items():
-        known = None if model is None else model.variables.get(name)
-        made = _xarray_variable(known, field, copy)
+        known = model.variables.get(name) if labels and model is not None else None
+        made = _xarray_variable(known, field, copy, labels)
         variables[name] = made if known is not None and made.dims == known.dims else (f"{name}_dim", made.data)
-    coords = {} if model is None else {k: v for k, v in model.coords.items() if k not in variables}
+    coords = {} if model is None or not labels else {k: v for k, v in model.coords.items() if k not in variables}
     return xarray.Dataset(variables, coords=coords)
 
 
@@ -142,31 +257,32 @@ def _columns(name: str, array: Any, copy: Copy) -> list[Any]:
     return [_by_library(name, array[:, k], copy) for k in range(array.shape[1])]
 
 
-def _polars(model: Any, array: Any, copy: Copy) -> Any:
+def _polars(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     made = _by_library("polars", array, copy)
-    if model is not None and made.shape == model.shape and hasattr(made, "alias"):
+    if _keeps_labels(model, made.shape, labels) and hasattr(made, "alias"):
         return made.alias(model.name)
     return made
 
 
-def _polars_frame(model: Any, array: Any, copy: Copy) -> Any:
+def _polars_frame(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     if not (_is_plain(array) and array.ndim == 2):
         return _by_library("polars", array, copy)
-    same = model is not None and array.shape == model.shape
-    names = model.columns if same else [f"column_{k}" for k in range(array.shape[1])]
+    names = (
+        model.columns if _keeps_labels(model, array.shape, labels) else [f"column_{k}" for k in range(array.shape[1])]
+    )
     columns = _columns("polars", array, copy)
     return sys.modules["polars"].DataFrame([column.alias(name) for name, column in zip(names, columns, strict=True)])
 
 
-def _arrow_chunked(model: Any, array: Any, copy: Copy) -> Any:
+def _arrow_chunked(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     pyarrow = sys.modules["pyarrow"]
     made = _by_library("arrow", array, copy)
     return made if isinstance(made, pyarrow.ChunkedArray) else pyarrow.chunked_array([made], type=made.type)
 
 
-def _arrow_tensor(model: Any, array: Any, copy: Copy) -> Any:
+def _arrow_tensor(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     values = as_numpy(array, copy=copy)
-    same = model is not None and array.shape == model.shape
+    same = _keeps_labels(model, array.shape, labels)
     pyarrow = sys.modules["pyarrow"]
     try:
         return pyarrow.Tensor.from_numpy(values, dim_names=(model.dim_names or None) if same else None)
@@ -174,15 +290,15 @@ def _arrow_tensor(model: Any, array: Any, copy: Copy) -> Any:
         raise BufferError(f"pyarrow.Tensor: elements of {values.dtype!r} are not supported ({error})") from error
 
 
-def _arrow_table(model: Any, array: Any, copy: Copy) -> Any:
-    return _arrow_columns(sys.modules["pyarrow"].Table, model, array, copy)
+def _arrow_table(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    return _arrow_columns(sys.modules["pyarrow"].Table, model, array, copy, labels)
 
 
-def _arrow_batch(model: Any, array: Any, copy: Copy) -> Any:
-    return _arrow_columns(sys.modules["pyarrow"].RecordBatch, model, array, copy)
+def _arrow_batch(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    return _arrow_columns(sys.modules["pyarrow"].RecordBatch, model, array, copy, labels)
 
 
-def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy) -> Any:
+def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if not (_is_plain(array) and array.ndim == 2):
         made = _by_library("arrow", array, copy)
@@ -198,12 +314,12 @@ def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy) -> Any:
                 " concatenates them, or pyarrow.Table as the model"
             )
         return batches[0]
-    same = model is not None and array.shape == (model.num_rows, model.num_columns)
+    same = labels and model is not None and array.shape == (model.num_rows, model.num_columns)
     names = model.schema.names if same else [str(k) for k in range(array.shape[1])]
     return cls.from_arrays(_columns("arrow", array, copy), names=names)
 
 
-def _usm_ndarray(model: Any, array: Any, copy: Copy) -> Any:
+def _usm_ndarray(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     return convert(array, "dpnp", copy=copy).get_array()
 
 

@@ -58,8 +58,10 @@ class Kind:
     cls: type | None = None
     sparse: type | None = None
 
-    def convert(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
-        """Return `obj` as an array of this kind. See `like`."""
+    def convert(
+        self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None, labels: bool = True
+    ) -> Any:
+        """Return `obj` as an array of this kind, with the labels of the model if `labels` is true. See `like`."""
         if sparse_library(obj) is not None:
             return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, self.sparse)
         array = self.asarray(obj, call, copy, dtype, device)
@@ -73,9 +75,9 @@ class Kind:
                 " Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
             )
         if make is not None:
-            return make(self.model, array, copy)
+            return make(self.model, array, copy, labels)
         if self.library == OWN:
-            return self._with_dims(array)
+            return self._with_dims(array) if labels else array
         return convert(array, self.library, copy=copy)
 
     def lacks_scalars(self) -> bool:
@@ -291,7 +293,8 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
     copies = copy is True or if_needed(copy)
     try:
         array = asarray(obj, copy=(None if library in hooks.NESTED_CONSUMERS else "if_needed") if copies else copy)
-        if array.dtype.kind not in "SU" or library not in hooks.NESTED_CONSUMERS:
+        is_dense = array.dtype.kind not in "SU" and array.dtype.names is None
+        if is_dense or array.ndim == 0 or library not in hooks.NESTED_CONSUMERS:
             return array
     except InterfaceError:
         raise

@@ -8,6 +8,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub.convert.containers import own_names, with_index_columns, with_names
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, library_name, sparse_library
@@ -214,8 +215,8 @@ def _library_on(device: Device, library: str) -> str:
     return library if able is None or library in able else OWN
 
 
-def returned(result: Any, place: Placement, copy: Copy) -> Any:
-    """Convert a function's result to a placement.
+def returned(result: Any, place: Placement, copy: Copy, labels: bool) -> Any:
+    """Convert a function's result to a placement. Names of columns in the result take precedence over those of `place`.
 
     If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar. If the library lacks sparse arrays, a sparse
     result becomes an array of SciPy.
@@ -225,7 +226,10 @@ def returned(result: Any, place: Placement, copy: Copy) -> Any:
         return kind.convert(result, "adapt", copy)
     if place._kind.lacks_scalars() and getattr(result, "ndim", None) == 0:
         return as_numpy(result, copy=copy)[()]
-    return place.convert(result, copy=copy)
+    result = with_index_columns(result) if place.library in ("arrow", "polars", "awkward") else result
+    made = place._kind.convert(result, "adapt", copy, labels=labels)
+    names = own_names(result)
+    return made if names is None else with_names(made, names, place._kind.model, labels)
 
 
 def array_kind(obj: Any) -> Kind | None:

@@ -15,6 +15,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import (
@@ -250,7 +251,8 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. The name of a
-    Series of pandas or polars is kept, also if `asnested` imported the Series.
+    Series of pandas or polars is kept, also if `asnested` imported the Series. The index of a pandas DataFrame is not
+    exported, as in ``polars.from_pandas``.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
 
@@ -264,7 +266,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     [1, 2]
     """
     polars = needed("polars", "for its arrays")
-    made, name = _export("as_polars", _to_polars, obj, copy), name_of(obj)
+    made, name = _export("as_polars", _to_polars, without_index(obj), copy), name_of(obj)
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
@@ -422,8 +424,9 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
 def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
-    The parameters are those of `as_arrow`. Numbers, offsets, characters and validity bitmaps are shared. String views
-    are copied, list views are copied unless their rows are adjacent, and date32 is converted to ``datetime64[D]``.
+    The parameters are those of `as_arrow`. The index of a pandas DataFrame is not exported. Numbers, offsets,
+    characters and validity bitmaps are shared. String views are copied, list views are copied unless their rows are
+    adjacent, and date32 is converted to ``datetime64[D]``.
 
     Examples
     --------
@@ -432,6 +435,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     <Array [[1], [2, 3]] type='2 * var * int64'>
     """
     needed("awkward", "for its arrays")
+    obj = without_index(obj)
     return _export("as_awkward", partial(_to_awkward, obj=obj), obj, copy)
 
 
