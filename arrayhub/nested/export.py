@@ -157,8 +157,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray
-        ``pyarrow.RecordBatch.from_struct_array`` converts records to columns. Chunks are shared individually, and
-        ``copy=True`` concatenates the chunks.
+        Tables and records become structs. ``arrayhub.convert(x, pyarrow.Table)`` returns a table instead. Chunks are
+        shared individually, and ``copy=True`` concatenates the chunks.
 
     Raises
     ------
@@ -255,6 +255,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     exported, as in ``polars.from_pandas``.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
+    Ordered categories become an ``Enum``, except inside lists and records of a Series.
 
     An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
     ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
@@ -279,7 +280,26 @@ def _to_polars(array: Any, copied: bool) -> Any:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(array, error) from error
-    return series.struct.unnest() if series.dtype == polars.Struct and not series.null_count() else series
+    if series.dtype != polars.Struct or series.null_count():
+        return _with_order(polars, series, nested_of(array))
+    frame = series.struct.unnest()
+    if polars.Categorical not in frame.dtypes:
+        return frame
+    columns = zip(frame.get_columns(), array.fields.values(), strict=True)
+    return frame.with_columns([_with_order(polars, column, nested_of(field)) for column, field in columns])
+
+
+def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
+    """Return ordered categories as an Enum, whose order is that of the categories. Return other columns unchanged."""
+    chunks = x.chunks
+    if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
+        return series
+    categories = nested_of(chunks[0].content).to_list()
+    if None in categories or len(set(categories)) < len(categories):
+        return series
+    if any(nested_of(chunk.content).to_list() != categories for chunk in chunks[1:]):
+        return series
+    return series.cast(polars.Enum(categories))
 
 
 def _polars_error(array: Any, error: BaseException) -> BufferError:
