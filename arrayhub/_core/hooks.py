@@ -55,6 +55,8 @@ UPWARD = {
     "debug_repr_of_sparse": "arrayhub.sparse.explain:debug_repr_of",
     "sparse_to_host": "arrayhub.sparse.assparse:to_host_as",
     "sparse_to_device": "arrayhub.sparse.assparse:to_device_as",
+    # called by convert/functions
+    "to_class": "arrayhub.convert.tables:to_class",
     # called by nested/array, for the modules in nested/ that import nested/array
     "nested_type": "arrayhub.nested.types:nested_type",
     "nested_picture_of": "arrayhub.nested.picture:picture_of",

@@ -24,6 +24,7 @@ from arrayhub.convert.placement import (
     deciding,
     returned,
 )
+from arrayhub.convert.tables import is_table_type
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,7 +51,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
     Parameters
     ----------
     to : str, module or type
-        The library that the function is written for, as in `convert`.
+        The library that the function is written for, as in `convert`. Functions of pyarrow receive tables as
+        ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
     copy : {None, "if_needed"}, optional
         None: raise BufferError, with the name of the argument, if a copy is needed. "if_needed": copy if a view is
         impossible, also to another device.
@@ -83,7 +85,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
     """
     if inspect.isfunction(to):  # a decorator without parentheses
         raise TypeError(f'adapt: to is {show(to)}; accepted: a library. Write @arrayhub.adapt("numpy")')
-    target = _Target(library_name(to), copy)
+    target = _Target(library_name(to), copy, to if isinstance(to, type) and is_table_type(to) else None)
     wanted(copy, "adapt")
 
     def decorate(function: F) -> F:
@@ -131,12 +133,14 @@ class _Target(NamedTuple):
 
     library: str
     copy: Copy
+    cls: type | None  # the type of tables that the function receives, if it was given
 
     def convert(self, obj: Any, name: str, key: str) -> Any:
         try:
             if sparse_library(obj) is not None:
                 return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
-            return convert(without_index(obj) if self.library == "arrow" else obj, self.library, copy=self.copy)
+            given = without_index(obj) if self.library == "arrow" else obj
+            return convert(given, self.cls or self.library, copy=self.copy)
         except (BufferError, TypeError, ValueError) as error:
             raise _named(error, name, key, self.copy, obj, self.library) from error
 

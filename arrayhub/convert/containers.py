@@ -4,6 +4,7 @@ Each function receives a model or None, a USMArray or NestedArray, ``copy``, and
 result has the labels of the model if it has the model's shape.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -72,7 +73,16 @@ def _is_frame(array: Any) -> bool:
     """Return whether an array consists of records without missing rows, and without an index of pandas."""
     if not isinstance(array, Tree) or not kind_of(array).fields or not array.field_names or array.null_count:
         return False
-    return b"pandas" not in (array.metadata or {})
+    return not _describes_index(array.metadata)
+
+
+def _describes_index(metadata: Any) -> bool:
+    """Return whether the metadata of a schema describes an index of pandas that is not the default index."""
+    try:
+        levels = list(json.loads(metadata[b"pandas"])["index_columns"])
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return False
+    return any(not isinstance(level, dict) or level.get("start") != 0 or level.get("step") != 1 for level in levels)
 
 
 def _pairs(array: Any) -> Iterator[tuple[str, Any]]:
@@ -302,10 +312,14 @@ def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy, labels: bool) -
     pyarrow = sys.modules["pyarrow"]
     if not (_is_plain(array) and array.ndim == 2):
         made = _by_library("arrow", array, copy)
-        if not pyarrow.types.is_struct(made.type):
-            return made
         chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
+        if not pyarrow.types.is_struct(made.type):
+            if model is not None:
+                return made
+            chunks = [pyarrow.StructArray.from_arrays([chunk], names=["0"]) for chunk in chunks]
         batches = [pyarrow.RecordBatch.from_struct_array(chunk) for chunk in chunks]
+        metadata = array.metadata if isinstance(array, Tree) else None
+        batches = [batch.replace_schema_metadata(metadata) for batch in batches]
         if cls is not pyarrow.RecordBatch:
             return pyarrow.Table.from_batches(batches)
         if len(batches) > 1:

@@ -1,0 +1,31 @@
+"""Conversion to the types of tables: DataFrame of pandas and polars, Table and RecordBatch of pyarrow."""
+
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.errors import root_of
+from arrayhub.convert.kinds import Kind
+
+_TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
+
+
+def is_table_type(cls: type) -> bool:
+    """Return whether a type, or one of its base classes, is a type of tables."""
+    return any((root_of(base), base.__name__) in _TABLES for base in cls.__mro__)
+
+
+def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
+    """Return `obj` as the exporter's array or, for the type of a table, as a table.
+
+    The columns of a table are those of a matrix, the fields of records, or one column for a 1-d array.
+    """
+    if not is_table_type(cls):
+        return exporter(obj, copy=copy)
+    if isinstance(obj, cls) and not wanted(copy, "convert"):
+        return obj
+    is_matrix = len(getattr(obj, "shape", ())) == 2 and not is_table_type(type(obj))
+    if library == "arrow" or (library == "polars" and is_matrix):
+        return Kind(library, None, None, cls).convert(obj, "convert", copy)
+    made = exporter(obj, copy=copy)
+    return made if is_table_type(type(made)) else made.to_frame()
