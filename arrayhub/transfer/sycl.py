@@ -28,7 +28,6 @@ _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer th
 _SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
 _SMALL = 1 << 20  # bytes; copying the whole extent is faster than packing below this size
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
-_PAGE = 4096  # bytes of an array that fits into USM without new pages
 _PACKED = 512 << 10  # bytes of a staging buffer in USM-host for the CPU device
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
 
@@ -344,12 +343,12 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 def _send_packed(source: Any, out: Any, course: Course) -> None:
     """Copy host memory to a non-contiguous array in device USM with dpnp's kernel.
 
-    The kernel reads the elements from a staging buffer in USM-host. For arrays of `_PAGE` to `_SMALL` bytes and the CPU
-    device, dpnp reads the host memory itself, because the first access to the pages of a new buffer takes longer.
+    The kernel reads the elements from a staging buffer in USM-host. On the CPU device, dpnp reads the host
+    memory of small arrays itself, because the first access to the pages of a new buffer takes longer than the copy.
     """
     out = sycl.on_queue(out, course.queue)
     is_cpu = course.queue.sycl_device.is_cpu
-    if is_cpu and _PAGE < source.nbytes <= _SMALL:
+    if is_cpu and source.nbytes <= _SMALL:
         values = raw(source)
         if sycl.is_usm(source.ptr, course.queue):  # dpnp requires other host memory
             values = values.copy()
