@@ -119,8 +119,8 @@ typedef struct PyUSMArrayFields {
     /* private fields follow */
 } PyUSMArrayFields;
 
-/* Element types, named as in NumPy and ml_dtypes. USM_ARRAY_FLOAT64_INIT is for initializers, also of static variables;
-   USM_ARRAY_FLOAT64 is a value for all other places. */
+/* Element types, named as in NumPy and ml_dtypes. USM_ARRAY_FLOAT64_INIT is an initializer, also for static variables.
+   USM_ARRAY_FLOAT64 is a value for all other uses. */
 #ifdef __cplusplus
 #define USM_ARRAY_VALUE PyUSMArrayDataType
 #else
@@ -175,12 +175,13 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that NumPy's "same_kind" rule allows */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
-#define USM_ARRAY_MAY_BUILD    8 /* make an array from numbers and nested lists of numbers, of a type that represents them */
+#define USM_ARRAY_MAY_BUILD    8 /* make an array from numbers and nested lists, of an accepted type that represents them */
 
 /* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (the memory never changes again), or */
 #define USM_ARRAY_READONLY 0
-/* Elements of less than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. With | USM_ARRAY_PACKED they share
-   bytes, in C order, as in DLPack tensors without the padding flag; byte_strides must then be NULL. */
+/* Elements of less than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. If access also contains
+   USM_ARRAY_PACKED, elements share bytes, in C order, as in DLPack tensors without the padding flag. byte_strides must then
+   be NULL. */
 
 /* Conditions on an array. Every member but struct_size may be zero: any aligned array in native byte order that the host
    can read then meets the request. */
@@ -196,8 +197,7 @@ typedef struct PyUSMArrayRequest {
     int as_is;                        /* not 0: elements may be unaligned, or in the other byte order */
     int where;                        /* USM_ARRAY_ON_* */
     int may;                          /* USM_ARRAY_MAY_*; ignored if flags has USM_ARRAY_WRITEABLE */
-    PyObject *stream;                 /* borrowed; the caller's stream or queue, as asarray's stream=; NULL or None if the
-                                         caller has none */
+    PyObject *stream;                 /* borrowed; the caller's stream or queue, as in asarray(stream=); or NULL or None */
 } PyUSMArrayRequest;
 #define PyUSMArrayRequest_HEAD sizeof(PyUSMArrayRequest)
 
@@ -341,9 +341,9 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_FromObject(PyObject *obj) {
 }
 
 /* Import any array as a USMArray that meets a request. Return NULL with an exception whose message is for the user:
-   TypeError (not an array, or its element type), ValueError (its shape, or read-only memory), BufferError (its memory or
-   layout), OverflowError (a number that no accepted type represents), or what arrayhub.asarray raises. For a request of host
-   memory, the function waits for the producer's queue or stream. */
+   TypeError (not an array, or the element type), ValueError (the shape, or read-only memory), BufferError (the memory or the
+   layout), OverflowError (no accepted type represents a number), or an exception of arrayhub.asarray. If host memory is
+   requested, the function waits for the producer's queue or stream. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Request(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->request(obj, request);
 }
@@ -353,8 +353,8 @@ ARRAYHUB_INLINE int PyUSMArray_Match(PyObject *array, const PyUSMArrayRequest *r
     return PyUSMArray_Check(array) && arrayhub_api->match(array, request);
 }
 
-/* Return the error message of PyUSMArray_Request as a str, or "" if the request succeeds. Performs the request, including
-   the copies it allows, and discards the array; PyUSMArray_Match is faster. Return NULL if the request itself is invalid. */
+/* Return the error message of PyUSMArray_Request as a str, or "" if the request succeeds. The request is executed, including
+   permitted copies, and the array is discarded. PyUSMArray_Match is faster. Return NULL if the request itself is invalid. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }

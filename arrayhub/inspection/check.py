@@ -17,7 +17,7 @@ from arrayhub.inspection.unread import array_besides, refuse_copies
 # reference.
 _INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
-_NOT_IN_LEGACY_CAPSULES = "the access"  # not compared for Arrow either, whose memory is immutable
+_NOT_IN_LEGACY_CAPSULES = "the access"  # also not compared for Arrow, which declares all memory immutable
 
 
 def check(obj: Any, /) -> list[str]:
@@ -80,7 +80,7 @@ def check(obj: Any, /) -> list[str]:
 
 
 def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield the facts in which an interface differs from the first interface."""
+    """Yield a text for each fact that an interface reports differently from the first interface."""
     for name, facts in found[1:]:
         first, reference = found[0]
         for fact, expected in reference.items():
@@ -92,7 +92,7 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
     """Raise the error of `asarray` about an object without a readable interface, unless `texts` has errors."""
     try:
         asarray(obj)
-    except TypeError as error:  # valid descriptions of elements that a USMArray cannot hold, such as Python objects
+    except TypeError as error:  # the descriptions are valid, but a USMArray cannot hold the elements (Python objects)
         refuse_copies(obj, "check", error)
         raise
     except PASSES_ON:

@@ -36,10 +36,10 @@ def examine() -> dict[str, Any]:
             Versions and locations.
         ``libraries``
             By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
-            (the protocol that `asarray` uses), ``error`` and ``fix``, which is None without a command that helps.
+            (the protocol that `asarray` uses), ``error`` and ``fix`` (None if no command helps).
         ``plugins``
-            By name, libraries that entry points of the group ``arrayhub.libraries`` add: ``entry_point``, ``types``,
-            ``emits`` (whether `convert` makes its arrays) and ``error``.
+            Libraries that entry points of the group ``arrayhub.libraries`` add. By name: ``entry_point``, ``types``,
+            ``emits`` (whether `convert` makes arrays of the library) and ``error``.
         ``sycl``
             ``platforms`` with their ``devices``, ``runtime`` and ``error``.
         ``cuda``
@@ -70,7 +70,7 @@ def examine() -> dict[str, Any]:
 
 
 def plugins() -> dict[str, dict[str, Any]]:
-    """Return the findings about each library that is registered by an entry point, from a separate process."""
+    """Examine each library that an entry point registers, in a separate process, and return the results by name."""
     empty: dict[str, Any] = {"types": [], "emits": False, "error": None}
     return {
         root: {"entry_point": " and ".join(map(words_of, points)), **empty, **probe(f"plugin:{root}")}

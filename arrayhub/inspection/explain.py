@@ -88,14 +88,14 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
 
 
 def _is_dense(explanation: Explanation) -> bool:
-    """Return whether `asarray` imports the object, for which `explain` lists only libraries of dense arrays."""
+    """Return whether `asarray` imports the object. `explain` then lists only libraries of dense arrays."""
     return not any(verdict.consumer in nested_consumers() for verdict in explanation.verdicts)
 
 
 def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
-    """Return a verdict with a call that works in place of the advice of the error, for data that a library rejects.
+    """Replace the advice of an error by a call that works, if the library rejects the data and such a call is known.
 
-    Calls for libraries that only convert dense arrays are tried only for ``explain(x, to=...)``.
+    For libraries that only convert dense arrays, calls are tried only for ``explain(x, to=...)``.
     """
     if verdict.verdict not in (CANNOT, NOT_TRIED) or verdict.call:
         return verdict
@@ -127,7 +127,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
         if not issubclass(type(obj), VALUES):
             described = hooks.explain_sparse(obj, name, offers, to) or hooks.explain_nested(obj, name, offers, to)
         return described or _explain_without_memory(obj, name, offers, why, to)
-    nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # of records, say
+    nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # for example, for records
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
@@ -223,7 +223,7 @@ def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
 
 
 def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
-    """Return the array, protocol and reason for a stream, which is not read: Arrow is not tried."""
+    """Import a stream through protocols other than Arrow, which would read it. Return array, protocol and reason."""
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
         if array is not None:
@@ -330,7 +330,7 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
 
 _ROWS_IN_POLARS = "a Series of rows; polars.DataFrame(arrayhub.as_numpy(x)) is a frame of the columns"
 
-# Reason of libraries that import the array once its elements are in native order.
+# Reason for libraries that accept the array after its elements are converted to native byte order.
 _SWAPPED = "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
 
 
@@ -364,7 +364,7 @@ def _convert_in_order(array: USMArray, consumer: str) -> Any:
 
 def _stand_in(array: USMArray) -> USMArray:
     """Return an array of at most one element, with the same type, device and number of dimensions, for a trial copy."""
-    if array.size and not is_host_readable(array):  # copies of empty arrays succeed without support for the device
+    if array.size and not is_host_readable(array):  # a copy of an empty array would succeed on an unsupported device
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
         if array.ndim:

@@ -60,7 +60,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     [{'stride': 8, 'size': 2}]
     """
     obj = _imported(obj, "inspect")
-    refcount = shared(sys.getrefcount(obj))  # before the next call, whose arguments may be references too
+    refcount = shared(sys.getrefcount(obj))  # before the next call, because its arguments may be references too
     if issubclass(type(obj), SparseParts):
         sparse: dict[str, Any] = hooks.inspect_sparse(obj, refcount)
         return sparse

@@ -46,7 +46,7 @@ from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_r
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.devices import is_hip
 
-cdef int _found = 0                    # whether the variables below are set, which the first import does
+cdef int _found = 0                    # whether the first import has set the variables below
 cdef object _current_stream = None     # cupy.cuda.get_current_stream
 cdef bint _is_hip = False
 

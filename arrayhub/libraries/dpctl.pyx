@@ -389,9 +389,9 @@ def pack(Descriptor array, Descriptor target):
 
 
 def scatter(array, Descriptor target):
-    """Copy an ndarray of the shape of `target`, whose memory is not USM, into `target` with a kernel of dpnp.
+    """Copy an ndarray to `target`, of the same shape, with a kernel of dpnp. The kernel is complete on return.
 
-    The kernel is complete on return.
+    The memory of the ndarray must not be USM.
     """
     as_words(target)[...] = array.view(word_type(target)).squeeze()
 
@@ -401,7 +401,8 @@ cdef str word_type(Descriptor array):
     cdef str name = _WORDS.get(array.itemsize_)
     if name is None or array.strides_ == NULL:
         raise BufferError(
-            f"dpnp: elements of {array.itemsize_} bytes, or of strides that are not multiples of it, cannot be copied as words"
+            f"dpnp: elements of {array.itemsize_} bytes, or strides that are not multiples of the item size, cannot be copied"
+            " as words"
         )
     return name
 

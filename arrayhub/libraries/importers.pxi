@@ -50,8 +50,8 @@ cdef Descriptor unpacked_buffer(object obj, object stream):
 cdef Descriptor parse_paddle(object obj, object stream):
     """Import a ``paddle.Tensor`` or a parameter through the exchange table.
 
-    Unlike ``__dlpack__``, the table exports tensors that require gradients, so they are rejected here. Neither supports
-    sparse tensors. ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
+    Unlike ``__dlpack__``, the table exports tensors that require gradients. These tensors are rejected here. Sparse tensors
+    are not supported by either. ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
 
     Raises
     ------

@@ -72,7 +72,8 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         if obj.platform() == "cpu":
             _on_gpu = False
             return None
-        # A single shard, not the array: releasing the array's capsule ends the process if the array was deleted (jaxlib 0.11).
+        # Export a single shard instead of the array. Otherwise, if the array was deleted, the release of its capsule would
+        # end the process (jaxlib 0.11).
         handle = order_of(stream)
         return on_gpu(obj, stream, handle, _to_capsule(obj.addressable_data(0), stream=handle))
     except PASSES_ON:
@@ -124,7 +125,7 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule. The stream already waits for jax's work, so jax, which may delete the array, is not called later."""
+    """Import a capsule. The stream already waits for jax's work. jax is not called later, because it may delete the array."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a

@@ -17,7 +17,7 @@ cdef class Library:
     cdef readonly object sample         # function of the module: a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
-    cdef readonly str like              # library that results for this library's arrays are exported to; by default itself
+    cdef readonly str like              # library that `like` exports to for a model of this library; by default itself
     cdef readonly str call              # name of the function that returns its arrays, or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory

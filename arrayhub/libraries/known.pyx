@@ -80,9 +80,9 @@ cdef class Library:
                 READERS[root] = partial(_read_device, device)
 
     def install_for(self, driver):
-        """Return the installation command for a CUDA driver version, or for no driver. The row must have a command.
+        """Return the installation command for a CUDA driver version. The row must have a command.
 
-        None for a library that the machine cannot use, because it needs a driver.
+        `driver` is None if the machine lacks a driver. The result is then None for libraries that need a driver.
         """
         if self.by_driver and driver is None:
             return None
@@ -225,7 +225,7 @@ Library("nanoarrow", None) \
     .importing(named("nanoarrow", "CBuffer", "CBufferView"), unpacked_buffer, unpacked_buffer)
 
 # Arrays of these libraries are imported through Arrow's interfaces, as wrappers, or by `asnested`. Reports such as `doctor` use
-# these rows. polars (up to 2.1.0) exports columns of dtype Object with the schema of fixed-size bytes, and no other columns.
+# these rows. In polars (up to 2.1.0), every column that is exported as fixed-size bytes has the dtype Object.
 Library("polars", "pip install polars", lambda polars: polars.Series([0.0, 1.0]), traits=ARROW_BYTES_ARE_OBJECTS)
 
 Library("pandas", "pip install pandas", lambda pandas: pandas.Series([0.0, 1.0]))
@@ -262,7 +262,7 @@ Library("tensorflow", None, traits=DLPACK_BY_IMPORTER) \
 
 Library("ml_dtypes", "pip install ml_dtypes")
 
-# The capsule of an OrtValue does not keep the NumPy array alive that the OrtValue was created from.
+# If an OrtValue was created from a NumPy array, its capsule does not keep the NumPy array alive.
 Library("onnxruntime", None, traits=BORROWS)
 
 # oneDAL's tables (2026.2) are never mutable, but store `is_mutable` (False) in the read-only flag of the dict. Inverting the

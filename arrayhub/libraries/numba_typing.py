@@ -20,7 +20,8 @@ from arrayhub._core.errors import unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
-# Names used only during compilation. `register` checks them, because their absence would then be an error for the user.
+# Names used only during compilation. `register` checks them, because a missing name would otherwise be reported as an
+# error in the user's code.
 _LATER = (
     (PythonAPI, "call_function_objargs", "decref", "serialize_object", "unserialize"),
     (numpy_support, "from_dtype"),
@@ -94,7 +95,7 @@ def register():
     Raises
     ------
     ImportError
-        A name is missing in numba, which reports it as a warning.
+        numba does not have a required name. numba reports this error as a warning.
     """
     for owner, *names in _LATER:
         for name in names:

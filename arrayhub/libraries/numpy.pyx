@@ -44,8 +44,8 @@ cdef extern from "numpy/arrayobject.h":
 
 
 cdef enum:
-    # Set on the results of broadcast_arrays, whose elements share memory. NumPy exports them as read-only. The C API does
-    # not name this bit, which flags.num contains (NPY_ARRAY_WARN_ON_WRITE in NumPy's multiarray/arrayobject.h).
+    # Set on the results of broadcast_arrays, because their elements share memory. NumPy exports them as read-only. The C API
+    # does not name this bit of flags.num (NPY_ARRAY_WARN_ON_WRITE in NumPy's multiarray/arrayobject.h).
     WARN_ON_WRITE = -2147483648
 
 
@@ -192,8 +192,8 @@ cpdef int refuse_endless(object obj, str call) except -1:
             )
         if elements > MANY_ELEMENTS:
             raise TypeError(
-                f"{call}: nested sequences have {elements:.2g} elements; accepted: at most 2**40, where a shared sequence"
-                " counts each time. numpy.broadcast_to(x, shape) repeats x without a copy"
+                f"{call}: nested sequences have {elements:.2g} elements; accepted: at most 2**40, counting a shared sequence"
+                " at each occurrence. numpy.broadcast_to(x, shape) repeats x without a copy"
             )
         obj = (<list> obj)[0] if isinstance(obj, list) else (<tuple> obj)[0]
     return 0
@@ -208,7 +208,7 @@ cpdef double count_elements(object obj, str call) except -1:
 
 
 cdef enum:
-    WIDE = 64       # elements of a container of plain values that is visited once, even if it is shared
+    WIDE = 64       # from this length on, the count of a container of plain values is cached
 
 
 cdef double counted(object obj, int level, dict seen, str call) except -1:
@@ -393,7 +393,7 @@ def ndarray(Descriptor array):
 
 
 def addresses(Descriptor array):
-    """Return an ndarray of opaque items on the addresses of `array`, only to compare them: the memory may be unreadable."""
+    """Return an ndarray of opaque items at the addresses of `array`, for comparing addresses. Do not read its elements."""
     return emit_raw(array)
 
 
@@ -404,5 +404,5 @@ def raw(Descriptor array, writable=False):
     """
     cdef Descriptor view = as_host(array)
     if writable and not array.flags_ & WRITEABLE:
-        raise ValueError("out: the array is read-only; accepted: a writable one")
+        raise ValueError("out: the array is read-only; accepted: a writable array")
     return emit_raw(view)

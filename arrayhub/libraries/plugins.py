@@ -25,7 +25,7 @@ _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
 # Roots without an entry point, and roots whose entry point was loaded.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
-_loading: set[tuple[str, int]] = set()  # with the thread
+_loading: set[tuple[str, int]] = set()  # roots that are being loaded, and the thread that loads each
 _points: dict[str, list[Any]] = {}
 _points_read = False
 
@@ -299,13 +299,13 @@ def emitting_library_of(cls: type) -> str | None:
 
 
 def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
-    """Raise the error about a `parse` that raises. BufferError and TypeError, which are expected, keep their type."""
+    """Raise the error for an exception of `parse`. Expected types (BufferError and TypeError) are kept."""
     kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
-    """Raise the error about a result that `asarray` does not import."""
+    """Raise the error for a result of `parse` that `asarray` does not import."""
     kind = BufferError if type(error) is BufferError else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
@@ -324,7 +324,7 @@ def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
 
 
 def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise the error about an `emit` that raises. BufferError and TypeError, which are expected, keep their type."""
+    """Raise the error for an exception of `emit`. Expected types (BufferError and TypeError) are kept."""
     kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
     _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 

@@ -37,11 +37,11 @@ cdef Descriptor parse(object obj, object stream):
     if capsule is None:
         return by_arrow(obj)
     a = dlpack.parse_capsule(capsule, False, obj)
-    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor, whose dimension names DLPack does not represent
+    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor: DLPack would lose its dimension names
 
 
 cdef Descriptor by_arrow(object obj):
-    """Import arrays that DLPack does not support: times, tensors, single chunks, validity bitmaps without nulls."""
+    """Import arrays that DLPack does not support: times, tensors, single chunks, arrays with a bitmap but without nulls."""
     cdef Descriptor a
     try:
         a = arrow.parse(obj, None)

@@ -75,7 +75,7 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _columns_in_error(dtypes: list[Any]) -> list[int]:
-    """Return the first column, and a column of another type. Columns that are not numbers prevent a matrix, too."""
+    """Return the first column and a column of another type, by position. Prefer a column that is not numeric."""
     others = [k for k, dtype in enumerate(dtypes) if dtype != dtypes[0]]
     other = next((k for k in others if getattr(dtypes[k], "kind", "O") not in "biufc"), None)
     return [0] if not others else [0, others[0] if other is None else other]
@@ -95,8 +95,8 @@ def _dtype_of_arrow(obj: Any) -> Any:
     chunks = obj.__arrow_array__().num_chunks
     if chunks > 1:
         return f"{obj.dtype} in {chunks} chunks"
-    dtype = getattr(obj.dtype, "numpy_dtype", None)  # object for strings and decimals; Arrow packs booleans
-    return dtype if dtype is not None and dtype.kind in "iufmM" else obj.dtype
+    dtype = getattr(obj.dtype, "numpy_dtype", None)  # `object` for strings and decimals
+    return dtype if dtype is not None and dtype.kind in "iufmM" else obj.dtype  # Arrow packs booleans
 
 
 _DTYPE_OF_PANDAS = {
@@ -119,7 +119,10 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """Return the lossless calls, and ``to_numpy()`` unless it returns Python objects, which one or two rows show."""
+    """Return calls for an object of pandas: lossless calls, and ``to_numpy()`` unless it returns Python objects.
+
+    One or two rows are converted to find out whether the result has Python objects.
+    """
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
         missing = np.asarray(obj.isna()) if hasattr(obj, "isna") else np.zeros(len(obj), bool)
@@ -147,8 +150,8 @@ def _nested_of_pandas(obj: Any) -> str | None:
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 _WITH_VALUE = ("arrayhub.as_numpy({}, missing=value)", "arrayhub.as_torch({}, missing=value)")
 
-# Calls for columns by the class of their dtype. The methods in these calls are attributes of the named attribute of a
-# Series, and of other objects themselves.
+# Calls for columns, by the class of the dtype. A row contains an accessor and calls. The methods in the calls belong to
+# this accessor of a Series (such as ``x.cat``). Other objects of pandas have the methods themselves.
 _CALLS_OF_DTYPE = {
     "CategoricalDtype": (
         ".cat",
@@ -178,7 +181,7 @@ def _calls_of_column(column: Any, x: str) -> list[str]:
 
 
 def _calls_of_frame(frame: Any) -> list[str]:
-    """Return calls that export a frame of numbers as a matrix, or the columns of another frame that its error names."""
+    """Return calls for a frame: as a matrix if all columns are numbers, else for the columns that its error names."""
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     if all(isinstance(next(iter(column.dropna()), None), _NUMBERS) for column in columns):
         return [call.format("x") for call in _WITH_VALUE] if frame.isna().any(axis=None) else []
@@ -287,10 +290,10 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 # and include subclasses.
 #
 # types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type. A type that is not a NumPy dtype is rejected, and None is not compared. If
-#     the path is None, the type is not imported, not even through its protocols.
+#     that returns the object's element type. The object is rejected if this type is not a NumPy dtype, and the type is
+#     not compared if it is None. If the path is None, the type is not imported, not even through its protocols.
 # advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
-#     The protocols of types that only `advice` lists are tried first.
+#     For types that only `advice` lists, the protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
     "PyQt6": dict(

@@ -709,7 +709,7 @@ def stream_of_array(Descriptor a):
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate device, managed or pinned memory for `a` with cupy. Device memory is ordered on cupy's current stream."""
-    driver_for(device.device_id)      # first, because the installation of cupy does not help on a machine without a device
+    driver_for(device.device_id)      # before cupy is imported: without a device, an error about a missing cupy would mislead
     cupy = needed("cupy", "to allocate CUDA memory")
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, see tracing.listen

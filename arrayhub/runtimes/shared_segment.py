@@ -95,12 +95,12 @@ def new_segment(nbytes: int) -> SharedSegment:
 
 
 def received_segment(descriptors: list[int], writable: bool) -> SharedSegment:
-    """Map the shared memory that another process has sent. The descriptors are owned or closed.
+    """Map the shared memory that another process has sent. The function takes ownership of the descriptors.
 
     Raises
     ------
     ValueError
-        The descriptors are not one descriptor of a file whose size cannot change.
+        There is not exactly one descriptor, or the file can shrink.
     OSError
         The file cannot be mapped with this access.
     """

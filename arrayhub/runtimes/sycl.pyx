@@ -345,7 +345,7 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Return `usm_type_of` for `first`, and set `whole` to whether one allocation contains all `nbytes` bytes."""
+    """Return `usm_type_of` for `first`, and store in `whole` whether one allocation contains all `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
@@ -899,7 +899,10 @@ def shares_context(Descriptor array, queue):
 
 
 def on_queue(Descriptor array, queue):
-    """Return USM on a queue of its context, as a view if the queue is not the queue of `array`. Do not order the queues."""
+    """Return a view of `array` whose queue is `queue`, of the same context, or `array` itself if it has this queue.
+
+    The two queues are not ordered.
+    """
     if queue_of(array) is queue:
         return array
     cdef Descriptor view = same_layout(array)
@@ -924,7 +927,7 @@ def _read_device(obj):
 def _read_tensor_device(obj):
     """Return the DLPack pair of a dpnp device."""
     if not is_tensor_device(obj):
-        raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: its x.device")
+        raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: the x.device of a dpnp array")
     return _read_device(obj)
 
 

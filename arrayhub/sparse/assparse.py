@@ -27,8 +27,8 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     copy : {None, True, False, "if_needed"}, optional
         True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
     validate : bool, optional
-        False: exports do not read the indices, and take the same time for every number of stored values. The caller
-        guarantees that the indices are within the shape, and sorted and distinct if the library requires it. Other
+        False: exports do not read the indices, so their time does not depend on the number of stored values. The caller
+        guarantees that the indices are within the shape, and sorted and distinct if the library requires it. Invalid
         indices may crash the library. `arrayhub.check` and the methods of the array validate the indices.
 
     Returns
@@ -90,7 +90,7 @@ def _has_sparse_columns(obj: Any) -> bool:
 
 
 def _trusted(x: SparseArray, validate: Any) -> SparseArray:
-    """Return an array on the same memory whose exports do not read the indices."""
+    """Return an array that shares the memory of `x`. Its exports do not validate the indices."""
     if validate is not False:
         raise TypeError(f"assparse: validate is {show(validate)}; accepted: True, False")
     found: SparseArray = moved(x, lambda array: array, x._state | TRUSTED)

@@ -74,7 +74,7 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
 
 
 class _Parts:
-    """Arrays of an object by name. The descriptor's element type of an array is validated when the array is read."""
+    """Arrays of an object by name. Each access compares the array's element type with the descriptor."""
 
     def __init__(self, arrays: dict[str, Any], types: Any) -> None:
         self.arrays, self.types = arrays, types if isinstance(types, dict) else {}

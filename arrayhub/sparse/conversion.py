@@ -210,7 +210,7 @@ def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...]
 
 
 def _order(coords: Any) -> tuple[Any, Any]:
-    """Return the lexicographic order of coordinates, and a mask of those that differ from the previous ones in it."""
+    """Return the lexicographic order of coordinates, and for each position whether it differs from the previous one."""
     order = np.lexsort(coords[::-1])
     new = np.zeros(len(order), bool)
     new[:1] = True

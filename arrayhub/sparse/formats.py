@@ -89,7 +89,7 @@ def check_parts(
 
 
 def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
-    """Raise InterfaceError unless both matrix dimensions are multiples of the block's."""
+    """Raise InterfaceError unless both matrix dimensions are multiples of the block's dimensions."""
     if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
         raise interface_error(source, "shape", shape, f"multiples of the blocks of {blocksize}")
 

@@ -61,7 +61,10 @@ def sparse_like(
 
 
 def _is_of(obj: Any, library: str, cls: type | None) -> bool:
-    """Return whether an object is of a library, and a matrix if the model's type `cls` is one. Formats may differ."""
+    """Return whether an object is of a library and, like the model's type `cls`, a matrix or an array.
+
+    Formats may differ.
+    """
     if library == SPARSE:
         return type(obj) is SparseArray
     return sparse_library(obj) == library and (cls is None or _is_matrix(type(obj)) == _is_matrix(cls))

@@ -18,8 +18,8 @@ def parse(obj: Any) -> SparseArray:
     cls = name_of_type(type(obj))
     if not np.array_equal(obj.fill_value, np.zeros((), obj.dtype)):
         raise BufferError(
-            f"{cls}: fill_value is {obj.fill_value}; accepted: 0, which other libraries have where nothing is stored."
-            " Use x.todense(), a dense copy"
+            f"{cls}: fill_value is {obj.fill_value}; accepted: 0, the fill value of other libraries. Use x.todense(), a"
+            " dense copy"
         )
     shape = tuple(map(int, obj.shape))
     if hasattr(obj, "coords"):
@@ -29,8 +29,8 @@ def parse(obj: Any) -> SparseArray:
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise BufferError(
-            f"{cls}: compressed_axes is {axes or None} for {obj.ndim} dimensions; accepted: COO, and 2 dimensions."
-            " Call x.asformat('coo') first, which copies"
+            f"{cls}: compressed_axes is {axes or None} for {obj.ndim} dimensions; accepted: COO, or two dimensions with"
+            " one compressed axis. Call x.asformat('coo') first, which copies"
         )
     name = "csr" if axes == (0,) else "csc"
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(obj.indptr)

@@ -114,7 +114,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
     if x._state & PADDED and library != "jax":
         x = _without_padding(x, library, copy)
     if x.format in rules.canonical and not x._state & TRUSTED and is_on_host(x) and not is_canonical(x):
-        _need(copy, library, "the indices are not sorted or repeat, for which the library computes wrong results")
+        _need(copy, library, "the indices are unsorted or repeated, and the library would compute wrong results")
         x = _canonical(x, library)
     x = _with_indices(x, rules, library, copy)
     if x is given:
@@ -181,7 +181,7 @@ def _with_indices(x: Any, rules: Rules, library: str, copy: bool | None) -> Any:
     elif not (separate and rules.joined):
         return x
     else:
-        _need(copy, library, "the coordinates are separate arrays, and the library has one array")
+        _need(copy, library, "the coordinates are separate arrays, and the library requires a single array")
     dtype = _first_that_holds(x, accepted, library)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, state=x._state & SEEN)
     if separate and rules.joined:

@@ -135,7 +135,7 @@ def validate_export(x: SparseParts) -> None:
 
 
 def is_marked_canonical(x: SparseParts) -> bool:
-    """Return whether an exported array is marked as canonical. Indices on a device, and trusted ones, are not read."""
+    """Return whether an exported array is marked as canonical. Indices on a device and trusted indices are not read."""
     if x._state & PADDED:
         return False
     if x._state & TRUSTED or not is_on_host(x):

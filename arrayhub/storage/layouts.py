@@ -1,7 +1,7 @@
 """Registry of layout presets. A preset defines the order of dimensions in memory and the row padding of a backend.
 
-A preset ranks the dimensions I, J and K by stride, and specifies the number of elements to whose multiple rows are
-padded. A layout depends on the names of the dimensions, not on their order in the shape: data dimensions have the
+A preset ranks the dimensions I, J and K by stride, and specifies a number of elements. Rows are padded to a multiple of
+this number. A layout depends on the names of the dimensions, not on their order in the shape: data dimensions have the
 largest strides, in numeric order, followed by I, J and K in the order of the preset. This is the rule of GT4Py's
 storage proposal. GT4Py itself ranks dimensions by position if they are not in the order I, J, K.
 """
@@ -91,7 +91,7 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
     base_layout : sequence of int or callable
         Ranks of I, J and K, with 0 for the largest stride, or a function that maps a tuple of dimension names to ranks.
     alignment : int, optional
-        Number of elements to whose multiple rows are padded, as in GT4Py.
+        Rows are padded to a multiple of this number of elements, as in GT4Py.
 
     Raises
     ------

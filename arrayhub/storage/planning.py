@@ -41,7 +41,7 @@ class Plan:
     offset : int
         Distance in elements from an aligned address to element zero.
     nbytes : int
-        Size in bytes of a buffer that is large enough for the aligned array, for any address of the buffer.
+        Size in bytes of a buffer that can hold the aligned array, whatever the address of the buffer.
     alignment : int
         Alignment in bytes.
 
@@ -171,7 +171,7 @@ def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[
 
 
 def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[int, int]:
-    """Return the alignment in bytes, and the number of elements to whose multiple rows are padded."""
+    """Return the alignment in bytes and in elements. In elements, it is at least 1."""
     if alignment is None:
         return BOUNDARY, 1
     boundary = integer(alignment, "alignment")

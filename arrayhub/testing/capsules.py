@@ -41,8 +41,8 @@ def capsule(
 ) -> Any:
     """Return a legacy capsule of a C-contiguous NumPy array of float64.
 
-    `offset` is the value of the field `byte_offset`, by which `data` is reduced. If `strides`, `data` or `deleter` is
-    False, the field is a null pointer.
+    `offset` is the value of the field `byte_offset`. The field `data` is reduced by `offset`. If `strides`, `data` or
+    `deleter` is False, the field is a null pointer.
     """
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     steps = (ctypes.c_int64 * max(array.ndim, 1))(*[step // 8 for step in array.strides])

@@ -38,7 +38,7 @@ def check_consumer(
     Raises
     ------
     ValueError
-        The kit does not have an element type or layout.
+        The kit does not have a requested element type or layout.
 
     Examples
     --------
@@ -326,7 +326,7 @@ def _check_streams(read: Any, dtype: str, layout: str) -> None:
     producer = _Dlpack(offered)
     found = _read(read, producer)
     if any(keywords.get("stream") == 0 for keywords in producer.requests):
-        raise Broken("stream=0 is passed for CUDA memory, which could be either default stream")
+        raise Broken("stream=0 is passed for CUDA memory, but 0 could mean either default stream")
     # jax without jax_enable_x64 narrows float64 to float32, which represents these values exactly.
     if not np.array_equal(np.asarray(to_host(asarray(found))), values):
         raise Broken("the memory is read before the producer's work on its stream is complete")

@@ -49,7 +49,7 @@ def check_producer(
     Raises
     ------
     ValueError
-        The kit does not have an element type or layout.
+        The kit does not have a requested element type or layout.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class _Made:
         return array
 
     def shares(self, array: Any) -> bool:
-        """Return whether an array is in the memory that `make` received."""
+        """Return whether an array shares the memory that `make` received."""
         return array.size > 0 and array.ptr in self.span
 
     def protocols(self) -> list[str]:

@@ -12,9 +12,9 @@ is None or a reporter of `transfer.progress`.
     copy(array, order, *, stream=None)
         Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
     assign(array, out, *, stream=None, progress=None, fresh=False)
-        Copy an array of this engine or the host to the existing array `out` of any layout, which does not share bytes
-        with `array`. `array` is broadcast to the shape of `out`. If `out` is `fresh` memory, the bytes between its
-        elements may be overwritten.
+        Copy an array of this engine or the host to `out`, an existing array of any layout. `array` is broadcast to the
+        shape of `out`. The two must not share bytes. If `out` is `fresh` memory, the bytes between its elements may be
+        overwritten.
 """
 
 import sys
@@ -258,7 +258,7 @@ def write(fresh, source):
 
 
 def _near(array, target):
-    """Return `array`, or a host view or copy of it if `target` is another engine than that of its memory."""
+    """Return `array` if the engine `target` handles its memory, else a host view or a host copy."""
     return array if _ENGINES.get(array.device.type) == target else to_host(array)
 
 

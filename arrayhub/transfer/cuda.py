@@ -103,7 +103,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     cupy.cuda.memory.OutOfMemoryError
         The allocation on the device failed. This is a subclass of MemoryError.
     """
-    need_device(ordinal)  # first, because the installation of cupy does not help on a machine without a device
+    need_device(ordinal)  # before cupy is imported: without a device, an error about a missing cupy would mislead
     cupy = needed("cupy", "to copy to a CUDA device")
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)

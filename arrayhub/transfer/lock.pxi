@@ -4,7 +4,7 @@ from _thread import allocate_lock
 
 
 cdef class Lock:
-    """Lock like ``threading.Lock``, whose ``__exit__`` allocates a tuple of arguments in CPython."""
+    """Lock like ``threading.Lock``, but CPython does not allocate an argument tuple to call its ``__exit__``."""
     cdef object lock
 
     def __cinit__(self):

@@ -27,7 +27,8 @@ def threads():
 def chunk():
     """Return the size in bytes of a chunk, and of a staging buffer.
 
-    The default is 8 MiB for fewer than 8 processors, whose shared cache should hold a chunk, and 32 MiB otherwise.
+    The default is 8 MiB for fewer than 8 processors, so that their shared cache can hold a chunk. Otherwise it is 32
+    MiB.
     """
     return _chosen["chunk"] or (32 if processors() >= 8 else 8) * _MIB
 

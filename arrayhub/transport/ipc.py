@@ -307,8 +307,8 @@ def ipc_handle(x: Any, /) -> IpcHandle:
 
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
-    until `IpcHandle.close`, which waits for the other processes. If the handle is dropped, it can be opened as long as
-    the shared memory, or `x` if it is a `USMArray`, exists.
+    until `IpcHandle.close`, which waits for the other processes. After the handle is deleted here, its copies can be
+    opened as long as the shared memory exists, or as long as `x` exists if `x` is a `USMArray`.
 
     Parameters
     ----------

@@ -149,7 +149,10 @@ class Server:
                     self._drop(connection)
 
     def _keeps(self, connection: socket.socket) -> bool:
-        """Answer a request. Return whether the connection continues; after the reply, it only ends."""
+        """Answer a request. Return False if the connection must be closed.
+
+        A borrower sends only one request, so a further event means that the borrower has ended.
+        """
         try:
             return self._borrowed[connection] is None and self._admit(connection)
         except Exception:  # if memory runs out, the borrower only sees that the connection ends

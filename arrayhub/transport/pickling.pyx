@@ -176,7 +176,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Return the file name of the memory, including gaps, or None (`shared_memory.name_of`)."""
+    """Return `shared_memory.name_of` the memory between the lowest and the highest element."""
     measure_in_place(a, span)
     return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
 

@@ -20,7 +20,7 @@ def restored(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
     Raises
     ------
     pickle.UnpicklingError
-        `build` raised it, or another error.
+        `build` failed.
     """
     try:
         return build(state)

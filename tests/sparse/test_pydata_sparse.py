@@ -60,7 +60,7 @@ def test_duplicates_are_added_by_a_copy_only():
     import torch
 
     tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
-    with pytest.raises(BufferError, match="not sorted or repeat"):
+    with pytest.raises(BufferError, match="unsorted or repeated"):
         ah.as_pydata_sparse(tensor)
     assert ah.as_pydata_sparse(tensor, copy="if_needed").todense().tolist() == [[0, 3], [0, 0]]
 

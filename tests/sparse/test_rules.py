@@ -140,7 +140,7 @@ def test_indices_that_are_not_canonical(library, columns):
     refused = "csr" in RULES[library].canonical
     assert refused is (library in ("torch", "pydata_sparse"))
     if refused:
-        with pytest.raises(BufferError, match="not sorted or repeat.*copy='if_needed'"):
+        with pytest.raises(BufferError, match="unsorted or repeated.*copy='if_needed'"):
             ah.convert(x, library)
     made = ah.convert(x, library, copy="if_needed")
     assert dense(made) == expected

@@ -65,7 +65,8 @@ template <class Value> struct nanobind_caster {
         if (!error) PyErr_Clear();
         return error != nullptr;
     }
-    // Called by casters of types that contain this one, which must not throw either; not called for arguments.
+    // Report an error to casters of containers, such as a vector of views, whose from_python must not throw either.
+    // nanobind does not call this function for arguments.
     template <class U> bool can_cast() const noexcept { return !error; }
     Value &checked() {
         if (error) throw nanobind::python_error(std::move(*error));

@@ -7,10 +7,10 @@
 namespace arrayhub __attribute__((visibility("hidden"))) {
 namespace detail {
 
-// pybind11 and nanobind try all overloads twice, first without conversions and then with them, and a function without
-// overloads once, with conversions. An exception in the second pass prevents later overloads from being tried, and a refusal
-// without an exception loses its message. So a refusal raises only if no other overload will be tried. pybind11.hpp and
-// nanobind.hpp detect this case from data that their framework keeps for the duration of one call.
+// pybind11 and nanobind try all overloads twice: first without conversions, then with conversions. A function without
+// overloads is tried once, with conversions. An exception in the second pass prevents later overloads from being tried. A
+// refusal without an exception loses its message. So a refusal raises only if no other overload will be tried. pybind11.hpp
+// and nanobind.hpp detect this case from data that their framework keeps for the duration of one call.
 
 // Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
 inline bool concerns_all_overloads() noexcept {

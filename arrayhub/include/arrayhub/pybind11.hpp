@@ -109,9 +109,9 @@ class refusals {
 //
 // pybind11 stores the arguments of an overload on the stack in the first pass, and on the heap when it returns to the overload.
 // So a request with conversions and a handle on the stack means that the function does not have overloads, or that the argument
-// is nested in an optional, a vector or a pair. In that case, and before 3.1, where all arguments are on the heap, the recorded
-// refusals of the first pass decide. Functions with more than six arguments always store them on the heap: nothing is raised
-// then, and pybind11 reports that no overload fits.
+// is nested in an optional, a vector or a pair. In that case the recorded refusals of the first pass decide. They also decide
+// in pybind11 before 3.1, which stores all arguments on the heap. Arguments of functions with more than six parameters are
+// always on the heap. Then nothing is raised, and pybind11 reports that no overload fits.
 inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
     if (concerns_all_overloads()) return true;
     if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(kind)) return true;

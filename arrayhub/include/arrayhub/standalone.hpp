@@ -159,7 +159,7 @@ inline const char *finish(array_object *a, bool writeable) noexcept {
         if (step != size) c = false;
         size *= length;
         const Py_ssize_t distance = step < 0 ? -step : step;
-        if (distance > (PY_SSIZE_T_MAX - reach) / (length - 1)) return "has strides that lead out of memory";
+        if (distance > (PY_SSIZE_T_MAX - reach) / (length - 1)) return "has strides beyond the address space";
         reach += distance * (length - 1);
         if (step % boundary != 0) aligned = false;
     }
@@ -302,14 +302,14 @@ inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeab
     if (!set_type(a, t.dtype)) return "has elements of another type, which the package arrayhub imports. Install arrayhub";
     if (t.ndim < 0 || t.ndim > max_nd) return "has a negative number of dimensions, or more than 64";
     if (t.ndim > 0 && t.shape == nullptr) return "has a DLPack tensor without a shape";
-    if (t.byte_offset > static_cast<uint64_t>(PY_SSIZE_T_MAX)) return "has a byte_offset that leads out of memory";
+    if (t.byte_offset > static_cast<uint64_t>(PY_SSIZE_T_MAX)) return "has a byte_offset beyond the address space";
     a->nd = t.ndim;
     a->data = t.data == nullptr ? nullptr : static_cast<char *>(t.data) + t.byte_offset;
     for (int k = 0; k < t.ndim; ++k) a->shape[k] = static_cast<Py_ssize_t>(t.shape[k]);
     if (t.strides == nullptr) make_compact(a);
     for (int k = 0; k < t.ndim && t.strides != nullptr; ++k) {
         const int64_t most = PY_SSIZE_T_MAX / a->itemsize;
-        if (t.strides[k] > most || t.strides[k] < -most) return "has strides that lead out of memory";
+        if (t.strides[k] > most || t.strides[k] < -most) return "has strides beyond the address space";
         a->byte_strides[k] = static_cast<Py_ssize_t>(t.strides[k]) * a->itemsize;
     }
     return finish(a, writeable);
@@ -350,10 +350,10 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
     PyObject *capsule = is_on_host(obj) ? call_dlpack(obj) : nullptr;
     if (capsule == nullptr) return explain_refusal(obj), nullptr;
     array_object *a = new_array(obj);
-    const char *wrong = "returned something else than an unused DLPack capsule";
+    const char *wrong = "did not return an unused DLPack capsule";
     if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         auto *m = static_cast<dl_managed_versioned *>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-        wrong = m->major != 1 ? "has a DLPack tensor of another version than 1"
+        wrong = m->major != 1 ? "has a DLPack tensor of a version other than 1"
                               : read_tensor(a, m->tensor, !(m->flags & dl_readonly));
         if (wrong == nullptr && PyCapsule_SetName(capsule, "used_dltensor_versioned") == 0) {
             a->versioned = m; // the capsule no longer releases the tensor

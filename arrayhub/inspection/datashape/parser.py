@@ -34,7 +34,7 @@ from arrayhub.inspection.datashape.types import (
     with_dimensions,
 )
 
-MAX_NESTING = 64 + MAX_RECORDS  # NumPy's dimensions, and nested element types
+MAX_NESTING = 64 + MAX_RECORDS  # NumPy's maximum number of dimensions, plus nested element types
 MAX_LENGTH = 2**63 - 1
 
 
@@ -72,7 +72,7 @@ def parse_type(s: str) -> Type:
 
 
 _TOKEN = re.compile(r"""\s*(?P<text>[A-Za-z0-9_]+|"(?:[^"\\]|\\.)*"|'[^']*'|[*{}\[\]:,?=]|\Z)""")
-_FIELD = "a field (name: type), whose name is an identifier or is quoted as in JSON, or '}' to end the record"
+_FIELD = "a field (name: type) with an identifier or a JSON string as name, or '}' to end the record"
 _ELEMENT = "an element type such as int32, complex[float64], string, fixed_bytes[3,1] or {x: int32}"
 _TYPE = f"a dimension ('3 *', 'strided *', 'var *') or {_ELEMENT}"
 

@@ -14,9 +14,9 @@
     field     = ( name | quoted ) ":" type
 
 Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
-of datetimes are additions, so that every NumPy dtype has a datashape. These types are Arrow's, without an equivalent in
-NumPy: dates, times of day, timestamps with a time zone, decimals, intervals, unions, runs, null and extension types. A
-timestamp without a zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
+of datetimes are additions, so that every NumPy dtype has a datashape. Some types exist only in Arrow: dates, times of
+day, timestamps with a time zone, decimals, intervals, unions, runs, null and extension types. A timestamp without a
+zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
 """
 
 import json
@@ -80,8 +80,8 @@ def _numpy_dtype(spec: Any, of: Type) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(spec)
     except (TypeError, ValueError) as error:  # fields with dimensions of unknown length, or an item size above 2 GiB
         raise TypeError(
-            f"dtype: NumPy does not have a dtype for {of} ({error}); accepted: elements of less than 2 GiB, whose"
-            " fields have dimensions of fixed length"
+            f"dtype: NumPy does not have a dtype for {of} ({error}); accepted: elements of less than 2 GiB, with fields"
+            " of fixed dimensions"
         ) from error
     return dtype
 
@@ -170,7 +170,7 @@ class Categorical(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Extension(Type):
-    """``extension["pandas.period", int64]``: an extension type of Arrow by its name, and the type of its storage."""
+    """``extension["pandas.period", int64]``: the name of an Arrow extension type, and its storage type."""
 
     name: str
     inner: Type
@@ -229,7 +229,7 @@ class Time(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Logical(Type):
-    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a time of Arrow without a NumPy dtype."""
+    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a date or time type of Arrow that NumPy lacks."""
 
     name: str
     unit: str = ""
@@ -325,7 +325,7 @@ def _spell(name: str) -> str:
 # --------------------------------------------------------------------------------------------- names of element types
 
 _SIZED = {"i": "int", "u": "uint", "f": "float"}  # kinds whose names end with the number of bits
-# Part types of complex types whose parts are not floats of half the size.
+# Type of the real and imaginary parts, for complex types where it is not the float of half the size.
 _PARTS = {"clongdouble": "longdouble", "bcomplex32": "bfloat16"}
 
 

@@ -1,10 +1,9 @@
 """Canvas for drawings of a layout: collect text, cells, numbers and lines in layers, and write them as one SVG.
 
 Cells have a fill color and dark text, so that they look the same on every page. Everything outside of cells has two
-colors, one for light and one for dark pages, because no single gray has the contrast of 4.5 on both that WCAG 2
-requires. As a separate document or image, the picture follows the color scheme of the reader. As part of a page, the
-picture follows the ``color-scheme`` of the page. Renderers without ``light-dark`` show a gray in between. Sizes are in
-pixels.
+colors, one for light and one for dark pages. WCAG 2 requires a contrast of 4.5, which no single gray has on both. As a
+separate document or image, the picture follows the color scheme of the reader. As part of a page, the picture follows
+the ``color-scheme`` of the page. Renderers without ``light-dark`` show a gray in between. Sizes are in pixels.
 """
 
 import re
@@ -111,7 +110,7 @@ class Canvas:
 def for_page(svg: str) -> str:
     """Return the picture as part of an HTML page, in the text color of the page.
 
-    The text color is used instead of ``color-scheme``, because not all dark pages set the latter.
+    The text color is used, because not all dark pages set ``color-scheme``.
     """
     page_color = _ON_LIGHT_OR_DARK.sub("currentColor;opacity:.9", svg.replace(_SCHEMES, ""))
     return f'<div class="arrayhub-layout">{page_color}</div>'

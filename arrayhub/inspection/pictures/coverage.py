@@ -16,8 +16,8 @@ class Coverage:
     low, high : int
         Range ``[low, high)`` that the elements reach. Both are `start` for an empty array.
     used : int or None
-        Number of distinct positions that the elements cover. None for a large array whose strides interleave, which
-        would require visiting every element.
+        Number of distinct positions that the elements cover. None for a large array with interleaved strides, because
+        counting would have to visit every element.
     """
 
     def __init__(self, shape: Sequence[int], strides: Sequence[int], start: int, span: int) -> None:

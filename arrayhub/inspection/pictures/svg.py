@@ -98,7 +98,7 @@ def _facts(geometry: Geometry) -> str:
 
 
 class _Line(NamedTuple):
-    """Line of cells of a panel. A long row has several lines. A row that is None marks omitted rows."""
+    """One line of cells in a panel. A long row is split into several lines. If `row` is None, rows are omitted here."""
 
     label: str
     row: int | None
@@ -110,7 +110,7 @@ class _Line(NamedTuple):
 
 
 class _Panel:
-    """Panel of a matrix: the last two dimensions at index `prefix`. None marks omitted panels."""
+    """Panel that shows the last two dimensions at index `prefix`. If `prefix` is None, panels are omitted here."""
 
     def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
         self.scene, self.prefix = scene, prefix
@@ -198,7 +198,7 @@ def _prefixes(axes: list[Shown]) -> Iterator[Index | None]:
 
 
 def _every_prefix(axes: list[Shown]) -> Iterator[Index | None]:
-    """Yield the indices of the panels, with one None per dimension with omitted indices, not per omitted panel."""
+    """Yield the indices of the panels. None stands for all panels at the omitted indices of a dimension."""
     if not axes:
         yield ()
         return
