@@ -129,7 +129,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"{library}: {skipped} skipped")
     if absent:
         terminalreporter.write_line(
-            "pip install '.[test-all]' installs them, but for those that need a GPU or another system."
+            "pip install '.[test-all]' installs all of them, except those that need a GPU or another system."
         )
     else:
         terminalreporter.write_line("none of those that the selected tests use")
@@ -151,7 +151,7 @@ def sycl():
 
 @pytest.fixture
 def dpctl():
-    """Return dpctl, if it has a CPU device."""
+    """Return dpctl. Skip the test if dpctl does not find a CPU device."""
     dpctl = pytest.importorskip("dpctl")
     pytest.importorskip("dpctl.memory")
     if not dpctl.has_cpu_devices():

@@ -133,11 +133,11 @@ def test_other_exceptions_mean_no_labels(name, exception):
     assert arrayhub.asarray(labelled(name, exception("an answer"))).dims is None
 
 
-# ------------------------------------------------------------------------------- an interrupt at each call on the way
+# -------------------------------------------------------------------------------- an interrupt in each call of Python
 
 
 def interrupted_everywhere(call):
-    """Run `call` repeatedly, and interrupt each run at another call of a Python function. Return the number of runs."""
+    """Run `call` repeatedly. Interrupt run k at the k-th call of a Python function. Return the number of runs."""
     for place in range(10_000):
         left = [place]
 

@@ -37,8 +37,8 @@ def to_py_object(managed):
     out = pointer()
     address = 0 if managed is None else ctypes.addressof(managed)
     assert function("to_py_object", pointer, pointer)(address, ctypes.addressof(out)) == 0
-    obj = ctypes.cast(out, ctypes.py_object).value  # a reference more
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # returned by the function
+    obj = ctypes.cast(out, ctypes.py_object).value  # ctypes adds a reference
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # release the reference that the function returned
     return obj
 
 

@@ -79,7 +79,7 @@ def test_order_identity_and_company_of_the_keys_do_not_matter(protocol, data):
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "version"])
 @pytest.mark.parametrize("spelling", [str, other_string, Text])
 def test_every_key_is_read(protocol, key, spelling):
-    """A key is found if it equals the name, so a wrong value is reported for each spelling."""
+    """Any string that equals the name is accepted as the key, so the invalid value is reported for each spelling."""
     keys = {k: v for k, v in EVERY[protocol].items() if k != key} | {spelling(key): 1.5}
     with pytest.raises((InterfaceError, TypeError), match=key):
         take(protocol, keys)

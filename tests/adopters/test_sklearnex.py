@@ -53,7 +53,7 @@ def test_k_means(in_usm):
 
 
 def test_usm_arrays_are_converted_by_the_caller(in_usm):
-    """`USMArray` does not claim the array API standard's namespace, which estimators take from SYCL arrays."""
+    """Estimators use the array API namespace of a SYCL array. `USMArray` does not have a namespace."""
     x = in_usm(VALUES)
     assert not hasattr(x, "__array_namespace__")
     with pytest.raises(AttributeError, match="__array_namespace__"):

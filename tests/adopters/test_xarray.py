@@ -1,4 +1,4 @@
-"""A function for NumPy arrays in xarray's `apply_ufunc`, over records that hold arrays of other libraries."""
+"""xarray's `apply_ufunc` with a function that uses NumPy, applied to DataArrays over arrays of several libraries."""
 
 import numpy as np
 import pytest

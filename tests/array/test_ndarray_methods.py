@@ -488,7 +488,7 @@ SHUFFLES = {  # seeded, so that each run changes the order, for four rows and fo
 @pytest.mark.parametrize("shuffle", SHUFFLES.values(), ids=SHUFFLES)
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
-def test_nor_can_two_rows(shuffle, turn):
+def test_shuffling_rows_is_refused(shuffle, turn):
     """Shuffling raises an error, because swapping two views would overwrite a row."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)

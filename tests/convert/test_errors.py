@@ -135,7 +135,7 @@ BROKEN_WAYS = {
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
 def test_missing_feature_of_a_library_is_named(tmp_path, name):
-    """The library is installed, so the error must name another remedy than its installation."""
+    """The library is already installed, so the error must not advise to install it."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
     done = finished(

@@ -612,7 +612,7 @@ def test_unsupported_protocols_leave_no_exception_pending():
 
 
 def test_refusal_is_raised_without_context():
-    """The exception of a refused protocol is fetched before a producer's code runs."""
+    """The exception of a refused protocol is not current while the code of the next protocol runs."""
     met = []
 
     def interface(self):
@@ -626,7 +626,7 @@ def test_refusal_is_raised_without_context():
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_class_collected_during_import(via):
-    """A metaclass whose code changes the class of the only object of a class. The old class must be kept alive."""
+    """A metaclass changes the class of the imported object, the only instance. The old class must stay alive."""
     out = python(
         f"""
         import gc, weakref, arrayhub as ah
@@ -702,7 +702,7 @@ class AskedOfTheClass(type):
 
 
 def counting(array):
-    """A class that exports an array by DLPack and counts look-ups; its objects are without further attributes."""
+    """Return a class that exports an array by DLPack, and records look-ups of missing attributes."""
 
     class Counting(metaclass=AskedOfTheClass):
         __slots__ = ()

@@ -11,7 +11,7 @@ import arrayhub as ah
 PREFERRED = ["float32", "uint8", "int8", "bfloat16", "record"]
 NUMPY = "numpy.ndarray"
 
-# The type of the result for each producer as model; NumPy's for the others.
+# Type of the result if the model is an array of the producer. All other producers as models give a NumPy array.
 RESULTS = {
     "torch": "torch.Tensor",
     "jax": "jax.Array",
@@ -38,7 +38,7 @@ def made(producer):
 
 
 def refused(element, shape, expected):
-    """Return whether a library cannot represent what a producer makes."""
+    """Return whether the type `expected` cannot represent an element type and a shape."""
     if element == "record":
         return expected != NUMPY
     if element == "bfloat16":

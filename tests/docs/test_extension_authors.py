@@ -221,7 +221,7 @@ def environment(*more):
 
 
 def entry_points_of_the_tree(known):
-    """Return the entry points of an installation, for a package that is built in its tree."""
+    """Create the entry points that an installation would have, if the package was built in its tree."""
     if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
         return
     import tomllib

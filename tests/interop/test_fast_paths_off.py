@@ -15,8 +15,8 @@ from exporters import FAST_PATHS_OFF
 
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
-# Files that this test omits, with the reason: they do not test imports of known libraries, and take two thirds of the
-# time.
+# Files that this test omits, and what they test. They do not test imports from known libraries, and take two thirds of
+# the time.
 ELSEWHERE = {
     "adapters/test_cuda_array.py": "producers made by hand",
     "adapters/test_dlpack.py": "producers made by hand",
@@ -30,12 +30,12 @@ ELSEWHERE = {
     "robustness/test_callback_exceptions.py": "producers made by hand",
     "robustness/test_failing_allocations.py": "as test_growth.py",
     "robustness/test_fuzz.py": "producers made by hand",
-    "robustness/test_growth.py": "counts what its routes leave behind, those by protocols alone among them",
+    "robustness/test_growth.py": "repeats all imports, including those through protocols",
     "robustness/test_interrupts.py": "as test_growth.py",
     "robustness/test_invalid_arguments.py": "calls without arrays",
     "robustness/test_threads.py": "as test_growth.py",
     "test_sycl_runtime.py": "the environment",
-    "transport/test_dask.py": "processes, and what they send each other",
+    "transport/test_dask.py": "messages between processes",
     "transport/test_mpi.py": "as test_dask.py",
     "transport/test_shared_memory.py": "as test_dask.py",
 }
@@ -43,7 +43,7 @@ EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
 MINUTES = 20  # limit for a test that hangs, not a test of speed
 NO_TESTS = 5  # pytest's status for a file without tests, or one that skips itself
-FEWEST = 4000  # tests in what remains
+FEWEST = 4000  # minimum number of tests in the remaining files
 
 
 def pytest_run(*arguments):

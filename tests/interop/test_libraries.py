@@ -12,7 +12,7 @@ import arrayhub as ah
 
 
 def asked(library):
-    """Return the parameter of a library; two need DLPack 1.0 in NumPy, which else exports legacy capsules."""
+    """Return a library as a parameter. Two libraries are skipped if NumPy exports only legacy capsules."""
     marks = needs_dlpack_1 if library.name in ("numpy", "array_api_strict") else ()
     return pytest.param(library, id=library.name, marks=marks)
 

@@ -61,11 +61,11 @@ def run_cell(cell, consumer):
     if refusal is None:
         taken = taken_by(consumer, array)
         check_taken(consumer, taken, array, made, cell)
-        # A single remaining holder must keep the memory.
+        # The consumer's array alone must keep the memory alive.
         del array
         made.obj = None
         if not consumer.whole_reach:
-            assert consumer.values(taken) == made.values, "the values are gone once producer and hub let go"
+            assert consumer.values(taken) == made.values, "the values change after producer and USMArray are released"
         if consumer.write is not None and made.access == "readwrite" and made.values:
             check_write(consumer, taken, made, cell.element.bits_as.itemsize)
         del taken

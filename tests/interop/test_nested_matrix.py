@@ -48,7 +48,7 @@ def run_cell(producer, kind, consumer):
     else:
         taken = consumer.take(x)
         del x
-        assert consumer.values(taken) == KINDS[kind].values, "other values, once producer and hub let go"
+        assert consumer.values(taken) == KINDS[kind].values, "the values change after producer and array are released"
         if made.address is not None and consumer.address is not None:
             shares = consumer.address(taken) == made.address
             assert shares == ((consumer.name, kind) not in COPIES), "shares" if shares else "another address"

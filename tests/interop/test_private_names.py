@@ -52,7 +52,7 @@ def test_host_memory_does_not_need_dpctl_functions(name):
 
 SPANNING = """
     import dpctl.memory
-    # Taken away before anybody looks for them.
+    # Hide the functions before arrayhub looks them up.
     gone = set(sys.argv[1:])
     class Library(ctypes.CDLL):
         def __getitem__(self, name):
@@ -70,7 +70,7 @@ SPANNING = """
         assert arrayhub.asarray(show(block._pointer + 5, 1)).nbytes == 1
     for first, last in zip(blocks, blocks[1:]):
         if last._pointer - first._pointer == 1 << 20 and gone:
-            continue      # nothing lies between them, so that by their pages they are one
+            continue      # adjacent allocations: without the functions, their pages look like one allocation
         try:
             arrayhub.asarray(show(first._pointer, last._pointer + (1 << 20) - first._pointer))
         except arrayhub.InterfaceError as error:
@@ -265,7 +265,7 @@ READERS = {
         """
         given = np.from_dlpack
         np.from_dlpack = lambda x: x.__dlpack__(max_version=tuple([1, 0]))
-        arrayhub.asarray(shared).__dlpack__(max_version=(1, 0))      # when NumPy's tuple is looked for
+        arrayhub.asarray(shared).__dlpack__(max_version=(1, 0))      # looks up NumPy's tuple, and caches it
         np.from_dlpack = given
         """,
         "np.from_dlpack(x)",
@@ -433,7 +433,7 @@ def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_
     sys.path.insert(0, sys.argv[1])
     entrypoints._already_initialized = False
     path, _, name = sys.argv[2].rpartition(".")
-    if name:      # only while it is looked for: numba itself needs it
+    if name:      # remove the name only during the registration, because numba itself needs it
         owner = operator.attrgetter(path.partition(".")[2])(numba)
         value = getattr(owner, name)
         delattr(owner, name)

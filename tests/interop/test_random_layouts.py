@@ -221,7 +221,7 @@ def tensor(sycl):
 
 @st.composite
 def element_layouts(draw):
-    """Draw a compact ndarray in native byte order and a view of it, a layout that a usm_ndarray can have, too."""
+    """Draw a compact ndarray in native byte order, a view of it that a usm_ndarray can represent, and its access."""
     dtype = np.dtype(draw(st.sampled_from(NUMBERS)))
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=5)))
     compact = np.zeros(shape, dtype)

@@ -145,8 +145,8 @@ def test_bytes_are_exported_to_other_consumers():
     assert file.seek(0) == file.seek(0) and file.readinto(x) == a.nbytes
 
 
-def test_a_call_of_torchs_that_runs_python_may_write_bytes():
-    """The direct caller decides, not the caller's caller."""
+def test_python_code_called_by_torch_may_request_bytes():
+    """Only the direct caller of the buffer request counts, not torch further up in the stack."""
     written = []
 
     class Tensor(torch.Tensor):
@@ -170,7 +170,7 @@ BACKWARDS = {
 @pytest.mark.parametrize("memory", ["host", "shared"])
 @pytest.mark.parametrize("call", BACKWARDS)
 def test_torch_functions_refuse_negative_strides(call, memory):
-    """Calls with a device, and of `convert`, which could otherwise use an interface that torch reads from C code."""
+    """torch.from_dlpack with a device, and `convert` with a module name, must not fall back to another protocol."""
     if memory == "shared":
         pytest.importorskip("dpctl")
     made = "asarray(np.arange(6.0))" if memory == "host" else "USMArray((6,), 'f8', buffer='shared')"

@@ -523,7 +523,7 @@ def test_sparse_tensors_of_pyarrow(name):
 
 
 def test_sequences_with_a_call_stay_elements_of_lists():
-    """A row that only has a hint does not change NumPy's conversion of the type in a list."""
+    """Types that have only advice in the table of wrappers remain valid elements of lists."""
     shape = module("openvino").Shape
     assert ah.asarray([shape([1, 2]), shape([3, 4])]).tolist() == [[1, 2], [3, 4]]
 

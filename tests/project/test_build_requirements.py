@@ -22,6 +22,6 @@ def test_cython_is_older_than_its_list_comprehensions_that_free_an_item_twice(re
 
 
 def test_modules_were_compiled_by_a_required_cython():
-    """Cython puts a module with the number of its ABI into `sys.modules`, whose types the compiled functions share."""
+    """The type of a compiled function is in a module of `sys.modules` that is named after Cython's version."""
     version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.listen).__module__)
     assert (3, 1) <= (int(version[1]), int(version[2])) < (3, 3)

@@ -97,7 +97,7 @@ def go():
 @pytest.mark.parametrize("levels", [66, 300])
 def test_lists_without_end_are_refused(levels):
     program = """
-        for function in CALLS.values():      # which import what they look at
+        for function in CALLS.values():      # imports modules that are needed later
             try:
                 function([(1.0, 2.0)] * 3)
             except (TypeError, ValueError, BufferError, OverflowError):
@@ -112,7 +112,7 @@ def test_lists_without_end_are_refused(levels):
 
 def test_deep_list_uses_bounded_memory():
     program = """
-        for function in CALLS.values():      # which import what they look at
+        for function in CALLS.values():      # imports modules that are needed later
             try:
                 function([[1.0], [2.0, 3.0]])
             except (TypeError, ValueError, BufferError):

@@ -81,7 +81,7 @@ def main(library, times):
 
     for go in ways:
         go(itertools.repeat(None, FIRST))
-    delivered = rounds(times // 2)  # each line that raises an interrupt makes a traceback's code object once
+    delivered = rounds(times // 2)  # the first interrupt in each line allocates a code object for the traceback
     contents, before, counts = bytes(names["a"]), held(), references(names)  # held() collects first
     delivered += rounds(times // 2)
     allowed = ALLOWED._replace(objects=1000)  # for lines that were interrupted only in the second half

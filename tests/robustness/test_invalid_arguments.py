@@ -34,8 +34,9 @@ except ImportError:
 
 name = sys.argv[1]
 module = importlib.import_module(name)
-# What would say nothing of the others afterwards: it tells the process that it is a fork's child.
-LEFT_OUT = {"_after_fork", "Lock"}     # the second acquire of a lock waits for its release
+# `_after_fork` makes the process behave like a forked child, which rejects later calls. A second `acquire` of a Lock
+# would wait forever.
+LEFT_OUT = {"_after_fork", "Lock"}
 made = arrayhub.asarray(np.arange(6.0).reshape(2, 3))
 values = [None, 0, -1, 99, 2**70, 1.5, "x", b"x", object(), int, (), [None], {}, made, np.zeros((3, 3)),
           np.zeros(2, "u1"), lambda *a: None]
@@ -114,7 +115,7 @@ for key, value in list(vars(module).items()):
         if instance is not None:
             attack_instance(f"bare {key}", instance)
             values.append(instance)
-# Once more, now that the values have bare objects of this module's classes among them.
+# Repeat the calls: the values now include uninitialized objects of this module's classes.
 for key, value in list(vars(module).items()):
     if getattr(value, "__module__", None) == name and key not in LEFT_OUT and callable(value):
         attack(key, value)

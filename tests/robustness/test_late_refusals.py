@@ -93,8 +93,8 @@ for text in CALLS:
     consumer = eval("lambda x: " + text)
     for source in arrays():
         x = ah.asarray(source)
-        spare = [x] * 50      # a reference too many given back is counted, and does not free the array
-        call(consumer, x)      # what a library keeps of the first call is kept
+        spare = [x] * 50      # an excess release is detected by the count, and does not free the array
+        call(consumer, x)      # fills the caches of the library
         for collect in (False, True):      # errors of some libraries hold the array until cycles are collected
             if collect:
                 gc.collect()

@@ -69,7 +69,7 @@ WHILE_A_BLOCK_IS_MADE = """
                 raise SystemExit(f"threshold {threshold}: the live array has given its buffer back")
             except BufferError:
                 pass
-            kept.append((x, x.memory))      # else the next round would find what this one freed
+            kept.append((x, x.memory))      # the next round must not reuse the objects of this round
             sources.append(source)
         del kept, x
         gc.collect()
@@ -120,7 +120,7 @@ FAILING = """
                 ask(x)
             except MemoryError:
                 count += 1
-            except SystemError:     # Cython's own, where a MemoryError could not be made
+            except SystemError:     # raised by Cython if it cannot create a MemoryError
                 count += 1
             finally:
                 _testcapi.remove_mem_hooks()

@@ -84,7 +84,7 @@ def applies(way, producer):
 
 
 def test_no_ordering_without_a_stream(race):
-    """This test shows that the tests below can fail. A busy machine may win a race by chance, but not all of them."""
+    """Show that the tests below can fail. On a busy machine, single rounds may be ordered by chance, but not all."""
     assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
 

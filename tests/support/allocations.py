@@ -36,9 +36,9 @@ class Other(NamedTuple):
 
 OTHERS = (
     Other(SystemError, "numpy.nditer", "NumPy's nditer loses the exception"),
-    Other(ctypes.ArgumentError, "MemoryError", "ctypes says so of an argument that it cannot convert"),
-    Other(pickle.PicklingError, "import of module", "pickle's words for whatever its import of a module raises"),
-    Other(BufferError, "Failed to allocate a Tensor object", "torch's own words"),
+    Other(ctypes.ArgumentError, "MemoryError", "ctypes raises this for an argument that it cannot convert"),
+    Other(pickle.PicklingError, "import of module", "pickle raises this for every error in the import of a module"),
+    Other(BufferError, "Failed to allocate a Tensor object", "torch raises this instead of MemoryError"),
 )
 
 # When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) makes the frame object of the
@@ -58,11 +58,11 @@ LEFT_OUT = {
     "asarray(pointers)": "the producer is made by ctypes, which swallows a MemoryError in a callback",
     "asarray(s)": "the producer is made by ctypes",
     "asarray(bad_struct)": "the producer is made by ctypes",
-    "torch.from_dlpack(u)": "torch's own call, whose Python code takes thousands of allocations",
-    "asarray(ct)": "ctypes and NumPy read its type, and say something else of it",
+    "torch.from_dlpack(u)": "torch's Python code makes thousands of allocations",
+    "asarray(ct)": "ctypes and NumPy read the type, and raise other errors",
     "arrayhub.empty((2, 4), memory='shared_memory')": "NumPy's `ctypes` attribute raises a SystemError without memory",
-    "asarray(bad_capsule(a))": "ctypes makes the capsule; `host` has `asarray(bad)`, of one that is made before",
-    "asarray(used_capsule(a))": "Python code makes the capsule; `host` has `asarray(used)`",
+    "asarray(bad_capsule(a))": "ctypes makes the capsule; `host` has `asarray(bad)` with an existing capsule",
+    "asarray(used_capsule(a))": "Python code makes the capsule; `host` has `asarray(used)` with an existing capsule",
 }
 
 
@@ -411,7 +411,7 @@ def moved(watched, before, where, wrong):
 
 
 def main(name, path, only=None):
-    """Run a table; The current attempt is written to `path`, and faults are printed."""
+    """Run a table. Write each attempt to `path` before it starts, and print faults."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     names = TABLES[name].names()
     for statement in TABLES[name].statements:

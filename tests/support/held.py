@@ -16,7 +16,7 @@ class Held(NamedTuple):
 
     objects: int  # blocks of Python's allocator
     bytes: int  # allocated by malloc and not freed
-    resident: int  # of memory from anywhere
+    resident: int  # bytes of resident memory
 
 
 ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth, almost nothing per call

@@ -57,7 +57,7 @@ def versions(path):
 
 
 def merged(outputs):
-    """Return outputs with adjacent pieces of text as one, however the kernel has sent them."""
+    """Merge adjacent pieces of text, because the kernel divides text differently in each run."""
     result = []
     for output in outputs:
         if result and output.output_type == "stream" == result[-1].output_type and output.name == result[-1].name:

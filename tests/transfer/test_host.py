@@ -541,7 +541,7 @@ queue = dpctl.SyclQueue(property="in_order") if sys.argv[2] == "True" else dpctl
 memory = dpctl.memory.MemoryUSMDevice(NBYTES, queue=queue)
 memory.copy_from_host(np.full(NBYTES, 31, "u1"))
 out = np.zeros(NBYTES, "u1")
-queue._submit_keep_args_alive([HostTask()], [])  # as dpnp does behind its kernels
+queue._submit_keep_args_alive([HostTask()], [])  # as dpnp does after its kernels
 source = memory.__sycl_usm_array_interface__["data"][0]
 event = sycl.submit_copy(queue, out.ctypes.data, source, NBYTES, [sycl.submit_barrier(queue)])
 late_lock.arm()
@@ -821,7 +821,7 @@ def test_release_during_a_copy_is_deferred():
 
 def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     class Late:
-        """Lock during whose release another thread calls `release` of the pool."""
+        """Lock that simulates a call of the pool's `release` by another thread, just before the lock is released."""
 
         def __init__(self, pool):
             self.pool, self.lock = pool, pool.lock

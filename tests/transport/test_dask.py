@@ -364,7 +364,10 @@ def test_refusal_in_a_direct_gather_reaches_the_client(client):
 
 
 def check_refused(client, workers, make, words):
-    """Check errors of pickling what `make` returns: to the client by a worker, between workers, and from the client."""
+    """Check the error for an array that cannot be sent from a worker to the client, between workers, and by the client.
+
+    `make` creates the array.
+    """
     there = client.submit(make, workers=workers[0], pure=False)
     for ask in (
         lambda: there,

@@ -108,7 +108,7 @@ def test_another_process_writes_into_the_memory(method):
 
 @pytest.mark.parametrize("module", ["multiprocessing", "torch.multiprocessing"])
 def test_a_handle_is_an_argument_of_a_process(module):
-    """The array keeps the memory, because Process.start drops its arguments, and so the handle."""
+    """`Process.start` drops its arguments, including the handle. The array `x` keeps the memory alive."""
     x = shared(2.0)
     context = pytest.importorskip(module).get_context("spawn")
     results = context.SimpleQueue()

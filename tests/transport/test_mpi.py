@@ -213,7 +213,7 @@ PROGRAM = """
         assert (got.byte_strides, got.dims, float(np.asarray(got).sum())) == (x.byte_strides, ("I", "J"), 19999900000.0)
         assert got.flags.writeable
 
-    # device memory: refused, and the others go on
+    # device memory is refused, and the communication continues
     if rank == 0:
         try:
             comm.send(arrayhub.to_device(np.arange(4.0), "oneapi:0"), dest=1)
@@ -273,7 +273,7 @@ COLLECTIVES = """
             memory, target = guarded(2 * BLOCK, dtype)
             getattr(comm, name)(as_mpi(counted(2 * BLOCK, dtype)), as_mpi(target))
             has(memory, target, np.concatenate([own, own]), (name, dtype))
-        # counts of the caller's own
+        # counts that the caller specifies
         memory, target = guarded(BLOCK + 1, dtype)
         message = as_mpi(target)
         message[1] = [BLOCK, 1]

@@ -426,7 +426,7 @@ RAY = """
     assert a.access != "readwrite" and (arrayhub.as_scipy(a) != matrix).nnz == 0
     assert ray.get(ray.remote(tasks.stored).remote(ref), timeout=wait) == matrix.nnz
 
-    # device memory: refused in words here and there
+    # device memory is refused with an error that names a call, in this process and in workers
     for attempt in (lambda: ray.put(tasks.make_on_device(4)),
                     lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait),
                     lambda: ray.put(tasks.make_nested().to_device("oneapi:0"))):
@@ -442,10 +442,10 @@ RAY = """
     ray.get(counter.add.remote(tasks.make(10)), timeout=wait)
     assert tasks.total(ray.get(counter.fetch.remote(), timeout=wait)) == 45
 
-    # an actor that dies in the middle is an error, not a wait
+    # calls of an actor that has died raise an error and do not hang
     ray.kill(counter)
     try:
-        for _ in range(1000):  # some calls may come before the end
+        for _ in range(1000):  # the first calls may succeed before the actor ends
             ray.get(counter.fetch.remote(), timeout=wait)
     except ray.exceptions.RayActorError:
         print("all right")

@@ -109,7 +109,7 @@ def test_explain_describes_a_reader():
     assert [verdict.consumer for verdict in ah.explain(reader(), to="pandas").verdicts] == ["pandas"]
 
 
-# ---- producers without a schema besides
+# ---- producers whose schema only the stream contains
 
 
 class Once:

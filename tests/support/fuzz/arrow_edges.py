@@ -1,8 +1,7 @@
 """Random Arrow structs of kinds that `arrow` rarely draws.
 
-They are schemas without arrays, buffers without bytes, views, and events of CUDA without a driver.
-
-A buffer without bytes starts where a page ends, and the next one cannot be read.
+The kinds are schemas without arrays, buffers without bytes, views, and CUDA events on a machine without a driver. A
+buffer without bytes starts at the end of a page, before a page without read access.
 """
 
 import ctypes
@@ -166,7 +165,7 @@ def draw_empty(r):
 def draw_views(r):
     """Draw arrays of string views with buffers that are NULL or have 0 bytes, and with wrong sizes and counts.
 
-    Views may have any index and offset, because the array contains the sizes of these buffers, unlike those of others.
+    Views may have any index and offset, because an array of views also contains the sizes of its buffers.
     """
     length = r.choice([0, 0, 1, 3, 6])
     data, sizes = [], []
@@ -184,7 +183,7 @@ def draw_views(r):
     count = 3 + len(data)
     said = {"length": length, "null_count": r.choice([0, 0, -1])}
     if r.random() < 0.2:
-        # A larger number would be read beyond the end of the table of pointers.
+        # With a larger number, arrayhub would read beyond the end of the table of pointers.
         said["n_buffers"] = r.choice([-(2**63), -2, -1, 0, 1, 2, *([count - 1] if count == 3 else [])])
     made = by_hand.Producer(r.choice([b"vu", b"vz"]), [None, first, *data, last], **said)
     if r.random() < 0.3:

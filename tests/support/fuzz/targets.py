@@ -432,7 +432,7 @@ PICKLED = [
 
 
 def spoilt_state(r, state):
-    """Return the description in a pickle, with some parts wrong, or with none."""
+    """Draw a state of a pickle in which any number of parts may be invalid."""
     wrong = [
         lambda: r.choice([1, 1, 1, 2, chance.scalar(r)]),
         lambda: r.choice([chance.lengths(r), chance.scalar(r)]),

@@ -1,8 +1,8 @@
-"""A small array library without a protocol: what another project adds to arrayhub by an entry point."""
+"""A small array library that does not support a protocol. An entry point adds the library to arrayhub."""
 
 
 class Slate:
-    """An array of one dimension over any object with a buffer, at a private attribute."""
+    """One-dimensional array that holds any object with a buffer in a private attribute."""
 
     def __init__(self, cells):
         self._cells = memoryview(cells)
