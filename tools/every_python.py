@@ -103,8 +103,8 @@ def run(python, arguments):
 def main():
     """Test on each interpreter in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("python", nargs="*", help="interpreters; where none is named, all that are found")
-    parser.add_argument("--list", action="store_true", help="say which interpreters are found, and run nothing")
+    parser.add_argument("python", nargs="*", help="interpreters; default: all that are found")
+    parser.add_argument("--list", action="store_true", help="list the interpreters that are found, and exit")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:split])
     refusal = "{} is not a CPython outside of an environment"

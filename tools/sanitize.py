@@ -153,8 +153,8 @@ def environment(target, chosen, reports):
         "PYTHONMALLOC": "malloc",  # Python's own allocator would hide a use after free
         "LD_PRELOAD": " ".join(found_by_the_compiler(library) for one in chosen for library in one.preload),
     }
-    # ASan opens libraries in the name of those that ask for them, whose own search path then counts no more: without
-    # this, SYCL finds no OpenCL loader beside it, and no device.
+    # ASan intercepts dlopen, so the RPATH of the calling library is not searched. Without LD_LIBRARY_PATH, SYCL would
+    # not find the OpenCL loader in its own folder, and therefore no device.
     folders = [str(Path(sys.prefix, "lib")), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(folders)
     for one in chosen:
