@@ -10,43 +10,46 @@ from .measure import Result
 
 # One row per group: its name, its description, and the function that measures it.
 GROUPS = {
-    "reach": ("every way in and out beside its peer", rows.reach),
-    "elements": ("item, tolist and iteration beside NumPy's", rows.values),
-    "nested": ("what is not dense, and Arrow's interfaces, beside pyarrow and awkward", rows.nested),
-    "sparse": ("sparse arrays beside the constructors of SciPy and torch", rows.sparse_arrays),
-    "authors": ("placement, like and adapt beside the conversions alone", authors.authors),
-    "native": ("what extensions pay beside their framework's own arrays", native.native),
-    "storage": ("new arrays beside those of GT4Py and NumPy", storage.storage),
-    "import": ("import arrayhub beyond import numpy", startup.startup),
+    "reach": ("imports and exports by all protocols, compared with other libraries", rows.reach),
+    "elements": ("item, tolist and iteration, compared with NumPy", rows.values),
+    "nested": ("nested arrays and Arrow's interfaces, compared with pyarrow and awkward", rows.nested),
+    "sparse": ("sparse arrays, compared with the constructors of SciPy and torch", rows.sparse_arrays),
+    "authors": ("placement, like and adapt, compared with the conversions that they perform", authors.authors),
+    "native": ("arguments of extensions, compared with the arrays of their framework", native.native),
+    "storage": ("new arrays, compared with those of GT4Py and NumPy", storage.storage),
+    "import": ("import arrayhub, compared with import numpy", startup.startup),
     "dimensions": ("cost by number of dimensions", growth.dimensions),
-    "types": ("cost by number of types seen, and what stays of them", growth.types),
+    "types": ("cost by number of types, and memory that remains of freed types", growth.types),
     "threads": ("cost on several threads", growth.threads),
     "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
-    "engines": ("arrays that leave their process, beside NumPy's of the same bytes", engines.engines),
-    "clusters": ("arrays of 200 MB through dask, ray, joblib and MPI, beside NumPy's", clusters.clusters),
-    "sweep": ("copies of all shapes, types and layouts: the worst of them", sweep.sweep),
+    "engines": ("pickling, tokens and hashes, compared with NumPy arrays of the same size", engines.engines),
+    "clusters": ("arrays of 200 MB through dask, ray, joblib and MPI, compared with NumPy arrays", clusters.clusters),
+    "sweep": ("copies of all shapes, types and layouts; the slowest are listed", sweep.sweep),
 }
-BY_NAME_ONLY = ("clusters",)  # these start processes of their own, and take minutes
+BY_NAME_ONLY = ("clusters",)  # starts processes, and takes minutes
 
 
 def options():
     groups = "; ".join(f"{name}: {question}" for name, (question, _) in GROUPS.items())
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=f"Times ours and the peers in turns, in one process. Groups: {groups}"
+        prog="python -m benchmarks",
+        description=f"Time calls of arrayhub and of other libraries in alternation, in one process. Groups: {groups}",
     )
     parser.add_argument(
         "--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)"
     )
-    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds; the medians count (41)")
+    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, for the medians (41)")
     parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
     parser.add_argument(
         "--megabytes", type=int, default=200, metavar="N", help="size of the arrays of the group clusters (200)"
     )
-    parser.add_argument("--json", metavar="FILE", help="write the results there, '-' for stdout in place of the table")
+    parser.add_argument(
+        "--json", metavar="FILE", help="write the results to FILE; '-' prints them instead of the table"
+    )
     parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance*.md")
     chosen = parser.parse_args()
     if chosen.repeat < 1 or chosen.sample <= 0 or chosen.megabytes < 1:
-        parser.error("--repeat, --sample and --megabytes: more than nothing")
+        parser.error("--repeat, --sample and --megabytes must be positive")
     return chosen
 
 

@@ -81,7 +81,7 @@ def per_call(program):
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         few, many = pool.map(lambda calls: counted(program, calls, folder), (FEW, MANY))
     costs = {name: (many.get(name, 0) - few.get(name, 0)) / (MANY - FEW) for name in {*few, *many}}
-    # What falls with the number of calls belongs to other threads, such as those of a SYCL runtime that wait for work.
+    # Costs that do not increase with the number of calls belong to other threads, such as those of a SYCL runtime.
     return sorted(((cost, name) for name, cost in costs.items() if cost >= 0.5), reverse=True)
 
 
@@ -97,7 +97,7 @@ def table(way, costs):
 def main():
     parser = argparse.ArgumentParser(prog="python -m benchmarks.breakdown", description=__doc__.splitlines()[0])
     parser.add_argument("--markdown", action="store_true", help="write the tables into docs/performance_steps.md")
-    parser.add_argument("--only", choices=WAYS, action="append", help="this way alone (repeatable)")
+    parser.add_argument("--only", choices=WAYS, action="append", help="measure only this call (repeatable)")
     chosen = parser.parse_args()
     tables = [table(way, per_call(PREAMBLE + WAYS[way] + LOOP)) for way in chosen.only or WAYS]
     print("\n\n".join(tables))

@@ -14,12 +14,12 @@ from .measure import Result, Timed, compare
 
 
 class Row(NamedTuple):
-    way: str  # in words
-    ours: str  # the statement
+    way: str  # description of the call
+    ours: str  # statement that calls arrayhub
     peer: str
     at_most: float | None
-    needs: tuple[str, ...] = ()  # rows of SAMPLES, whose names the statements use
-    slow: bool = False  # a call takes a good part of a second: one a timing, and fewer rounds
+    needs: tuple[str, ...] = ()  # keys of SAMPLES that define the names in the statements
+    slow: bool = False  # whether a call takes about a second, so that it is timed singly and in fewer rounds
 
 
 MOST_ROUNDS = 7  # of rows that are slow

@@ -149,7 +149,7 @@ def assign(array, value):
 
 
 def filled(shape, dtype):
-    """An array whose memory has been written: pages that were not are all one page of zeros."""
+    """Return an array whose memory has been written. Unwritten pages would all map to one page of zeros."""
     dtype = np.dtype(dtype)
     return np.full(int(np.prod(shape)) * dtype.itemsize, 1, "u1").view(dtype).reshape(shape)
 
@@ -158,7 +158,7 @@ def filled(shape, dtype):
 
 
 def host():
-    """Copies from host memory to host memory, beside NumPy's."""
+    """Yield copies from host memory to host memory, compared with NumPy's copies."""
     for dtype, shapes, layout, target in cases((*TYPES, *OPAQUE), (*TARGETS, "fresh")):
 
         def prepare(shape, dtype=dtype, layout=layout, target=target):
@@ -173,7 +173,7 @@ def host():
 
 
 def sycl(ways=WAYS):
-    """Copies from and to device USM, and assignment to it, beside dpnp's."""
+    """Yield copies from and to device USM, and assignments to device USM, compared with those of dpnp."""
     import dpnp.tensor as dpt
 
     def down(view, out):
@@ -185,7 +185,7 @@ def sycl(ways=WAYS):
             a = filled(shape, dtype)
             view = LAYOUTS[layout](a)
             if way == "to_device":
-                order = "F" if np.isfortran(view) else "C"  # which ours gives
+                order = "F" if np.isfortran(view) else "C"  # order of arrayhub's result
                 return (
                     lambda: arrayhub.to_device(view, "oneapi:0"),
                     lambda: waited(dpt.asarray(view, order=order)),
