@@ -207,7 +207,7 @@ class TestTheUserDecides:
 
 class TestWithoutTheRuntime:
     def test_a_python_without_site_packages(self):
-        """``-I -S`` is a Python that has nothing installed, so the module is loaded from its file."""
+        """With ``-I -S``, Python finds no installed package, so the module is loaded from its file."""
         done, filenames, imported = run(
             f"""
             import importlib.util, json, os, sys

@@ -201,7 +201,7 @@ def test_interrupts_propagate(call, request):
     interrupted_everywhere(call)
 
 
-# ----------------------------------------------------------------------------------------------------------- the rule
+# --------------------------------------------------------------------------- no other function catches all exceptions
 
 # Functions that may catch all exceptions, because they report them: `show` and `error_texts` format an error, the
 # functions of plug-ins name the function that raised (also for a RecursionError), the functions of the IPC server send

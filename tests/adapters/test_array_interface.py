@@ -425,7 +425,7 @@ def test_fields_of_a_struct():
 
 
 def test_text_of_a_struct_is_measured_in_bytes():
-    """NumPy reads 28 bytes of U as 28 characters, four times the memory."""
+    """NumPy itself takes an item size of 28 bytes as 28 characters, and reads four times the memory."""
     assert struct_in(StructProducer(typekind=b"U", itemsize=20, shape=[2], strides=[20])).dtype == np.dtype("U5")
 
 

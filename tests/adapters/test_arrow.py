@@ -120,7 +120,8 @@ def test_arrow_round_trip_keeps_the_type():
     assert pa.array(ah.asarray(smallest)).equals(smallest)
 
 
-# The example of the specification: ("x", "y", "z") are the names in the memory, and the array is (n, 500, 100, 200).
+# The example of the specification, with lengths divided by ten: the memory has the dimensions x, y, z, and the array
+# z, x, y.
 def test_the_tensors_of_the_specification():
     kind = pa.fixed_shape_tensor(pa.int8(), [10, 20, 50], permutation=[2, 0, 1], dim_names=["x", "y", "z"])
     memory = np.arange(20000).astype("i1").reshape(2, 10, 20, 50)

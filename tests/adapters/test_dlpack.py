@@ -330,7 +330,7 @@ def test_a_later_minor_version_is_fine():
     assert take(Handmade(version=(1, 999))).size == 4
 
 
-# ---- how a producer is asked ----------------------------------------------------------------
+# ---- arguments of the producer's __dlpack__ -------------------------------------------------
 
 
 class Old(Handmade):

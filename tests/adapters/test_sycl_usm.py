@@ -250,7 +250,7 @@ def test_a_class_that_only_bears_the_name():
             ah.asarray(impostor())
 
 
-# ------------------------------------------------------------------------------------ a buffer in place of missing data
+# ------------------------------------------------------------------------ dicts without data, whose object has a buffer
 
 
 def described(base, **keys):

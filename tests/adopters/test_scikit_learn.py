@@ -12,7 +12,7 @@ VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 
 
 def move_to(*arrays, xp):
-    """Return arrays as those of the namespace `xp`; None and sparse matrices for NumPy are returned unchanged."""
+    """Convert arrays to the namespace `xp`. None is returned unchanged, and so are sparse matrices if `xp` is NumPy."""
     unchanged = (type(None), sparse.sparray, sparse.spmatrix) if xp is np else type(None)
     moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy="if_needed") for x in arrays)
     return moved[0] if len(moved) == 1 else moved
@@ -24,7 +24,7 @@ def convert_to_numpy(array):
 
 
 def move_beside(reference, *arrays):
-    """Return arrays as those of the library and the device of `reference`."""
+    """Convert arrays to the library and the device of `reference`."""
     place = ah.placement(reference)
     return tuple(place.convert(x, copy="if_needed") for x in arrays)
 

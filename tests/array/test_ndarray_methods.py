@@ -191,7 +191,7 @@ def test_flags_are_set_by_key():
         x.flags["U"]
 
 
-# ---------------------------------------------------------------------------------------------------- what computes
+# ------------------------------------------------------------------------------------ methods of NumPy that compute
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "dot", "round"])
@@ -478,7 +478,7 @@ def test_two_elements_cannot_be_exchanged_through_views():
     assert a.tolist() == [1, 0, 2, 3, 4]
 
 
-SHUFFLES = {  # seeded, so that each run changes the order, for four rows and for six
+SHUFFLES = {  # these seeds change the order of four rows, and of six
     "Random": lambda rows: random.Random(3).shuffle(rows),
     "Generator": lambda rows: np.random.default_rng(3).shuffle(rows),
     "RandomState": lambda rows: np.random.RandomState(3).shuffle(rows),

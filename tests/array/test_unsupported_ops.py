@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and hashing: the other operand computes if it can, else a TypeError."""
+"""Arithmetic, comparison and hashing: the other operand computes the result, or a TypeError is raised."""
 
 import collections.abc
 import operator

@@ -53,7 +53,7 @@ def queue():
     return dpctl.SyclQueue("cpu")
 
 
-# ------------------------------------------------------------------------------------------------------- any object in
+# ------------------------------------------------------------------------------------------------ import of any object
 
 
 def test_c_import_equals_asarray(probe):
@@ -248,7 +248,7 @@ def test_numbers_are_converted_to_an_accepted_type_or_refused(probe, built):
         assert a.dtype == outcome and np.array_equal(ah.as_numpy(a), np.array(x, outcome), equal_nan=True)
 
 
-# ------------------------------------------------------------------------------------------------ the same from Python
+# --------------------------------------------------------------------------------------- the same requests from Python
 
 
 NAMES = {
@@ -507,7 +507,7 @@ def test_cuda_dict_is_refused_as_host_memory(probe):
         probe.request(Cuda())
 
 
-# ---------------------------------------------------------------------------------------------------- arrays of memory
+# ---------------------------------------------------------------------------------------------- arrays of given memory
 
 
 def test_malloced_memory_is_freed_once(probe):
@@ -759,7 +759,7 @@ def test_like_the_libraries(c):
     assert isinstance(c.like(a, dpnp.zeros(2), True), dpnp.ndarray)
 
 
-# ------------------------------------------------------------------------------------------------------ nothing is lost
+# ------------------------------------------------------------------------------------- no references or memory are lost
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas", "awkward"])
@@ -804,7 +804,7 @@ def test_memory_does_not_grow(c):
     assert c.take_released() == 520
 
 
-# --------------------------------------------------------------------------------------------------------- older, newer
+# -------------------------------------------------------------------------------- extensions of older and newer headers
 
 
 @pytest.fixture(scope="session")

@@ -205,7 +205,7 @@ def test_keyboard_interrupt_propagates():
         ah.asarray(producer(__dlpack__=raising(KeyboardInterrupt())))
 
 
-# ----------------------------------------------------------------------------------------------- which protocol answers
+# ----------------------------------------------------------------------------------------------- choice of the protocol
 
 
 def test_a_refusal_passes_on_to_the_next_protocol():
@@ -391,7 +391,7 @@ def test_from_dlpack_of_capsules():
         ah.from_dlpack(capsule)
 
 
-# ------------------------------------------------------------------------------------------------------ memory of types
+# --------------------------------------------------------------------------------------------------- the cache of types
 
 
 def test_a_protocol_added_to_a_type_later_is_seen():
@@ -456,7 +456,7 @@ def test_thousands_of_types():
     assert ah.asarray(np.arange(3)).shape == (3,)
 
 
-# ----------------------------------------------------------------------------------------------------------- what it is
+# ------------------------------------------------------------------------------------------------- attributes and flags
 
 
 @pytest.mark.parametrize(
@@ -486,7 +486,7 @@ def test_only_writeable_may_be_cleared():
         x.flags.writeable = True
 
 
-# ------------------------------------------------------------------------------------------------------------- ways out
+# -------------------------------------------------------------------------------------------------------------- exports
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "jax", "numba"])
@@ -612,7 +612,7 @@ def test_unsupported_protocols_leave_no_exception_pending():
 
 
 def test_refusal_is_raised_without_context():
-    """The exception of a refused protocol is not current while the code of the next protocol runs."""
+    """When the next protocol is tried, the exception of the refused one is not the current exception."""
     met = []
 
     def interface(self):

@@ -1,4 +1,4 @@
-"""like: every pair of the matrix's producers, labels, devices, element types, and the models that are not arrays."""
+"""like: all pairs of the matrix's producers. Labels, devices, element types, and models that are not arrays."""
 
 import numpy as np
 import pytest

@@ -27,7 +27,7 @@ HOWTO = DOCS / "howto"
 
 
 def programs(page):
-    """Return the whole programs of a page by the file names in their first lines."""
+    """Return {file name: program} for the programs of a page whose first line is a comment with a file name."""
     blocks = re.findall(r"^```\w+\n(?://|#|/\*) (\w[\w.]*\.\w+)(?: \*/)?\n(.*?)^```$", page.read_text(), re.M | re.S)
     return dict(blocks)
 
@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
     return build.shared_folder(tmp_path_factory, "native_authors")
 
 
-# ---------------------------------------------------------------------------------------------------- kinds of author
+# ---------------------------------------------------------------------------------- extensions of each kind of author
 
 
 def c(folder):
@@ -337,7 +337,7 @@ def test_refused_arguments(author, given):
     assert type(refusal.value) is kind
 
 
-# --------------------------------------------------------------------------------------------------------- in and out
+# ------------------------------------------------------------------------------------------------- writes and results
 
 
 def writes(module):
@@ -400,7 +400,7 @@ def test_views_are_read_without_the_gil(cpp):
     assert sys.getrefcount(x) == count
 
 
-# ------------------------------------------------------------------------------------------ what both frameworks do
+# -------------------------------------------------------------------------------------------- pybind11 and nanobind
 
 
 FRAMEWORKS = {
@@ -877,7 +877,7 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
 
 @pytest.fixture(scope="session")
 def pkgconf(folder):
-    """Return PyPI's pkgconf, the pkg-config whose `pkg_config` entry points name folders of .pc files."""
+    """Return the folder of `pkgconf` from PyPI. This pkg-config finds .pc files through entry points of packages."""
     if importlib.util.find_spec("pkgconf") is not None:
         return folder
 

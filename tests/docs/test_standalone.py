@@ -114,7 +114,7 @@ def test_the_package_is_used_if_it_is_installed(path):
 
 
 def test_a_broken_package_is_reported(path, tmp_path):
-    """Only a missing package is replaced: an old or broken one is an ImportError."""
+    """Only a missing package is replaced. An old or broken one raises an ImportError."""
     (tmp_path / "arrayhub.py").write_text("import missing_by_arrayhub")
     paths = os.pathsep.join((str(tmp_path), str(path.parent)))
     done = finished(sys.executable, "-P", "-S", "-c", "import standalone", PYTHONPATH=paths)

@@ -9,7 +9,7 @@ from arrayhub.testing.report import FAILED, PASSED, REFUSED
 SMALL = dict(dtypes=["float32", "int64", "bool"], layouts=["C", "1-d", "0-d", "empty"])
 FIXTURES = {"cupy": "cp", "torch": "torch", "jax": "jax", "numba": "cuda"}
 
-# Rules that a library breaks for CUDA memory, with the text of the report, see docs/gpu.md.
+# Rules that libraries break for CUDA memory, and the text of the report. docs/gpu.md describes them.
 KNOWN = {"jax": {"streams": "stream=-1 is rejected with"}}
 
 

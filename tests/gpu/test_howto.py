@@ -22,7 +22,7 @@ def titles(page):
 
 
 def program_of(page, title):
-    """Return the Python blocks of a section and of the sections that it continues."""
+    """Return the program of a section. A section titled "Continue" needs the program of the section before it."""
     imports, *sections = PAGES[page]
     names = [text.partition("\n")[0] for text in sections]
     position = names.index(title)

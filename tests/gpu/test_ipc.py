@@ -16,7 +16,7 @@ pytestmark = pytest.mark.gpu
 WAIT = 60
 
 
-# ------------------------------------------------------------------------- what the other process runs
+# --------------------------------------------------------------- functions that the other process runs
 
 
 def total(y):
@@ -210,7 +210,7 @@ def double_in_torch(handle, connection):
         connection.recv()
 
 
-# ------------------------------------------------------------------------------------------ counted, closed and killed
+# --------------------------------------------------------------- counts of borrowers, closed handles, killed processes
 
 
 def test_borrowers_are_counted_and_named(child):

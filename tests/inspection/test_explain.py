@@ -176,7 +176,7 @@ def test_the_first_line_is_the_shortest_call_that_works(x, to, call):
         eval(call, {"arrayhub": ah, "x": x})
 
 
-# ------------------------------------------------------------------------------------------------------ what it reads
+# ----------------------------------------------------------------------------- what explain reads and does not change
 
 
 def test_capsules_are_not_consumed():
@@ -435,7 +435,7 @@ def test_names_do_not_become_markup():
     Parser(page)
 
 
-# ------------------------------------------------------------------------------------------------------------- hostile
+# ----------------------------------------------------------------------------------------------------- hostile objects
 
 
 class Endless:

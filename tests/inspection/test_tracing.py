@@ -186,7 +186,7 @@ def test_one_within_another_and_errors():
         ah.asarray(a).copy()
     assert inner.events == []
     assert found(outer, "kind") == [("in",), ("copy",)]
-    with ah.trace() as again:  # errors in the block leave no state
+    with ah.trace() as again:  # the errors above do not affect later blocks
         ah.asarray(a)
     assert found(again, "kind") == [("in",)]
 

@@ -75,7 +75,7 @@ def test_device_memory_names_the_copy(take):
         getattr(ah, f"as_{take}")(x)
 
 
-# ---------------------------------------------------------------------------------------------------- convert by a name
+# ------------------------------------------------------------------------------------- convert to a library by its name
 
 
 @needs_dlpack_1
@@ -138,7 +138,7 @@ def test_read_only_memory_by_a_legacy_capsule(tmp_path, monkeypatch):
     assert ah.convert(x, "taker", copy=True).data_ptr() != x.ctypes.data
 
 
-# -------------------------------------------------------------------------------------------------------- errors' words
+# --------------------------------------------------------------------------------------- exception classes of libraries
 
 
 class Odd:

@@ -24,7 +24,7 @@ HEAD = """
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
 def test_host_memory_does_not_need_dpctl_functions(name):
-    """An unknown dpctl is imported. Only functions for its memory fail, with an error that names the missing
+    """A dpctl that lacks a C function can be imported. Only imports of its memory fail, and their error names the
     function."""
     python(
         HEAD

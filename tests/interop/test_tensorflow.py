@@ -1,4 +1,4 @@
-"""TensorFlow tensors without numbers, whose ``__dlpack__`` crashes the process."""
+"""TensorFlow tensors whose elements are not numbers. Their ``__dlpack__`` crashes the process."""
 
 import importlib.util
 

@@ -83,7 +83,7 @@ SAID = ("data", "offset", "shape", "typestr", "syclobj")
 EXPECTED = len(KINDS) * len(DTYPES) * len(LAYOUTS) * 2
 
 
-# ---------------------------------------------------------------------------------------- the release that is installed
+# ------------------------------------------------------------------------------------------------ the installed release
 
 
 # Changes to a release before its first array is imported.
@@ -117,7 +117,7 @@ def test_the_values_arrive():
         assert np.array_equal(np.asarray(ah.asarray(view(u))), view(np.arange(24, dtype="i4").reshape(4, 6)))
 
 
-# ------------------------------------------------------------------------------------------- releases that might come
+# -------------------------------------------------------------------------------------------- possible other releases
 
 # A class usm_ndarray with other fields. It wraps a usm_ndarray of the installed release, and fills its fields from the
 # dict of this array.
@@ -282,7 +282,7 @@ def release(tmp_path_factory):
 
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
 def test_another_release(release, fields, functions, way):
-    """For a type with the name of dpctl's type, verified functions are used, and others are not called."""
+    """A type of another release has the same name as dpctl's type. Only verified C functions of it are called."""
     code = f"""
         import importlib.util, json, sys
         import arrayhub, dpctl.memory

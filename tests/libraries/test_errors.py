@@ -250,7 +250,7 @@ def test_numpy_object_arrays_are_imported_as_lists(values):
     assert_helps(records, "arrayhub.asnested(x)")
 
 
-# -------------------------------------------------------------------------------------------------- what is in another
+# ------------------------------------------------------------------------------------------- objects inside of objects
 
 
 def test_errors_of_members_name_the_path():
@@ -584,7 +584,7 @@ def test_objects_of_ctypes():
     assert_helps(x, "list(x)")
 
 
-# ----------------------------------------------------------------------------------------- calls in a new user's errors
+# ------------------------------------------------------------------------------- errors that name calls for nested data
 
 
 def test_times_with_a_zone_name_the_import_of_the_whole_list():

@@ -20,7 +20,7 @@ def library(name):
 
 
 def assert_view(obj, memory):
-    """Check that `obj` is imported as a view of the ndarray `memory`, with the same type, and not more writable."""
+    """Check that `obj` is imported as a view of the ndarray `memory`, with equal type and access."""
     a = ah.asarray(obj)
     assert (a.ptr, a.shape, a.byte_strides) == (memory.ctypes.data, memory.shape, memory.strides)
     assert a.dtype == memory.dtype
@@ -410,7 +410,7 @@ def test_a_lightgbm_dataset_and_a_compressed_array():
     assert_refused(blosc2.asarray(np.arange(10)), "x[:]")
 
 
-# ------------------------------------------------------------------------------------------------- of no known library
+# ------------------------------------------------------------------------------------------ types of unknown libraries
 
 
 @pytest.mark.parametrize(
@@ -446,7 +446,7 @@ def test_wrapper_errors_describe_the_type():
     assert "x.magnitude" in ah.explain(pint.UnitRegistry().Quantity(np.zeros(3), "m")).why
 
 
-# ---------------------------------------------------------------------------------------------- inside lists, as values
+# ---------------------------------------------------------------------------------- wrappers inside lists and as values
 
 MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
 
@@ -564,7 +564,7 @@ def frames():
 
 
 def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values():
-    """The buffer of these frames is a copy of several columns, with -128 for missing values and days for dates."""
+    """The buffer of such a frame is a copy, in which -128 is a missing value, and a date is a number of days."""
     for frame in frames().values():
         assert_refused(frame, "x.to_numpy()")
     expected = [np.arange(6.0).reshape(2, 3), [[1.0], [2.0]], None, None, [["2020-01-01"]], [[1, 0.5], [2, 1.5]]]

@@ -862,7 +862,7 @@ def test_asarray_names_asnested():
 
 
 def test_xarray_arrays_are_imported_as_by_asarray():
-    """xarray's own stream is a table without the dimensions that lack coordinates."""
+    """xarray's own stream would be a table, in which a dimension without coordinates is missing."""
     xarray = pytest.importorskip("xarray")
     numbers = np.arange(6.0).reshape(2, 3)
     source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")

@@ -142,7 +142,7 @@ def test_copy_false_is_respected(name):
         ah.asnested(source, copy=False)
 
 
-# ------------------------------------------------------------------------------------------------ what is rewritten
+# -------------------------------------------------------------------------------- offsets that are rewritten or invalid
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", "bc"], [b"a", b"bc"], [[1], None], [1, None]])
@@ -177,7 +177,7 @@ REWRITTEN = {
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
 def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
-    """Run in a separate process, which could crash."""
+    """Run in a separate process, because a failure could crash it."""
     if name == "dense" and text:
         pytest.skip("strings are never dense")
     words = "parameters={'__array__': 'string'}" if text else ""
@@ -231,7 +231,7 @@ def awkward_lists_of(content):
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
 @pytest.mark.parametrize("name", MISLED)
 def test_offsets_outside_the_content_are_not_exported(name, take):
-    """Following such an offset could crash the process, so the test does not."""
+    """The test does not read the elements, because such an offset could crash the process."""
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)
@@ -352,7 +352,7 @@ def test_chunks_of_rows_of_one_length_of_which_some_are_missing(first, second):
     assert ah.asnested(both, copy=True).to_list() == both.to_pylist()
 
 
-# ------------------------------------------------------------------------------------------------ what awkward allows
+# -------------------------------------------------------------------------------------- layouts that only awkward has
 
 
 def test_rows_without_elements_start_anywhere():

@@ -278,7 +278,7 @@ def test_ragged_rows_become_a_jagged_tensor():
         ah.as_numpy([[1.0, None], [2.0]], missing="nan")
 
 
-# --------------------------------------------------------------------------------------------- missing= of the others
+# -------------------------------------------------------------------------------------- missing= of the other exports
 
 
 @each_export
@@ -317,7 +317,7 @@ def test_a_pair_shares_the_values():
         ah.as_torch(source, missing="mask")
 
 
-# ------------------------------------------------------------------------------------------ what the plain calls name
+# ------------------------------------------------------------------------------- errors of calls without `missing=`
 
 
 @each(NUMBERS)

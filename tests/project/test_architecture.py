@@ -284,7 +284,7 @@ def test_there_are_few_extension_modules():
 MODULES_OF_A_WALK = 4  # maximum, so that a reader can remember the modules
 
 
-# Modules of the longer walks.
+# Walks that need more modules, and their number of modules.
 LIMITS = {
     "How does a string column of Arrow become a pandas Series?": 8,
     "What does a dask worker do with an array?": 6,

@@ -147,7 +147,7 @@ for function in (
 """)
 
 
-# ---------------------------------------------------------------------------------------- separate tests of past faults
+# ------------------------------------------------------------------------------------ arguments that once caused faults
 
 
 def test_flags_without_an_array_raise():
@@ -180,7 +180,7 @@ def test_unknown_type_number_raises():
 
 
 def test_host_view_keeps_the_address(dpctl):
-    """The device of a memory block is that of its memory, whichever view reads it, and in whichever order."""
+    """The device of a memory block does not depend on the view that reads it first."""
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
         described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()

@@ -102,7 +102,7 @@ def test_importing_leaves_the_gil_off():
     python(script, options=["-W", "error"])
 
 
-# --------------------------------------------------------------------------------------------------------- arrays in
+# ----------------------------------------------------------------------------------------------------------- imports
 
 
 def numpy_array():
@@ -311,7 +311,7 @@ def test_concurrent_allocations():
     together(job)
 
 
-# ------------------------------------------------------------------------------------------------- handed to others
+# ---------------------------------------------------------------------------------- exports that other threads drop
 
 
 def test_exports_are_dropped_by_other_threads():
@@ -347,7 +347,7 @@ def test_many_types_by_dlpack():
     together(job)
 
 
-# Requests of C code on a thread without Python frames, whose caller cannot be identified.
+# Requests of C code on a thread without Python frames, so that no caller can be identified.
 WITHOUT_PYTHON = {
     "dims": "getattr, (x, 'dims')",
     "interface": "getattr, (x, '__array_interface__')",

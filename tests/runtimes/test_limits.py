@@ -93,7 +93,7 @@ def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, 
 
 
 def test_words_of_16_bytes_need_no_fp64(dpctl, monkeypatch):
-    """dpnp copies such words as complex128, which it converts to complex64 on a device without fp64."""
+    """dpnp is not used on a device without fp64: it copies such words as complex128, and would narrow them there."""
     pytest.importorskip("dpnp.tensor")
     out = ah.to_device(np.zeros((4, 6), "V16"), "oneapi:0")
     given = np.arange(4 * 3 * 16, dtype="u1").view("V16").reshape(4, 3)

@@ -269,7 +269,7 @@ def test_no_ordering_for_memory_without_streams(make):
         arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
 
 
-# ------------------------------------------------------------------------------------------------------ ordered once
+# --------------------------------------------------------------------------------------- each import is ordered once
 
 
 class Counted:

@@ -1,4 +1,4 @@
-"""The rules of the libraries, a test for each row of the table in docs/sparse.md, against the libraries themselves."""
+"""The libraries follow the rules in the table of docs/sparse.md. Each row of the table has a test."""
 
 import re
 from pathlib import Path

@@ -105,7 +105,7 @@ def test_dpnp_arrays_are_models(sycl):
 
 
 def test_torchs_allocator_is_asked_through_the_exchange_table():
-    """This test calls the function with host memory, which `empty(like=)` does not. tests/gpu measures allocations."""
+    """`empty(like=)` calls the function for CUDA models only. This test calls it for a model in host memory."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library
 

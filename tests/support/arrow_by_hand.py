@@ -161,7 +161,7 @@ class OnDevice:
 
 
 class Streamed:
-    """Arrays of producers as a stream. ``said`` contains values that replace fields of the struct.
+    """A stream that contains the arrays of producers. ``said`` contains values that replace fields of the struct.
 
     ``code=`` is the result of get_next, and ``schema_code=`` the result of get_schema.
     """

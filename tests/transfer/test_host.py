@@ -844,7 +844,7 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
 
 
 def test_the_pool_is_unlocked_without_memory():
-    """Each allocation fails in turn, also that of a tuple, which CPython usually reuses."""
+    """Each allocation fails in turn, including that of a tuple, for which CPython usually reuses a freed one."""
     pytest.importorskip("_testcapi")
     python(
         """

@@ -478,7 +478,7 @@ def test_arrays_of_python_objects_are_refused(client):
         client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
 
 
-# --------------------------------------------------------------------------------------------- a scheduler of its own
+# ---------------------------------------------------------------------------------- a scheduler in a separate process
 
 
 @contextlib.contextmanager

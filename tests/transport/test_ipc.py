@@ -64,7 +64,7 @@ def child_with(target, *arguments):
 
 
 def eventually(condition):
-    """Return whether a condition becomes true within a short time, because the server's thread acts asynchronously."""
+    """Return whether a condition becomes true soon. The thread of the server may need some time."""
     for _ in range(WAIT * 100):
         if condition():
             return True

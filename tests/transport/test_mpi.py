@@ -66,7 +66,7 @@ def test_broadcast_rows(row):
 
 
 def test_random_layouts():
-    """Steps of any size and sign, 0 too, within one block of memory."""
+    """Send views of one block of memory, with steps of any size and sign, including 0."""
     rng = np.random.default_rng(0)
     memory = np.arange(2000.0)
     for _ in range(300):

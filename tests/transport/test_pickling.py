@@ -271,7 +271,7 @@ def test_deepcopy_of_an_object_with_one_array_twice():
     assert a is b and a is not x
 
 
-# ----------------------------------------------------------------------------------------------------- what is forged
+# ----------------------------------------------------------------------------------------------------- forged pickles
 
 
 def state_and_data():
@@ -481,9 +481,9 @@ def test_arrays_are_sent_to_a_child_process(method):
         process.kill()
 
 
-# --------------------------------------------------------------------------------------------------- pickles of old
+# -------------------------------------------------------------------------------------- pickles of earlier releases
 
-# Pickles of format 1 from its first release. Later releases read these pickles, or raise an error about the format.
+# Pickles that the first release with format 1 wrote. Later releases read them, or raise an error about the format.
 GOLDEN = {
     "C": (
         "gASVmwAAAAAAAACMCGFycmF5aHVilIwJX3VucGlja2xllJOUKEsBSwNLBIaUTksAjAM8ZjiUSwJOTnSUQ2AAAAAAAAAAAAAAAAAA"

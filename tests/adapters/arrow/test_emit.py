@@ -127,7 +127,7 @@ def test_extension_types_on_request(name):
     assert ah.as_arrow(x, extension=True, copy=False).equals(y)
     assert ah.as_arrow(x, extension=True, copy="if_needed").equals(y)
     assert pa.Array._import_from_c_capsule(*x.__arrow_c_array__(y.type.__arrow_c_schema__())).equals(y)
-    assert pa.array(x, type=y.type).equals(y.storage)  # pyarrow requests and returns the storage
+    assert pa.array(x, type=y.type).equals(y.storage)  # pyarrow requests the storage type, and returns the storage
     stream = pa.chunked_array(x, type=y.type)
     assert stream.type == y.type and stream.chunk(0).equals(y)
 

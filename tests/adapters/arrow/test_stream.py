@@ -113,7 +113,7 @@ def test_explain_describes_a_reader():
 
 
 class Once:
-    """A stream that can be requested once, without other attributes."""
+    """An object whose only attribute is a stream, which can be requested once."""
 
     def __init__(self, source):
         self.source, self.asked = source, 0

@@ -96,6 +96,6 @@ def written():
 
 
 def sections_of_page():
-    """Return the parts of the page by distribution, with their versions."""
+    """Return {distribution: (version, section)} for the sections of the page."""
     parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
     return {part.split()[0]: (part.split()[1], f"## {part}".rstrip()) for part in parts}

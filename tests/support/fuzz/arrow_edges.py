@@ -63,7 +63,7 @@ def named(children):
 
 
 def tower(r):
-    """Draw a deep schema whose levels share their children, and the number of its nodes."""
+    """Draw a deep schema, in which a level may list one child several times. Return it and the number of its nodes."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
     shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])  # of its levels

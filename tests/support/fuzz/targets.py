@@ -370,7 +370,7 @@ def draw_constructor(r):
 
 
 def small(r, value):
-    """Return whether to try an allocation, of at most a few megabytes."""
+    """Return whether an allocation has at most a few megabytes, and may therefore be tried."""
     try:
         lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
     except Exception:
@@ -523,7 +523,7 @@ def draw_pickle(r):
     return show(bytes(stream)), call
 
 
-# -------------------------------------------------------------------------------------------- pickles of names, frames
+# --------------------------------------------------------------------------------------------- pickles by name, frames
 
 
 def file_of(r, nbytes):

@@ -390,7 +390,7 @@ def _sklearn(n):
     return module("sklearn.neighbors").KDTree(numbers(n, "f8").reshape(-1, 2)).data
 
 
-# ------------------------------------------------------------------------------------------------------ where installed
+# ---------------------------------------------------------------------------------------- libraries that may be missing
 
 
 @case("mpi4py.MPI", "buffer.allocate, release", MOVES)
@@ -571,7 +571,7 @@ def _wasmtime(n):
     return wasmtime.Memory(store, wasmtime.MemoryType(pages)).get_buffer_ptr(store)
 
 
-# -------------------------------------------------------------------------------------------------------- to run a case
+# ------------------------------------------------------------------------------------------------------- running a case
 
 
 def ballast(nbytes):

@@ -79,7 +79,7 @@ class Out(NamedTuple):
 
 
 class _Names(dict):
-    """Names in a call given as text: unknown names are modules."""
+    """The namespace of a call that is given as text. A name that is not in the dict is imported as a module."""
 
     def __missing__(self, name):
         return importlib.import_module(name)

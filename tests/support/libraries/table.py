@@ -53,7 +53,7 @@ def importing(module):
 
 
 def nothing(x):
-    """Return an empty tuple, for `instead` of objects without values."""
+    """Return an empty tuple: what `instead` of a row returns if the object has no values."""
     return ()
 
 

@@ -138,7 +138,7 @@ def _of_awkward(kind):
 
 
 def leaf_of_awkward(layout):
-    """Return the ndarray of the last numbers or characters."""
+    """Return the ndarray at the end of a tree of layouts: the numbers or characters of the last field."""
     while not hasattr(layout, "data"):
         layout = layout.contents[-1] if hasattr(layout, "contents") else layout.content
     return layout.data

@@ -132,7 +132,7 @@ def _owner(root):
 
 
 def _described(obj, root, view, access=None):
-    """Describe `obj` by NumPy's `view` of the same memory."""
+    """Describe `obj` by `view`, an ndarray of the same memory."""
     access = access or ("readwrite" if view.flags.writeable else "readonly")
     return Made(obj, _owner(root), view.ctypes.data, view.shape, view.strides, view.tobytes(), access)
 
@@ -203,11 +203,11 @@ def _make_arrow_array(element, layout):
     return _described(layout.view(values), root, view, access="readonly")
 
 
-# --------------------------------------------------------------------------------------------------- memory of its own
+# ------------------------------------------------------------------------------------- libraries with their own memory
 
 
 def _own(obj, model, address, access=None):
-    """Describe an object with its own memory by NumPy's `model`."""
+    """Describe an object that has its own memory. The ndarray `model` has equal values, shape and strides."""
     made = _described(obj, model, model, access)
     made.root, made.address = obj, address
     return made
@@ -285,7 +285,7 @@ def _of_values(build, access="readwrite"):
 
 
 def _bytes(values, element):
-    return bytes(bytearray(values))  # always a new object, because bytearray is converted
+    return bytes(bytearray(values))  # a new object, even if `values` is of type bytes
 
 
 ARRAY_CODES = {

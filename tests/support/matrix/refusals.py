@@ -49,7 +49,7 @@ class Cell(NamedTuple):
         return None if self.address is None else self.address % BOUNDARY == 0
 
     def off(self, boundary):
-        """Return whether element zero is not on a boundary."""
+        """Return whether the address of element zero is not a multiple of the alignment."""
         return self.layout.name == "unaligned" if self.address is None else self.address % boundary != 0
 
 

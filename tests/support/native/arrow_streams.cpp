@@ -19,7 +19,7 @@ EXPORTED const char *read_stream(ArrowDeviceArrayStream *stream) {
     return said.c_str();
 }
 
-// A stream of the chunks [1, 2, 3] and [4, null]; 0 for success.
+// Export a stream of the chunks [1, 2, 3] and [4, null]. Return 0 for success.
 EXPORTED int write_stream(ArrowDeviceArrayStream *stream) {
     arrow::Int64Builder builder;
     arrow::ArrayVector chunks(2);

@@ -1,4 +1,4 @@
-/* Python functions of PyUSMArray_FromObject and PyUSMArray_Like. */
+/* Call PyUSMArray_FromObject and PyUSMArray_Like from Python. */
 #include <Python.h>
 
 #include "arrayhub.h"
