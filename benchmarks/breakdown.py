@@ -42,7 +42,7 @@ COMPILED = re.compile(r"__pyx_(?:f|pw|pf|tp_\w+?)_8arrayhub_(.+)")
 
 
 def counted(program, calls, folder):
-    """Instructions by function of one run."""
+    """Return the number of instructions of each function in one run."""
     out = Path(folder) / f"callgrind.{calls}"
     subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable, "-c", program, str(calls)],

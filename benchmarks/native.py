@@ -9,7 +9,8 @@ import arrayhub
 from . import native_peers
 from .measure import Result, Timed, compare
 
-# Limits as a ratio to the peer's time, by type: of nb::ndarray, py::array_t and PyArray_FROM_OTF.
+# Limits of the ratio to the peer's time, for each type of argument. The peers are nb::ndarray, py::array_t and
+# PyArray_FROM_OTF.
 LIMITS = {
     "numpy array": (0.7, 0.6, 1.05),
     "torch tensor": (0.08, 0.15, None),

@@ -46,7 +46,7 @@ def peak(process):
     raise RuntimeError(f"/proc/{process}/status lacks VmHWM")
 
 
-# ------------------------------------------------------------------------------------------ what needs one process only
+# ------------------------------------------------------------------------------------- calls that need one process only
 
 
 def in_band(x):
@@ -97,7 +97,7 @@ def of_one(act, make):
 
 
 def alone(makers):
-    """Yield the rows that involve a single process, which is new for each array."""
+    """Yield the rows that need a single process. Each array is measured in a new process."""
     for what, act in ALONE.items():
         sizes = []
         for make in makers:

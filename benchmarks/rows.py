@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # The alternative for such a loop, without a target.
+    # Comparisons without a target, with other functions of NumPy and tvm_ffi that import these arrays.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),

@@ -140,7 +140,7 @@ class Row(NamedTuple):
 
     @property
     def own(self):
-        """Return the ratio without the peer's slowdown for the same shape."""
+        """Return the ratio divided by the slowdown that the shape causes for the peer."""
         return self.ratio / self.shared
 
 
@@ -277,7 +277,7 @@ def turns_of(call):
 
 
 def fixed_costs(pairs):
-    """Return the fixed cost by kind of call: the seconds that a copy of few elements takes longer than the peer's."""
+    """Measure how many seconds longer than the peer each kind of call takes for a few elements: its fixed cost."""
     costs = {}
     for pair in {pair.call(): pair for pair in pairs}.values():
         ours, peer, _ = pair.prepare(TINY[len(pair.shapes[0])])
@@ -308,7 +308,7 @@ def measure(pairs, budget, at_most=AT_MOST, peer_only=False):
         rows = [row for m in found.values() for row in m.rows(costs[m.pair.call()], at_most, peer_only)]
         return sorted(rows, key=lambda row: (row.small, -row.ratio))
 
-    for row in ranked()[:AGAIN]:  # excludes disturbances by other processes
+    for row in ranked()[:AGAIN]:  # other processes may have slowed the first measurement
         if time.perf_counter() - begin > budget:
             break
         if not row.small and row.ratio > at_most:

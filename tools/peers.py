@@ -35,7 +35,7 @@ TIMEOUT = 1800  # seconds for one run of a suite
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """Test files of an installed library, and the calls into which arrayhub is inserted.
+    """Test files of an installed library, and the calls whose arguments or results go through arrayhub.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class Router(ast.NodeTransformer):
         return self.generic_visit(node) if changed is node else changed
 
     def replaced(self, node):
-        """Wrap a reference to a function in the suite's lists."""
+        """Wrap a reference to a function that is in one of the suite's lists. Return any other node unchanged."""
         if self.depth and isinstance(node.ctx, ast.Load):
             name = ast.unparse(node)
             if name in SETTINGS["consumers"]:
