@@ -37,7 +37,7 @@ def test_dpnp():
     ):
         assert made.base.sycl_queue == x.sycl_queue
         assert (arrayhub.as_dpnp(made) + x).tolist() == arrayhub.to_host(made).tolist()
-    with pytest.raises(TypeError, match=r"accepted: its x\.device"):
+    with pytest.raises(TypeError, match=r"accepted: the x\.device of a dpnp array"):
         arrayhub.Device(x)
 
 
