@@ -184,7 +184,7 @@ def _advice_on_elements(array):
             else "Convert it first with a function of the library that defines the dtype"
         )
     if _is_nestable(array):
-        return "Call arrayhub.asnested(x), which copies strings and lists, or x.astype(dtype) with float or str"
+        return _advice_on_values(array)
     if dtype.names is not None:
         return "Pass one of its fields, as in x['name']"
     row = known(type(array.ravel()[0]))
@@ -193,6 +193,18 @@ def _advice_on_elements(array):
         if row and isinstance(row.advice, str) and row.advice
         else "Pass x.astype(str) for the text of its elements"
     )
+
+
+def _advice_on_values(array):
+    """Return the advice for an array of Python objects that `asnested` supports. Only its first elements are examined."""
+    types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
+    numbers, text = (all(issubclass(cls, kind) for cls in types - {type(None)}) for kind in _KINDS[:2])
+    if not types or not (numbers or text):
+        return "Call arrayhub.asnested(x), which copies the values"
+    if type(None) not in types:
+        return "Call arrayhub.asarray(x.tolist()) or arrayhub.asnested(x), which copy the values"
+    advice = MISSING_VALUES if numbers else "pass missing='' to arrayhub.as_numpy"
+    return f"None is a missing value: {advice}, or call arrayhub.asnested(x)"
 
 
 def _is_nestable(array):

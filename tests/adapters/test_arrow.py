@@ -417,3 +417,24 @@ def test_call_named_by_the_error_works():
     assert pa.array(x, type=pa.float64()).to_pylist() == [0.0, 1.0, 2.0]
     t = ah.asarray(np.array(["2024-01-01"], "M8[s]"))
     assert pa.array(t, type=pa.timestamp("s")).type == pa.timestamp("s")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "call", "loss"),
+    [
+        ("M8[ps]", "x.astype('M8[ns]')", "which drops fractions of a nanosecond"),
+        ("m8[as]", "x.astype('m8[ns]')", "which drops fractions of a nanosecond"),
+        ("M8[10ms]", "x.astype('M8[ms]')", None),
+        ("M8[h]", "x.astype('M8[s]')", None),
+        ("m8[W]", "x.astype('m8[s]')", None),
+        ("m8[Y]", "x.astype('m8[s]')", "in which a year has 365.2425 days"),
+    ],
+)
+def test_errors_for_units_say_what_the_named_call_loses(dtype, call, loss):
+    x = np.arange(3).astype(dtype)
+    with pytest.raises(BufferError, match="no format for dtype") as raised:
+        ah.as_arrow(x)
+    assert str(raised.value).endswith(f"Convert the array first, by {call}" + (f", {loss}" if loss else ""))
+    converted = eval(call, {"x": x})
+    assert len(ah.as_arrow(converted)) == 3
+    assert (converted.astype(dtype) == x).all() or loss

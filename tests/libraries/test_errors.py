@@ -692,3 +692,27 @@ def test_integers_above_64_bits_in_a_list_name_floats():
     with pytest.raises(TypeError, match=r"as in arrayhub\.asnested\(\[float\(value\) for value in x\]\)$"):
         ah.asnested([2**70])
     assert ah.asnested([float(value) for value in [2**70]]).to_list() == [2.0**70]
+
+
+NESTED, COPY = "arrayhub.asnested(x)", "arrayhub.asarray(x.tolist())"
+
+
+@pytest.mark.parametrize(
+    ("values", "calls", "missing"),
+    [
+        ([1, 2.5, True], [COPY, NESTED], []),
+        (["a", "bc"], [COPY, NESTED], []),
+        ([[1], [2, 3]], [NESTED], []),
+        ([{"a": 1}, {"a": 2}], [NESTED], []),
+        ([1, None, 3], [NESTED], ["missing='mask'", "missing='nan'"]),
+        ([[1, None], [3, 4]], [NESTED], ["missing='mask'", "missing='nan'"]),
+        (["a", None], [NESTED], ["missing=''"]),
+    ],
+    ids=str,
+)
+def test_numpy_object_arrays_name_the_call_for_their_values(values, calls, missing):
+    x = np.array(values, object)
+    assert_helps(x, *calls)
+    assert re.findall(r"missing='\w*'", refusal(x)) == missing
+    for argument in missing:
+        assert len(called(f"arrayhub.as_numpy(x, {argument})", x)) == len(values)

@@ -80,8 +80,13 @@ cdef str call_for(object dtype):
         return ", by arrayhub.asarray(x, dtype='float32')"      # bfloat16 and float8
     if dtype.kind not in "mM":
         return ""
-    call = f", by x.astype('{dtype.kind}8[s]')"
-    if dtype.kind == "M" and np.datetime_data(dtype) == ("D", 1):
+    unit, count = np.datetime_data(dtype)
+    if unit in ("ps", "fs", "as"):
+        return f", by x.astype('{dtype.kind}8[ns]'), which drops fractions of a nanosecond"
+    call = f", by x.astype('{dtype.kind}8[{unit if unit in _FORMATS_OF_UNITS else 's'}]')"
+    if dtype.kind == "m" and unit in ("Y", "M"):
+        call += ", in which a year has 365.2425 days"
+    if dtype.kind == "M" and (unit, count) == ("D", 1):
         call += ", or pass copy=True to as_arrow, as_polars or as_pandas, which converts days to date32"
     return call
 
