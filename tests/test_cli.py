@@ -321,3 +321,8 @@ def test_the_report_as_text(tmp_path, report):
     for name, library in report["libraries"].items():
         assert f"\n  {name} " in done.stdout
         assert (library["version"] or library["fix"] or "") in done.stdout  # there may be no fix for this machine
+
+
+def test_the_demo_has_a_row_or_a_column_for_every_library_in_its_heading():
+    demo = pytest.importorskip("arrayhub.examples.demo")
+    assert {"numpy", *demo._PRODUCERS_OF, *demo._CONSUMER_OF} == set(demo.LIBRARIES)

@@ -37,6 +37,7 @@ UPWARD = {
     "explain_nested": "arrayhub.nested.explain:explain_nested",
     "is_copied_by_asnested": "arrayhub.nested.advice:is_copied",
     "nested_call": "arrayhub.nested.advice:working_call",
+    "prepared_call": "arrayhub.nested.advice:prepared_call",
     "nested_verdict": "arrayhub.nested.explain:verdict_of",
     "verdict_of_values": "arrayhub.nested.explain:verdict_of_values",
     "inspect_nested": "arrayhub.nested.explain:inspect_nested",

@@ -39,7 +39,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         - A DLPack capsule, or a bytes-like object.
         - A number or a nested sequence of numbers, which NumPy copies.
     dtype : optional
-        Element type of the result. If the element type of `obj` differs, the result is a copy with cast elements.
+        Element type of the result. If the element type of `obj` differs, the result is a copy. Elements of an array are cast
+        as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and NaT becomes the smallest integer.
+        Numbers and sequences of numbers out of range raise OverflowError.
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
@@ -82,6 +84,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     ((2, 3), True)
     >>> arrayhub.asarray(a, dtype="f4").is_copy
     True
+    >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
+    [44]
     """
     # If the array will be copied, `stream` orders the copy, not the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream

@@ -18,6 +18,7 @@ import numpy as np
 import arrayhub
 from arrayhub import USMArray, sycl_runtime
 from arrayhub.libraries import known
+from arrayhub.runtimes.cuda import has_device
 
 LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None)
 
@@ -110,6 +111,26 @@ def _pyarrow_producers(pyarrow: Any) -> Iterator[Producer]:
     yield Producer("pyarrow array", a, np.asarray(a), {HOST, READ_ONLY, ANY_ADDRESS})
 
 
+def _polars_producers(polars: Any) -> Iterator[Producer]:
+    s = polars.Series([1.5, 2.5, 3.5], dtype=polars.Float32)
+    yield Producer("polars Series", s, s.to_numpy(), {HOST, READ_ONLY, ANY_ADDRESS})
+
+
+def _pandas_producers(pandas: Any) -> Iterator[Producer]:
+    s = pandas.Series([1.5, 2.5, 3.5], dtype="float32")
+    yield Producer("pandas Series", s, s.to_numpy(), {HOST, READ_ONLY, ANY_ADDRESS})
+
+
+def _awkward_producers(awkward: Any) -> Iterator[Producer]:
+    a = _aligned(np.array([1.5, 2.5, 3.5], "f4"))
+    yield Producer("awkward array", awkward.Array(a), a, {HOST})
+
+
+def _xarray_producers(xarray: Any) -> Iterator[Producer]:
+    a = _aligned(np.arange(12, dtype="f4").reshape(3, 4))
+    yield Producer("xarray DataArray", xarray.DataArray(a, dims=("y", "x")), a, {HOST})
+
+
 def _sycl_producers(dpctl: Any) -> Iterator[Producer]:
     if not _sycl_devices():
         return
@@ -139,6 +160,10 @@ _PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
     "torch": _torch_producers,
     "jax": _jax_producers,
     "pyarrow": _pyarrow_producers,
+    "polars": _polars_producers,
+    "pandas": _pandas_producers,
+    "awkward": _awkward_producers,
+    "xarray": _xarray_producers,
     "dpctl": _sycl_producers,
     "dpnp": _dpnp_producers,
     "cupy": _cupy_producers,
@@ -313,6 +338,8 @@ def _print_environment() -> None:
         print(f"not installed: {', '.join(missing)}")
     if is_installed("dpctl"):
         print(f"SYCL devices: {', '.join(_sycl_devices()) or 'none'}")
+    if is_installed("cupy") and not has_device():
+        print("CUDA devices: none")
     print()
 
 

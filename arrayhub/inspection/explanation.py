@@ -76,7 +76,8 @@ class Explanation:
     verdicts : tuple of Verdict
         One for each consumer.
     call : str
-        The shortest call that works, with ``x`` as the object; "" if there is none.
+        The shortest call that works, an expression of ``x``, the object, and ``arrayhub``. For a dict of columns it also
+        contains ``pyarrow``. "" if no call is known.
     """
 
     type_name: str

@@ -196,7 +196,7 @@ def _advice_on_elements(array):
 
 
 def _advice_on_values(array):
-    """Return the advice for an array of Python objects that `asnested` supports. Only its first elements are examined."""
+    """Return the advice for an array of Python objects that `asnested` supports, by the types of its first elements."""
     types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
     numbers, text = (all(issubclass(cls, kind) for cls in types - {type(None)}) for kind in _KINDS[:2])
     if not types or not (numbers or text):

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,18 @@ from arrayhub.nested.to_device import offsets_on_host
 
 _COPIED = (list, tuple)  # types whose values `asnested` copies
 _MAX_PARTS = 100  # parts of a node that are tried
+
+# Expressions in errors that return an object which libraries accept.
+_PREPARATIONS = (
+    "x.to_numpy()",
+    "x.set_axis(range(x.shape[1]), axis=1)",
+    "x.detach()",
+    "x.resolve_conj()",
+    "x.resolve_neg()",
+    "arrayhub.asarray(x).reshape(-1)",
+    "x.reshape(-1)",
+    "pyarrow.table(x)",
+)
 
 # A part of an object: the expression for the part, such as ``x.content``, and the value of the expression for a sample.
 _Part = tuple[str, Any]
@@ -54,18 +67,32 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
         # A mask without a copy is tried with all elements, because they may have more chunks than the sample.
         if _works(call, obj if call.endswith(", missing='mask')") else first):
             return call
-    if "x.to_numpy()" in refusal:
-        node: _Part | None = ("x.to_numpy()", attempt(_evaluated, "x.to_numpy()", first)[0])
-    else:
-        node = _node_of(obj, first)
-    if node is None or node[1] is None:
-        return ""
+    node = None if _preparation(refusal) else _node_of(obj, first)
+    if node is None:
+        expression = _preparation(refusal) or _preparation(attempt(asnested, first)[1])
+        return prepared_call(expression, attempt(_evaluated, expression, first)[0], consumer)
     converted = _converted_part(node, consumer)
     if converted or issubclass(type(obj), USMArray):
         return converted
     return "arrayhub.as_arrow(x)" if attempt(as_arrow, node[1])[1] == "" and consumer in NESTED_CONSUMERS else (
         "arrayhub.asnested(x).to_list()"
     )  # fmt: skip
+
+
+def prepared_call(expression: str, result: Any, consumer: str) -> str:
+    """Return the first call that converts the result of an expression of ``x``. Return "" if there is none."""
+    if result is None:
+        return ""
+    call = _converted_part((expression, result), consumer)
+    if call:
+        return call
+    refusal = attempt(convert, result, consumer, copy=True)[1]
+    return "" if expression in refusal else str(named_as(expression, working_call(result, consumer, refusal)))
+
+
+def _preparation(refusal: str) -> str:
+    """Return the expression that an error names, or "" if the error does not name one of `_PREPARATIONS`."""
+    return next((expression for expression in _PREPARATIONS if expression in refusal), "")
 
 
 def sample_of(obj: Any) -> Any:
@@ -175,7 +202,8 @@ def _works(call: str, x: Any) -> bool:
 
 
 def _evaluated(call: str, x: Any) -> Any:
-    return eval(call, {"arrayhub": sys.modules["arrayhub"], "x": x})
+    pyarrow = attempt(import_module, "pyarrow")[0] if "pyarrow." in call else None
+    return eval(call, {"arrayhub": sys.modules["arrayhub"], "pyarrow": pyarrow, "x": x})
 
 
 # Not a function inside `_calls`, because `consumer` would then be a closure variable. CPython 3.11 leaks the arguments

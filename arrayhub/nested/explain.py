@@ -165,9 +165,11 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
         return Verdict(consumer, ZERO_COPY, "")
     if isinstance(x, NestedArray):
         return _verdict(x, consumer)
-    copied = None if x is not None else _copied(obj)[0]
-    if copied is None:
+    if x is not None:
         return None
+    copied, obstacle = _copied(obj)[0], attempt(asnested, sample_of(obj))[1]
+    if copied is None:
+        return Verdict(consumer, CANNOT, obstacle) if obstacle else None
     obstacle = attempt(convert, copied, consumer)[1]
     return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or refusal)
 

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from arrayhub._core.errors import InterfaceError
-from arrayhub.convert.functions import convert
+from arrayhub._core.hooks import hooks
+from arrayhub.convert.functions import asarray, convert
 from arrayhub.inspection.explain import attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
@@ -37,17 +40,18 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     why = "it is a SparseArray" if x is obj else "assparse imports it; asarray returns dense arrays only"
     summary = f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
     verdicts = tuple(_verdicts(x, consumers))
-    return Explanation(name, summary, facts, offers, None, why, verdicts, _shortest_call(verdicts, to))
+    return Explanation(name, summary, facts, offers, None, why, verdicts, _shortest_call(x, verdicts, to))
 
 
-def _shortest_call(verdicts: tuple[Verdict, ...], to: str | None) -> str:
+def _shortest_call(x: SparseArray, verdicts: tuple[Verdict, ...], to: str | None) -> str:
     """Return the shortest call that works, or "" if none is known."""
     if to is None:
         return "arrayhub.assparse(x)"
     if verdicts[0].verdict != CANNOT:
         call = f"arrayhub.as_{to}(x" if to in RULES else f"arrayhub.convert(x, {to!r}"
         return f"{call}{', copy=True' if verdicts[0].verdict == COPY else ''})"
-    return "arrayhub.as_numpy(arrayhub.assparse(x).to_dense())" if to == "numpy" else ""
+    dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # instead of a dense copy of `x`, which may be large
+    return hooks.prepared_call("arrayhub.assparse(x).to_dense()", dense, to) or ""
 
 
 def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:

@@ -134,3 +134,54 @@ def test_the_call_for_missing_values_names_the_library():
 def test_explain_of_an_object_without_arrays_names_no_call():
     assert ah.explain(object()).call == "" and ah.explain(object(), "polars").call == ""
     assert ah.explain(np.zeros(2, "f4"), "numpy").verdicts[0].call == ""
+
+
+def of_torch(make):
+    return lambda: make(pytest.importorskip("torch"))
+
+
+PREPARED = {
+    "a tensor that requires grad": of_torch(lambda torch: torch.ones(3, requires_grad=True)),
+    "a conjugate view": of_torch(lambda torch: torch.ones(3, dtype=torch.complex64).conj()),
+    "a negative view": of_torch(lambda torch: torch._neg_view(torch.ones(3))),
+    "a conjugate view that requires grad": of_torch(
+        lambda torch: torch.ones(3, dtype=torch.complex64, requires_grad=True).conj()
+    ),
+    "0-d, NumPy": lambda: np.array(1.0, "f4"),
+    "0-d, torch": of_torch(lambda torch: torch.tensor(1.0)),
+    "a number": lambda: 3.5,
+    "a dict of columns": lambda: {"a": [1, 2], "b": [3, 4]},
+    "csr": lambda: pytest.importorskip("scipy.sparse").csr_array(np.eye(3)),
+    "csr, wide": lambda: pytest.importorskip("scipy.sparse").csr_array((10**9, 10**9)),
+    "repeated column names": lambda: _frame([[1, 2], [3, 4]]),
+    "repeated column names of several types": lambda: _frame([["x", 2.0], ["y", 4.0]]),
+}
+
+
+def _frame(rows):
+    return pytest.importorskip("pandas").DataFrame(rows, columns=["a", "a"])
+
+
+@pytest.mark.parametrize("to", LIBRARIES)
+@pytest.mark.parametrize("make", PREPARED.values(), ids=PREPARED)
+def test_the_call_prepares_the_object(make, to):
+    x = make()
+    call = ah.explain(x, to=to).call
+    if getattr(x, "shape", ()) == (10**9, 10**9) and "to_dense" in call:
+        return  # the memory would not suffice
+    assert eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
+
+
+@pytest.mark.parametrize("make", PREPARED.values(), ids=PREPARED)
+def test_the_call_without_a_library_prepares_the_object(make):
+    x = make()
+    assert eval(ah.explain(x).call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
+
+
+@pytest.mark.parametrize("to", ["arrow", "polars", "awkward"])
+@pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [["x", 2.0], ["y", 4.0]]], ids=["one type", "several types"])
+def test_repeated_column_names(rows, to):
+    x = _frame(rows)
+    assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
+    with pytest.raises(BufferError, match=r"several columns 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):
+        ah.convert(x, to, copy=True)
