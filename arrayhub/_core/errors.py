@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.hooks import hooks
+
 # Code that handles exceptions of a producer re-raises these two, because they concern the process. KeyboardInterrupt,
 # SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway. Only AttributeError indicates
 # that an attribute does not exist.
@@ -27,6 +29,9 @@ NARROWER = r"arrayhub\.asarray\(x, dtype='(\w+)'\)"
 TIMES_AS_INTEGERS = (
     "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first, which converts NaT to -9223372036854775808"
 )
+
+# Why arrays of cupy cannot be made on a machine without a CUDA device.
+NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
 # Advice for an array with missing elements.
 MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"
@@ -202,6 +207,8 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     """
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
+    if absent and library == "cupy" and not hooks.has_device():
+        return ImportError(f"{library} is needed {purpose}, and {NO_CUDA_DEVICE}")
     return ImportError(f"{library} is needed {purpose}{why}: {INSTALL.get(library, f'pip install {library}')}")
 
 

@@ -20,6 +20,7 @@ UPWARD = {
     # called by capi/
     "empty": "arrayhub.storage.allocation:empty",
     # called by _core/
+    "has_device": "arrayhub.runtimes.cuda:has_device",
     "block_of_usm": "arrayhub.runtimes.sycl:block_of_usm",
     "DTYPE_READERS": "arrayhub.libraries.dtypes:READERS",
     "NestedArray": "arrayhub.nested.array:NestedArray",

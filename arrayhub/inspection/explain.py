@@ -12,7 +12,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import PACKED_BOOLEANS, module_of
+from arrayhub._core.errors import NO_CUDA_DEVICE, PACKED_BOOLEANS, module_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import packs_booleans, unread
@@ -354,7 +354,7 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
     if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
         return _SWAPPED
     if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
-        return "arrays of cupy need a CUDA device, which this machine lacks"
+        return NO_CUDA_DEVICE
     return obstacle.removeprefix(f"{consumer}: ")
 
 

@@ -41,9 +41,16 @@ from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport dlpack, interface_dict
 from arrayhub.adapters.table cimport CUDA_DICT
 from arrayhub.libraries.known cimport library
-from arrayhub.runtimes.cuda cimport LEGACY_STREAM, PER_THREAD_STREAM, consumer_ready, locate, locate_start
+from arrayhub.runtimes.cuda cimport (
+    LEGACY_STREAM,
+    PER_THREAD_STREAM,
+    consumer_ready,
+    driver_present,
+    locate,
+    locate_start,
+)
 
-from arrayhub._core.errors import needed, unreadable
+from arrayhub._core.errors import NO_CUDA_DEVICE, needed, unreadable
 from arrayhub.libraries.devices import is_hip
 
 cdef int _found = 0                    # whether the first import has set the variables below
@@ -163,7 +170,9 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
+        cupy = needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
+        if not driver_present() and not is_hip(cupy):
+            raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
         raise BufferError(
             unreadable("cupy", device_name(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")
         )

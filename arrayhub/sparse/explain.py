@@ -1,5 +1,6 @@
 """`explain`, `inspect`, `debug_repr` and `check` for sparse arrays."""
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.errors import InterfaceError
+from arrayhub._core.errors import NO_CUDA_DEVICE, InterfaceError
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import asarray, convert
 from arrayhub.inspection.explain import attempt
@@ -19,6 +20,9 @@ from arrayhub.sparse.assparse import sparse_or_none
 from arrayhub.sparse.rules import RULES
 from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
+
+# Call in the error for 64-bit values, which jax supports only with jax_enable_x64.
+_NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
 
 
 def view_of(obj: Any) -> SparseArray | None:
@@ -50,6 +54,9 @@ def _shortest_call(x: SparseArray, verdicts: tuple[Verdict, ...], to: str | None
     if verdicts[0].verdict != CANNOT:
         call = f"arrayhub.as_{to}(x" if to in RULES else f"arrayhub.convert(x, {to!r}"
         return f"{call}{', copy=True' if verdicts[0].verdict == COPY else ''})"
+    narrower = _NARROWER.search(verdicts[0].reason)
+    if narrower:
+        return f"arrayhub.as_{to}({narrower[0]}, copy='if_needed')"
     dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # instead of a dense copy of `x`, which may be large
     return hooks.prepared_call("arrayhub.assparse(x).to_dense()", dense, to) or ""
 
@@ -62,7 +69,7 @@ def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
         elif consumer in RULES and not attempt(convert, x, consumer, copy="if_needed")[1]:
             yield Verdict(consumer, COPY, refusal)
         elif consumer == "cupy" and not has_device() and find_spec("cupy") is None:
-            yield Verdict(consumer, CANNOT, "arrays of cupy need a CUDA device, which this machine lacks")
+            yield Verdict(consumer, CANNOT, NO_CUDA_DEVICE)
         else:
             yield Verdict(consumer, CANNOT, refusal)
 

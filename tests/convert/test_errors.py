@@ -100,8 +100,24 @@ def test_types_missing_in_numpy_by_name():
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")
 def test_missing_library_is_reported_before_other_errors():
-    with pytest.raises(ImportError, match="cupy is needed for its arrays: pip install"):
+    advice = ": pip install" if has_driver() else ", and arrays of cupy need a CUDA device, which this machine lacks$"
+    with pytest.raises(ImportError, match=f"cupy is needed for its arrays{advice}"):
         ah.as_cupy(np.zeros(2))
+
+
+@pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")
+def test_cupy_without_a_device_does_not_name_the_device():
+    code = (
+        "import sys, types, arrayhub as ah\n"
+        "sys.modules['cupy'] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=None))\n"
+        "ah.as_cupy(b'ab', allow_readonly=True)"
+    )
+    done = finished(sys.executable, "-c", code)
+    last = done.stderr.splitlines()[-1]
+    assert last == (
+        "BufferError: cupy: arrays of cupy need a CUDA device, which this machine lacks. Call arrayhub.as_numpy(x), or"
+        " as_* of another library"
+    ), done.stderr
 
 
 @pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")
