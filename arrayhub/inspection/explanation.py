@@ -76,8 +76,8 @@ class Explanation:
     verdicts : tuple of Verdict
         One for each consumer.
     call : str
-        The shortest call that works, a Python expression of ``x``, the object, and of ``arrayhub``. The call for a dict of
-        columns also contains ``pyarrow``. "" if no call is known.
+        The shortest call that works: a Python expression of ``arrayhub`` and of the object, which is called ``x``. The
+        call for a dict of columns also contains ``pyarrow``. "" if no call is known.
     """
 
     type_name: str

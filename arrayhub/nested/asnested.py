@@ -198,8 +198,8 @@ def _by_arrow(obj: Any) -> NestedArray | None:
         if is_frame(obj) and not obj.columns.is_unique:
             repeated = obj.columns[obj.columns.duplicated()][0]
             raise BufferError(
-                f"asnested: {name_of_type(type(obj))} has several columns {show(repeated)}, which pandas does not export"
-                " to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
+                f"asnested: {name_of_type(type(obj))} has several columns {show(repeated)}, which pandas does not"
+                " export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
             ) from error
         if root_of(type(error)) != "pyarrow":
             raise
