@@ -238,7 +238,7 @@ class Measured:
         for _ in range(rounds):
             for call, n, times in turn:
                 times.append(seconds(call, n))
-            turn.reverse()  # a call after the other shape's call finds less of its memory in the caches
+            turn.reverse()  # the second call of a round finds less of its memory in the caches
         return self
 
     def rows(self, cost, at_most, peer_only):
@@ -328,10 +328,10 @@ def summary(engine, rows, pairs, costs, at_most=AT_MOST):
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
         f"{engine}: {len(rows)} of {2 * pairs} rows were measured. {len(above)} of the {len(large)} large rows are"
-        f" above {at_most}, and {own} of them remain above it without the peer's cost of the shape. The fixed cost of a"
-        f" call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call. {len(small)} rows"
-        f" are small, because they take less than {1 / (at_most - 1):.1f} times this cost. A small row takes up to"
-        f" {added:.1f} µs longer than its peer"
+        f" above {at_most}, and {own} remain above it after division by the peer's slowdown for the shape. The fixed"
+        f" cost of a call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call."
+        f" {len(small)} rows are small, because they take less than {1 / (at_most - 1):.1f} times this cost."
+        f" A small row takes up to {added:.1f} µs longer than its peer"
     )
 
 

@@ -13,8 +13,8 @@ import arrayhub as ah
 from arrayhub._core.dtypes import element_types
 
 PACKAGE = pathlib.Path(ah.__file__).parent
-# Matches a comparison of a number of lanes with a constant, and a DLDataType with a constant number of lanes. The range
-# of the field in DLPack, and 0 for an unset field, are not matched.
+# Matches a comparison of a number of lanes with a constant, and a DLDataType with a constant number of lanes. 0, which
+# marks an unset field, and the largest number that DLPack can represent are not matched.
 FIXED_LANES = re.compile(
     r"\blanes\s*(?:[!=<>]=?)\s*[1-9]\d{0,3}\b|\b[1-9]\d{0,3}\s*[!=<>]=?\s*[\w.]*lanes\b|DataType\([^)]*,\s*[1-9]\d*\)"
 )

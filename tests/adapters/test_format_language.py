@@ -287,7 +287,7 @@ def test_any_text_is_a_dtype_or_an_interface_error(format, itemsize):
     assert dtype.itemsize == itemsize
 
 
-# ---- NumPy as the judge ----
+# ---- Comparison with NumPy ----
 
 CODES = ["?", "c", "b", "B", "h", "i", "l", "q", "Q", "e", "f", "d", "Zf", "Zd", "3s", "2w", "x", "3x"]
 

@@ -418,7 +418,7 @@ REFUSES = "elements of float64; accepted: float32"
 
 
 def test_a_refusal_is_of_its_own_call(framework):
-    """An overload's earlier error does not change the error of a function without overloads."""
+    """The error of a function without overloads does not contain an earlier error of an overload."""
     x = np.zeros(3)
     for _ in range(3):
         assert framework.kind(x) == "float64"

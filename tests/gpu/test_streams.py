@@ -328,7 +328,7 @@ class Hidden:
 
 @pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
 def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """The copy is queued after a long kernel. The producer, which cannot be notified, writes and frees immediately."""
+    """The copy is queued after a long kernel. The producer does not wait for it, and writes and frees immediately."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

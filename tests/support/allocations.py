@@ -18,8 +18,8 @@ import routes
 
 import arrayhub
 
-# More allocations than any call makes. If all later allocations fail, CPython 3.11 never leaves an exception handler of
-# a long function: it cannot allocate the number of the instruction that raised, so it raises again in this handler.
+# More allocations than any call makes. If all allocations fail, CPython 3.11 loops in an exception handler of a long
+# function forever: it needs an int for the number of the instruction, cannot allocate it, and enters the handler again.
 ALL = 10_000
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
