@@ -184,10 +184,12 @@ _ELSEWHERE = {
     "as_sparse": "arrayhub.assparse(x)",
     "as_xarray": "arrayhub.asarray(x).to_xarray()",
     "ascontiguousarray": "arrayhub.asarray(numpy.ascontiguousarray(x))",
+    "as_cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "concatenate": "arrayhub.asarray(numpy.concatenate(list(map(arrayhub.as_numpy, arrays))))",
     "copy": "arrayhub.asarray(x, copy=True)",
     "demo": "python -m arrayhub demo",
     "device": "arrayhub.asarray(x).device",
-    "doctor": "python -m arrayhub doctor",
+    **dict.fromkeys(("cuda", "doctor", "is_available"), "python -m arrayhub doctor"),
     "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
     "to_dlpack": "arrayhub.asarray(x).__dlpack__()",
 }

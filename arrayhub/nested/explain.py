@@ -56,10 +56,16 @@ def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
     """Explain an object that `asnested` can import only with a copy. Return None for other objects."""
     x, refusal = _copied(obj)
+    if x is None and consumers == ("pandas",) and _is_shared_with_pandas(obj):
+        unchanged = (Verdict("pandas", ZERO_COPY, ""),)
+        return Explanation(name, "pandas data, which as_pandas returns", (), offers, None, refusal, unchanged)
     if x is None:
         return None
     verdicts = []
     for consumer in consumers:
+        if consumer == "pandas" and _is_shared_with_pandas(obj):
+            verdicts.append(Verdict(consumer, ZERO_COPY, ""))
+            continue
         verdict = _verdict(x, consumer)
         if verdict.verdict != CANNOT and consumer not in NESTED_CONSUMERS:
             obstacle = attempt(convert, sample_of(obj), consumer, copy=True)[1]

@@ -865,15 +865,27 @@ def test_a_str_is_refused_as_a_probable_path(text):
 # Names without an equivalent call on one array.
 _NOT_CALLED = {
     "array_namespace",
+    "as_cuda",
+    "concatenate",
+    "cuda",
     "demo",
     "device",
     "doctor",
+    "is_available",
     "linspace",
     "as_sparse",
     "to_cupy",
     "to_dlpack",
     "to_dpnp",
 }
+
+
+def test_the_call_for_concatenate_works():
+    with pytest.raises(AttributeError, match="has no attribute 'concatenate'; use ") as raised:
+        ah.concatenate  # noqa: B018
+    call = str(raised.value).partition("; use ")[2]
+    arrays = [ah.asarray([1, 2]), np.array([3])]
+    assert eval(call, {"arrayhub": ah, "numpy": np, "arrays": arrays}).tolist() == [1, 2, 3]
 
 
 def test_a_function_of_another_library_names_the_call():
