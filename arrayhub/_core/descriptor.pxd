@@ -133,7 +133,7 @@ cdef enum ArrayFlags:
     IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
     PACKED = 0x2000           # elements smaller than a byte share bytes; not all protocols can represent this
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
-    OTHER_CONTEXT = 0x8000    # SYCL: outside of the default context of its device, which DLPack cannot represent
+    OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, so DLPack cannot represent the memory
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0

@@ -208,7 +208,7 @@ cdef const ElementType* by_format(int letter) noexcept nogil:
 
 
 cdef const ElementType* by_arrow(int letter) noexcept nogil:
-    """Return the row of a numeric Arrow format, which is one letter, or NULL if unknown."""
+    """Return the row of a numeric Arrow format (one letter), or NULL if unknown."""
     return _at(_BY_ARROW[letter]) if 0 < letter < 128 else NULL
 
 
@@ -276,7 +276,7 @@ cpdef bint is_native(object dtype) except -1:
 
 
 def shares_bytes(dtype):
-    """Return whether fields of a structured dtype overlap, in which case swapping the bytes of one would change another."""
+    """Return whether fields of a structured dtype overlap. Swapping the bytes of one field would then change another."""
     if dtype.base.names is None:
         return False
     named = [dtype.base.fields[name] for name in dtype.base.names]
@@ -373,7 +373,7 @@ def requested_dtype(object spec):
 
 
 cdef object refused(object spec, object error):
-    """Return an error of the class of NumPy's `error`, whose message names the argument and its value."""
+    """Return an error with the class of NumPy's `error`. Its message names the argument and the value."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(

@@ -66,7 +66,7 @@ cdef class Labels:
         )
 
     def moved(self):
-        """Return the labels of a copy, whose alignment is unknown."""
+        """Return the labels for a copy: all except the aligned index, because the alignment of a copy is unknown."""
         return combine(self.dims, self.origin, self.halo, None)
 
 

@@ -1,4 +1,4 @@
-"""Table of runtime functions with one row per DLPack device type, which the modules of runtimes/ fill."""
+"""Table of runtime functions, with one row per DLPack device type. The modules of runtimes/ fill in the rows."""
 
 from arrayhub._core.descriptor cimport UNRESOLVED_ID, Descriptor, DLDevice
 

@@ -106,7 +106,7 @@ def copied(way, source, target, nbytes, since):
 
 
 def traced_import(function, obj, way=None, *arguments):
-    """Return ``function(obj, *arguments)``, which imports `obj` and all of its parts, and report one import by `way`.
+    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts. Report this as one import by `way`.
 
     If `way` is None, the report contains the protocol of the result. Otherwise the function returns a tuple of the result and
     the size in bytes.
@@ -128,7 +128,7 @@ def traced_import(function, obj, way=None, *arguments):
 
 
 def traced_export(call, function, obj, nbytes, *arguments):
-    """Return ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export.
+    """Call ``function(obj, *arguments)``, which exports `obj` and all of its parts. Report this as one export.
 
     If `nbytes` is None, the function returns a tuple of the result and the size in bytes.
     """

@@ -79,7 +79,7 @@ cdef class Tree:
     cdef str meaning               # Arrow's format, if the parts do not determine it (a time zone, type codes); or None
     cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
-    cdef object name               # name of the column, any hashable object; only the outermost node and its chunks; or None
+    cdef object name               # name of the column (hashable) or None; set only in the outermost node and its chunks
     cdef tuple child_fields        # for each child: name (unless in `names`), flags, metadata; None for the defaults
     cdef object __weakref__
 

@@ -853,7 +853,8 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Make CUDA's legacy default stream, which the table returns as the current stream, wait for the producer's work."""
+    """Make CUDA's legacy default stream wait for the producer's work. The table returns this stream as the current stream.
+    """
     cdef int kind = a.device_.device_type
     return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 

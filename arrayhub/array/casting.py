@@ -1,7 +1,7 @@
 """Value-based casting: values keep their kind and magnitude, and are not truncated, wrapped or parsed.
 
 NumPy's common type for values of several kinds may already lose information: large integers are rounded to floats,
-numbers among text become text, and times wrap in the finest unit. Therefore values are checked kind by kind.
+numbers among text become text, and times overflow in the finest unit. Therefore values are checked kind by kind.
 """
 
 import collections

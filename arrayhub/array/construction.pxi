@@ -140,7 +140,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t end) except -1:
 
 
 cdef int move(Descriptor source, Descriptor target) except -1:
-    """Move the fields of `source`, to which no other object refers, to a new array."""
+    """Move the fields of `source` to a new array. No other object may refer to `source`."""
     reserve(target, source.nd_)
     copy_fields(source, target)
     target.block_ = source.block_

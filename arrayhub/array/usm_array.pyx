@@ -101,7 +101,7 @@ cdef class USMArray(Descriptor):
           ``"usm_host"`` are synonyms.
         - ``"cpu"``: new host memory, without SYCL.
         - A ``dpctl.memory.MemoryUSM*``.
-        - A USMArray, whose complete memory block is used, with the same access.
+        - A USMArray: its complete memory block is used, with the same access.
         - An object with a writable buffer.
     strides : tuple of int, optional
         Strides in elements. By default, the array is compact in `order`.
@@ -274,9 +274,9 @@ cdef class USMArray(Descriptor):
         """bool : whether the memory is a copy, so that writes do not change the original object.
 
         True for arrays made from lists, numbers and scalars, and for the results of ``copy=True``, ``copy()``, type
-        conversions and copies between devices. Copies that a producer made are recognized by DLPack's flag, and for
-        ``__array_interface__`` if only the dict refers to the memory, as for a PIL image. The views of a copy are copies,
-        too.
+        conversions and copies between devices. A copy that a producer made is recognized by DLPack's flag. For
+        ``__array_interface__``, it is recognized if only the dict refers to the memory, as for a PIL image. The views of a
+        copy are copies, too.
         """
         return bool(self.flags_ & COPIED)
 

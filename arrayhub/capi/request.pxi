@@ -409,7 +409,7 @@ cdef bint holds(object wanted, object numbers) except -1:
 
 
 cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
-    """Return the error for numbers outside the range of every accepted type, or None if they are of another kind."""
+    """Return the error for numbers that are outside the range of every accepted type of their kind, or None."""
     from arrayhub.array.casting import exact, out_of_range
 
     cdef int k

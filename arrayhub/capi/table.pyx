@@ -70,8 +70,8 @@ cdef int queue_ref(object array, void** out) except -1:
 cdef int tell(const dtypes.ElementType* row, PyUSMArrayElement* out, object dtype=None) except -1:
     """Fill a caller's PyUSMArrayElement from a row of the table of element types.
 
-    Members that only a newer header defines become zero. For types with a length, a unit or fields, `dtype` is the NumPy
-    dtype with the name and the size.
+    Members that only a newer header defines become zero. For types with a length, a unit or fields, the name and the size
+    come from `dtype`, a NumPy dtype.
     """
     cdef PyUSMArrayElement info
     cdef Py_ssize_t size = out.struct_size

@@ -246,7 +246,7 @@ cdef Descriptor itself(object obj, object stream):
 
 
 cdef Descriptor labelled(object obj, Descriptor a):
-    """Return `a` with the labels of `obj`, from which it was imported."""
+    """Return `a`, which was imported from `obj`, with the labels of `obj`."""
     from arrayhub.adapters.dimensions import parse
 
     return parse(obj, a)

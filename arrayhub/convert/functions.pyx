@@ -278,8 +278,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         do not overlap. If `out` overlaps `obj`, the result is the same as with a temporary copy.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
-        memory), after waiting for pending work, otherwise a copy. True: always copy. False: raise BufferError instead of
-        copying.
+        memory), otherwise a copy. The function waits for pending work before it returns a view. True: always copy. False:
+        raise BufferError instead of copying.
     stream : optional
         Stream that orders the copy, as in `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is asynchronous:
         synchronize the stream before reading `out`.

@@ -261,7 +261,8 @@ typedef struct PyUSMArrayAPI {
 
 #define ARRAYHUB_CAPSULE "arrayhub._core.descriptor._C_API"
 
-/* One pointer for each C source file or C++ library. The functions below call import_arrayhub(), which sets it. */
+/* One pointer for each C source file or C++ library. import_arrayhub() sets it, and the functions below call
+   import_arrayhub(). */
 #if defined(__cplusplus) && __cplusplus >= 201703L
 ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
 #else

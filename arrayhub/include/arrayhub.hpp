@@ -104,8 +104,8 @@ class with_gil {
     explicit operator bool() const noexcept { return entered_; }
 };
 
-// Return whether this thread is known to hold the GIL, which is cheaper than acquiring it. PyGILState_Check returns 1 for
-// every thread once a subinterpreter exists.
+// Return whether this thread is known to hold the GIL. This test is cheaper than acquiring the GIL. PyGILState_Check
+// returns 1 for every thread once a subinterpreter exists.
 inline bool has_gil() noexcept {
 #if defined(Py_LIMITED_API)
     return false;

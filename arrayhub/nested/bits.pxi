@@ -42,7 +42,7 @@ cpdef object bitmap_of(object mask):
 
 
 cpdef object covered(object node, object validity, Py_ssize_t bit):
-    """Return a node in which elements are also missing if a bitmap marks them as missing.
+    """Return a node in which the elements that a bitmap marks are missing, in addition to the missing elements of `node`.
 
     If `node` does not have missing elements, the result shares the bitmap.
 

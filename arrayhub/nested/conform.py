@@ -134,7 +134,7 @@ def for_polars(node: Any) -> Any:
 
 
 def has_string_views(node: Any) -> bool:
-    """Return whether a column, one of its chunks or categories, or a field of records consists of string views."""
+    """Return whether a column contains string views: itself, in its chunks, its categories or its fields."""
     if not isinstance(node, NestedArray):
         return False
     kind = kind_of(node)

@@ -466,7 +466,10 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
 
 
 def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
-    """Export an array. `path` is the name of the array in errors, which name the call for times as integers."""
+    """Export an array. `path` is the expression for the array in errors.
+
+    If the library rejects times, the error names the call that exports the times as integers.
+    """
     try:
         return export(array, copy=copy)
     except BufferError as error:

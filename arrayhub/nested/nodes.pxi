@@ -201,7 +201,7 @@ def renamed(Tree t not None, name):
 
 
 def without_gaps(Descriptor a=None, str what="it", copy=None):
-    """Return `a` if it is C-contiguous, else a copy, which ``copy=False`` forbids."""
+    """Return `a` if it is C-contiguous, else a copy. Raise BufferError instead of copying for ``copy=False``."""
     if a is None or a.flags_ & C_CONTIGUOUS:
         return a
     forbidden(copy, "asnested", f"{what} with byte strides {a.byte_strides} need a copy")

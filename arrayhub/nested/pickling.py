@@ -1,7 +1,7 @@
 """Pickles, copies, tokens and sizes of NestedArrays.
 
 A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
-node. A part is a USMArray, which has its own reduction, or the state of another node. Buffers contain only the bytes
+node. A part is the state of another node, or a USMArray, which is reduced separately. Buffers contain only the bytes
 that the array references, and a buffer that several nodes share is pickled once.
 """
 

@@ -16,7 +16,7 @@ MOST_CHUNKS = 4
 _WIDTH = 40  # of a cell, in pixels
 _ARCS = 32  # height of the space for arcs, in pixels
 _ABOVE = 6  # space above the cells
-_BASELINE = 17  # of the text in a line of cells, from the top of the cells
+_BASELINE = 17  # distance from the top of a cell to the baseline of its text
 _MISSING = "#e4e4e4"
 
 

@@ -71,7 +71,7 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return `array`, or, if its elements have padding, one view for each part of an element that is not padding."""
+    """Return a list of `array`, or, if its elements have padding, of views of the parts between the padding."""
     if not dtype_codec.has_padding(array.dtype):
         return [array]
     bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))

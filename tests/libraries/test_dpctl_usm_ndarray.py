@@ -230,7 +230,7 @@ FUNCTIONS = {
     "another result": "capi['UsmNDArray_GetNDim'] = capi['UsmNDArray_GetShape']",
     "another meaning": "capi['UsmNDArray_GetFlags'] = capi['UsmNDArray_GetTypenum']",
 }
-# Fields and functions of each release, and the method that must be used.
+# For each release: its fields, its functions, and the method by which arrayhub must read arrays.
 RELEASES = [
     ("known", "known", "functions"),
     ("reordered", "known", "functions"),

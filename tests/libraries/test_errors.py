@@ -387,7 +387,7 @@ def advised(obj):
     return calls
 
 
-MISSING_VALUE = {  # data of pandas: calls in the error
+MISSING_VALUE = {  # objects of pandas with a missing value, and the calls that the error names
     "numbers": (
         lambda: pd.Series([1, None], dtype="Int64"),
         ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],

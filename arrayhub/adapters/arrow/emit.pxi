@@ -72,7 +72,7 @@ cdef struct Body:              # private data of an exported array, allocated to
 
 
 cdef void _release_array(ArrowArray* array) noexcept nogil:
-    """Release an array and its children, except children that a consumer has moved, whose release is NULL."""
+    """Release an array and its children. If a consumer has moved a child, its `release` is NULL, and the child is skipped."""
     cdef int64_t k
     if array == NULL or array.release == NULL:
         return

@@ -1,4 +1,4 @@
-"""Ownership of an Arrow producer's structs, each of which is released exactly once, on any thread."""
+"""Ownership of an Arrow producer's structs. Each struct is released exactly once, on any thread."""
 
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_IsValid
 

@@ -209,7 +209,7 @@ cdef Py_ssize_t count_chunks(object node) noexcept:
 
 
 cdef object chunk_number(object node, Py_ssize_t k):
-    """Return a chunk of a node, which is the node itself if it is not chunked."""
+    """Return chunk `k` of a node. The only chunk of a node that is not chunked is the node itself."""
     return (<Tree> node).parts[k] if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else node
 
 

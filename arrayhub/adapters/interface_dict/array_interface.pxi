@@ -306,7 +306,7 @@ cdef Descriptor parse_struct(object obj, object stream):
 
 
 cdef int copy_struct(StructCopy* target, const ArrayStruct* source) except -1:
-    """Validate and copy a struct before other code runs, which could change the struct."""
+    """Validate and copy a struct. Code that runs later could change the original."""
     check_struct(source)
     target.fields = source[0]
     if source.shape != NULL:

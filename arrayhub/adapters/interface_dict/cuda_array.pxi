@@ -35,8 +35,8 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
     Parameters
     ----------
     obj : object
-        The producer. The array keeps the producer alive, which keeps its memory and stream alive, as the specification
-        requires.
+        The producer. The array keeps the producer alive. The specification requires that the producer keeps its memory and
+        stream alive.
     stream : object
         Not used, because the dict contains the producer's stream.
 
@@ -123,7 +123,7 @@ cdef object emit_cuda_array(Descriptor a):
 
 
 cdef tuple type_keys(Descriptor a):
-    """Return typestr and descr, which is None without fields. Raise AttributeError if the dict cannot represent the type."""
+    """Return typestr and descr (None without fields). Raise AttributeError if the dict cannot represent the type."""
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     if row.kind == c"E" or a.flags_ & PACKED:
         raise AttributeError(f"__cuda_array_interface__: typestr cannot represent {row.name.decode()};"

@@ -156,7 +156,7 @@ def test_null_count_smaller_than_the_bitmap():
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
 
-# A buffer of 0 bytes before a page without read access, as the offsets of arrays without elements.
+# Arrays without elements. Their offsets are a buffer of 0 bytes directly before a page without read access.
 GUARDED = """
 import arrow_by_hand as by_hand
 import arrayhub as ah
