@@ -207,7 +207,10 @@ def _relay(array, out, course, fresh):
 
 
 def _course(array, stream, progress):
-    """Return the queue of a copy, with barrier events that follow the work queued on it and on the producer's queue."""
+    """Return the queue of a copy, and the events that the copy depends on.
+
+    The events are barriers after the work that is already queued on this queue and on the producer's queue.
+    """
     queue, own = _queues(array, stream)
     if own is None:
         return Course(queue, [sycl.submit_barrier(queue)], progress)

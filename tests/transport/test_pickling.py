@@ -280,7 +280,7 @@ def state_and_data():
     return list(state), data
 
 
-# Invalid parts of a state, by key, and the text of the error.
+# Pickles with one invalid part: its index in the state, its value, and a part of the error text.
 FORGED = [
     (0, 2, "form 2; this release reads form 1"),
     (0, "1", "form '1'"),

@@ -82,7 +82,7 @@ cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) 
 
 
 cdef object dtype_from_typestr(object typestr, int protocol, str key):
-    """Parse the type string of a type other than a native number, and cache the NumPy dtype.
+    """Return the NumPy dtype of a type string, and add it to the cache `_described`.
 
     The syntax is validated first, because `numpy.dtype` accepts more than the protocol permits ('f8,f8', 'float',
     'StringDType()'), including types whose values are outside of the memory of the array.
