@@ -729,7 +729,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
         if exporter is not None:
             return with_missing(obj, exporter, export, missing, copy)
         if name in hooks.NESTED_CONSUMERS:
-            return hooks.with_value(obj, export, missing, copy, name)
+            return hooks.NESTED_CONSUMERS[name](obj, copy=copy, missing=missing)
         return hooks.with_missing(obj, export, missing, copy, True, False)
     if exporter is not None:
         return give(obj, exporter, copy, bool(allow_readonly))

@@ -135,7 +135,7 @@ def _is_chunked(array: Any) -> bool:
     return isinstance(array, NestedArray) and kind_of(array).chunks
 
 
-def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
+def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing: Any = None) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     A dense array has the types of ``pyarrow.array(numpy_array)``, with nested fixed-size lists for its dimensions after
@@ -153,6 +153,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
         Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
         ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. Tensors keep names of
         dimensions and permuted strides. Nested arrays keep their own extension types in either case.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
 
     Returns
     -------
@@ -177,6 +179,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False) -> Any:
     >>> print(arrayhub.as_arrow(np.array([True, False]), extension=True).type)
     extension<arrow.bool8>
     """
+    if missing is not None:
+        return hooks.with_value(obj, partial(as_arrow, extension=extension), missing, copy, "arrow")
     needed("pyarrow", "for its arrays")
     return _export("as_arrow", partial(_to_arrow, extension=extension), obj, copy, extension)
 
@@ -246,7 +250,7 @@ def _on_host(x: Any, library: str) -> Any:
     return x
 
 
-def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
@@ -267,7 +271,11 @@ def as_polars(obj: Any, /, *, copy: Copy = None) -> Any:
     [1, 2]
     """
     polars = needed("polars", "for its arrays")
-    made, name = _export("as_polars", _to_polars, without_index(obj), copy), name_of(obj)
+    name = name_of(obj)
+    if missing is None:
+        made = _export("as_polars", _to_polars, without_index(obj), copy)
+    else:
+        made = hooks.with_value(without_index(obj), as_polars, missing, copy, "polars")
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
 
 
@@ -333,7 +341,7 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
     yield from _zones(node.content, f"{path}.content")
 
 
-def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
     The type of `obj` determines the types of the columns:
@@ -350,6 +358,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     copy : {None, True, False, "if_needed"}, optional
         As in `as_arrow`. Times in days or weeks require a copy, because pandas has seconds, milliseconds, microseconds
         and nanoseconds. String views, as in polars, are copied to strings with offsets, unless `copy` is False.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
 
     Returns
     -------
@@ -367,10 +377,16 @@ def as_pandas(obj: Any, /, *, copy: Copy = None) -> Any:
     (2, 2)
     """
     pandas = needed("pandas", "for its arrays")
-    column = _of_pandas(pandas, obj)
-    if column is not None:
-        return column.copy() if wanted(copy, "as_pandas") else column
-    made, name = _export("as_pandas", partial(_to_pandas, obj=obj), obj, copy), name_of(obj)
+    name = name_of(obj)
+    if missing is not None:
+        made = hooks.with_value(without_index(obj), as_pandas, missing, copy, "pandas")
+        if isinstance(obj, (pandas.Series, pandas.DataFrame)):
+            made.index = obj.index
+    else:
+        column = _of_pandas(pandas, obj)
+        if column is not None:
+            return column.copy() if wanted(copy, "as_pandas") else column
+        made = _export("as_pandas", partial(_to_pandas, obj=obj), obj, copy)
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made
@@ -441,7 +457,7 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
     return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
 
 
-def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The parameters are those of `as_arrow`. The index of a pandas DataFrame is not exported. Numbers, offsets,
@@ -456,6 +472,8 @@ def as_awkward(obj: Any, /, *, copy: Copy = None) -> Any:
     """
     needed("awkward", "for its arrays")
     obj = without_index(obj)
+    if missing is not None:
+        return hooks.with_value(obj, as_awkward, missing, copy, "awkward")
     return _export("as_awkward", partial(_to_awkward, obj=obj), obj, copy)
 
 

@@ -395,6 +395,33 @@ def test_text_fills_the_strings_of_a_table_whose_numbers_are_complete():
     assert ah.convert(table, "polars", missing="?").rows() == [("a", 1), ("?", 2)]
 
 
+def test_a_value_replaces_missing_values_for_libraries_that_represent_them():
+    series = pd.Series([1, None], dtype="Int64", name="a", index=[5, 7])
+    frame = pd.DataFrame({"a": series, "b": pd.Series(["x", None], index=[5, 7])})
+    column = pa.array([[1, None], [3]])
+    assert ah.as_arrow(pa.array([1, None]), missing=0).equals(pa.array([1, 0]))
+    assert ah.as_arrow(column, missing=0).to_pylist() == [[1, 0], [3]]
+    assert ah.as_awkward(column, missing=0).to_list() == [[1, 0], [3]]
+    polars = ah.as_polars(series, missing=0)
+    assert (polars.name, polars.to_list(), polars.null_count()) == ("a", [1, 0], 0)
+    assert ah.as_polars(frame["b"], missing="?").to_list() == ["x", "?"]
+    filled = ah.as_pandas(series, missing=0)
+    assert (filled.name, filled.to_dict()) == ("a", {5: 1, 7: 0})
+    filled = ah.as_pandas(frame, missing={"a": 0, "b": "?"})
+    assert (list(filled), filled.index.tolist()) == (["a", "b"], [5, 7])
+    assert ah.as_polars(frame, missing={"a": 0, "b": "?"}).rows() == [(1, "x"), (0, "?")]
+    assert series.isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("export", [ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
+def test_masks_are_only_for_libraries_of_dense_arrays(export):
+    for missing in ("mask", "nan"):
+        with pytest.raises(ValueError, match="^missing: '(mask|nan)' is for libraries of dense arrays"):
+            export([1, None], missing=missing)
+    with pytest.raises(BufferError, match="copy=False"):
+        export([1, None], missing=0, copy=False)
+
+
 @each(NUMBERS)
 def test_explain_names_a_call_that_works(column):
     for library in ("numpy", "torch", "jax"):
