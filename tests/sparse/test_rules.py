@@ -290,7 +290,8 @@ def test_types_of_values(library, dtype):
 def test_classes_of_scipy(kind, format):
     cls = getattr(scipy.sparse, f"{format}_{kind}")
     given = cls(matrix(format))
-    assert type(ah.as_scipy(given)) is getattr(scipy.sparse, f"{format}_array")
+    assert ah.as_scipy(given) is given
+    assert type(ah.as_scipy(ah.assparse(given))) is getattr(scipy.sparse, f"{format}_array")
     assert type(ah.like(ah.assparse(given), cls)) is cls
 
 
