@@ -1,5 +1,6 @@
 """Constructor of the USM array specification: a layout on new USM, new host memory or existing memory."""
 
+from cpython.pyport cimport PY_SSIZE_T_MAX
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -120,10 +121,15 @@ cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_s
         raise ValueError(f"USMArray: offset is {offset}; accepted: an offset of less than 2**63 bytes")
     if is_new and start == 0:
         start = -low
-    if layout.checked_add(start, low, &first) or layout.checked_add(start, high, end) or first < 0:
+    if layout.checked_add(start, low, &first) or first < 0:
         raise ValueError(
             f"USMArray: offset is {offset}, but the strides reach {-low // a.itemsize_} elements below element zero;"
-            f" accepted: an offset of {-low // a.itemsize_} or more, with all elements within 2**63 bytes"
+            f" accepted: an offset of {-low // a.itemsize_} or more"
+        )
+    if layout.checked_add(start, high, end):
+        raise ValueError(
+            f"USMArray: offset is {offset}, but the elements then end beyond the address space; accepted: an offset of at most"
+            f" {(PY_SSIZE_T_MAX - high) // a.itemsize_}"
         )
     return start
 

@@ -326,8 +326,19 @@ def test_offset_in_new_memory():
     a = USMArray((3,), "f8", "cpu", strides=(-1,), offset=4)
     assert (a.offset, a.memory.nbytes) == (4, 40)
     assert USMArray((3,), "f8", "cpu", offset=2).memory.nbytes == 40
-    with pytest.raises(ValueError, match="2 or more"):
+    with pytest.raises(ValueError, match="reach 2 elements below element zero; accepted: an offset of 2 or more$"):
         USMArray((3,), "f8", "cpu", strides=(-1,), offset=1)
+
+
+@pytest.mark.parametrize(
+    ("layout", "most"), [({"shape": (1,)}, 2**60 - 2), ({"shape": (3,), "strides": (2,)}, 2**60 - 6)], ids=str
+)
+def test_offset_beyond_the_address_space(layout, most):
+    for offset in (most + 1, 2**60 - 1):
+        with pytest.raises(ValueError, match=rf"offset is {offset}, .*address space; .* an offset of at most {most}$"):
+            USMArray(dtype="f8", buffer=bytearray(64), offset=offset, **layout)
+    with pytest.raises(ValueError, match="but the memory has 64 bytes"):
+        USMArray(dtype="f8", buffer=bytearray(64), offset=most, **layout)
 
 
 @pytest.mark.parametrize(
