@@ -39,7 +39,8 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
         Any array that `asarray` imports, in memory that the host can read.
     op : mpi4py.MPI.Op, optional
         The operation of a reduction or of an accumulating window call (``Win.Accumulate``). With `op`, element types
-        that MPI does not support raise TypeError. Without `op`, MPI would add the bytes of such elements.
+        that MPI does not support raise TypeError. Without `op`, such elements are sent as opaque bytes, which MPI's
+        predefined operations reject with a less helpful error.
 
     Returns
     -------
@@ -113,8 +114,8 @@ def _element(array: USMArray) -> Any:
 def _refuse_reduction(array: USMArray, element: Any) -> None:
     if element is None:
         raise TypeError(
-            f"mpi: op is given, but MPI does not support the elements of {array!r} and would add their bytes; convert"
-            " them first, for example arrayhub.as_numpy(x).astype('float32')"
+            f"mpi: op is given, but MPI's operations do not support the elements of {array!r}; convert them first, for"
+            " example arrayhub.as_numpy(x).astype('float32')"
         )
     if not array.flags.c_contiguous:
         raise BufferError("mpi: op is given, but the elements are not contiguous in C order; call x.copy() first")
