@@ -56,8 +56,9 @@ from arrayhub.transfer.host_copies import broadcast
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
 _A_LANE = 1 << 20  # bytes per lane of a copy
-_THREADED = 3 << 20  # bytes; smaller copies that reorder elements are as fast on one thread as on several
-_UNINTERRUPTED = 256 << 20  # bytes on one stream between two checks for signals and reports: about 5 ms
+_THREADED = 3 << 20  # bytes; below this size, copies that reorder elements are as fast on one thread as on several
+# Bytes to copy on one stream before checking for signals and reporting progress. The copy takes about 5 ms.
+_UNINTERRUPTED = 256 << 20
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
@@ -80,7 +81,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     ordinal = array.device.id
     need_device(ordinal)
     route = Route(near, array)
-    if _is_unsortable(route):
+    if _lacks_reorder_kernel(route):
         host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
         return near
     reading = reading_stream(array, stream)
@@ -128,7 +129,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
             allow_peer(source, ordinal)
             copying = own_stream(source)
             route = Route(fresh, array)
-            if _is_unsortable(route):
+            if _lacks_reorder_kernel(route):
                 array = _in_order(array, None)
                 route = Route(fresh, array)
             order_behind(reading_stream(array, None), copying, source)
@@ -153,7 +154,7 @@ def copy(array, order, *, stream=None):
             host.move(raw(fresh, writable=True), raw(array))
         elif array.nbytes:
             route = Route(fresh, array)
-            if _is_unsortable(route):
+            if _lacks_reorder_kernel(route):
                 _by_cupy(array, fresh, stream)
                 return fresh
             kernel = 0 if route.straight else cuda_kernel.handle(route.word, ordinal)
@@ -211,7 +212,7 @@ def _by_cupy(array, out, stream):
         hold_producers(_number(current), *((array, out) if array.device == out.device else (out,)))
 
 
-def _is_unsortable(route):
+def _lacks_reorder_kernel(route):
     """Return whether the copy requires the kernel that reorders words, but the kernel is not available."""
     return not (route.straight or cuda_kernel.is_available())
 
@@ -237,11 +238,11 @@ def _upload(array, out, stream, progress):
     if out.nbytes == 0 or copy_straight(array, out, stream):
         return
     route = Route(array, out)
-    if out.flags.c_contiguous and _is_quicker_sorted_here(array, route):
+    if out.flags.c_contiguous and _is_faster_reordered_on_host(array, route):
         _in_one_piece(array, out, ordinal, stream)
         return
     reachable = is_device_reachable(array)
-    if (reachable or not route.device_runs) and _is_unsortable(route):  # otherwise the host reorders the words
+    if (reachable or not route.device_runs) and _lacks_reorder_kernel(route):  # otherwise the host reorders the words
         if not out.flags.c_contiguous:
             _by_cupy(array, out, stream)
             return
@@ -254,7 +255,7 @@ def _upload(array, out, stream, progress):
         _through_pinned(route, False, ordinal, stream, progress)
 
 
-def _is_quicker_sorted_here(array, route):
+def _is_faster_reordered_on_host(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
     This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
@@ -282,15 +283,17 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
 
     Words that the kernel reorders pass through a bounded staging buffer on the device.
     """
-    sorting = not route.straight
-    detour = sorting and route.host_runs
+    reordering = not route.straight
+    detour = reordering and route.host_runs
     # A stream cannot be synchronized during capture, and the graph would keep the address of released memory.
     if detour or not queued_only:
         refuse_capture(stream, ordinal)
     if not queued_only and route.words * route.word >= SMALL_COPY:
         wait(stream, ordinal)  # Ctrl-C interrupts the wait for the producer's work
     piece = min(settings.chunk() if detour else _UNINTERRUPTED, route.words * route.word) // route.word
-    kernel, staging = _sorting(route, ordinal, stream, piece if detour else 0) if sorting else (0, _Nowhere)
+    kernel, staging = 0, _Nowhere
+    if reordering:
+        kernel, staging = _kernel_and_staging(route, ordinal, stream, piece if detour else 0)
     since = 0
     for first in range(0, route.words, piece):
         words = min(piece, route.words - first)
@@ -336,7 +339,7 @@ def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, p
     threaded = route.words * route.word >= _THREADED
     kernel, staging = 0, _Nowhere
     if not route.device_runs:
-        kernel, staging = _sorting(route, ordinal, stream, len(lanes) * words)
+        kernel, staging = _kernel_and_staging(route, ordinal, stream, len(lanes) * words)
         wait(stream, ordinal)  # cupy's pool allocates memory in stream order on `stream`, and lanes use other streams
     copy_by_lanes(route, to_host, words, slots, kernel, lanes, memory, staging.ptr, report, threaded)
 
@@ -357,7 +360,7 @@ class _Nowhere:
     ptr = 0
 
 
-def _sorting(route, ordinal, stream, words):
+def _kernel_and_staging(route, ordinal, stream, words):
     """Return the handle of the kernel that reorders words, and a device buffer of `words` words.
 
     The buffer is allocated in stream order on `stream`.
@@ -365,7 +368,7 @@ def _sorting(route, ordinal, stream, words):
     kernel = cuda_kernel.handle(route.word, ordinal)
     if words == 0:
         return kernel, _Nowhere
-    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
+    cupy = needed("cupy", "to rearrange the elements of CUDA memory on the device")
     with _on(cupy, ordinal, stream):
         return kernel, cupy.cuda.alloc(words * route.word)
 

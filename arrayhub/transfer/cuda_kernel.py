@@ -73,13 +73,13 @@ def is_available():
 
 @cache
 def _kernel(word):
-    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
+    cupy = needed("cupy", "to rearrange the elements of CUDA memory on the device")
     return cupy.RawKernel(_SOURCE, f"move{word}", options=_OPTIONS)
 
 
 @cache
 def handle(word, ordinal):
     """Return the driver's handle of the kernel for words of `word` bytes on a device."""
-    cupy = needed("cupy", "to sort the elements of CUDA memory on the device")
+    cupy = needed("cupy", "to rearrange the elements of CUDA memory on the device")
     with cupy.cuda.Device(ordinal):
         return _kernel(word).kernel.ptr  # cupy keeps the loaded kernel of each device
