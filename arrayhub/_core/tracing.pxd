@@ -16,9 +16,9 @@ cdef class Handover:
     cdef int begin(self) except -1
     cdef int end(self) except -1
     cdef int set_import(self, object obj, Descriptor a) except -1
-    cdef int set_export(self, str way, object obj, object result) except -1
+    cdef int set_export(self, str method, object obj, object result) except -1
 
 cdef void pass_once() noexcept
 cdef bint passes() noexcept
-cdef int gave(object array, Descriptor a, str way) except -1
-cdef int waited(Descriptor a, str way, double since) except -1
+cdef int gave(object array, Descriptor a, str method) except -1
+cdef int waited(Descriptor a, str method, double since) except -1

@@ -1,8 +1,8 @@
 """Listeners for imports, exports, copies and waits. Without a listener, the only cost is a test of `active`.
 
-A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method, the source, the
-target, the size in bytes and the time in seconds. It is called directly after the event, in the same thread, so that it can
-examine the caller's frames.
+A listener is called with the kind of event (``"in"``, ``"out"``, ``"copy"`` or ``"wait"``), the method (a protocol or a call,
+for example ``"dlpack"``), the source, the target, the size in bytes and the time in seconds. It is called directly after
+the event, in the same thread, so that it can examine the caller's frames.
 """
 
 cimport cython
@@ -85,12 +85,12 @@ def is_active():
     return active != 0
 
 
-cdef int tell(str kind, str way, str source, str target, Py_ssize_t nbytes, double since) except -1:
+cdef int tell(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
     cdef Listener listener
     seconds = perf_counter() - since
     for listener in _listeners:
         if listener.blocks > 0:
-            listener.function(kind, way, source, target, nbytes, seconds)
+            listener.function(kind, method, source, target, nbytes, seconds)
     return 0
 
 
@@ -99,29 +99,29 @@ def started():
     return perf_counter() if active else None
 
 
-def copied(way, source, target, nbytes, since):
+def copied(method, source, target, nbytes, since):
     """Report a copy that began at `since`, the result of `started`. Do nothing if `since` is None."""
     if since is not None:
-        tell("copy", way, source, target, nbytes, since)
+        tell("copy", method, source, target, nbytes, since)
 
 
-def traced_import(function, obj, way=None, *arguments):
-    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts. Report this as one import by `way`.
+def traced_import(function, obj, method=None, *arguments):
+    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts. Report this as one import by `method`.
 
-    If `way` is None, the report contains the protocol of the result. Otherwise the function returns a tuple of the result and
-    the size in bytes.
+    If `method` is None, the report contains the protocol of the result. Otherwise the function returns a tuple of the result
+    and the size in bytes.
     """
     cdef Handover handover
     handover = Handover()
     handover.begin()
     try:
         result = function(obj, *arguments)
-        if way is not None:
+        if method is not None:
             result, nbytes = result
         if result is not None and result is not obj:
-            if way is None:
-                way, nbytes = result.protocol, result.nbytes
-            handover.event = ("in", way, type_name(obj), str(result.device), nbytes)
+            if method is None:
+                method, nbytes = result.protocol, result.nbytes
+            handover.event = ("in", method, type_name(obj), str(result.device), nbytes)
     finally:
         handover.end()
     return result
@@ -171,23 +171,23 @@ cdef class Handover:
         depth -= 1
         suppressed = False      # `passes` may not have been called, if the last listener was removed meanwhile
         if self.event is not None and depth == 0:
-            kind, way, source, target, nbytes = self.event
-            tell(kind, way, source, target, nbytes, self.since)
+            kind, method, source, target, nbytes = self.event
+            tell(kind, method, source, target, nbytes, self.since)
         return 0
 
     cdef int set_import(self, object obj, Descriptor a) except -1:
         """Record the import of `obj` as `a`. If the memory is a copy, report the copy, too, even in a nested import."""
         if <object> a is obj:
             return 0
-        way = PROTOCOL_NAMES[a.protocol_]
-        self.event = ("in", way, type_name(obj), place(a), a.nbytes)
+        method = PROTOCOL_NAMES[a.protocol_]
+        self.event = ("in", method, type_name(obj), place(a), a.nbytes)
         if a.flags_ & COPIED:
-            tell("copy", way, type_name(obj), place(a), a.nbytes, self.since)
+            tell("copy", method, type_name(obj), place(a), a.nbytes, self.since)
         return 0
 
-    cdef int set_export(self, str way, object obj, object result) except -1:
+    cdef int set_export(self, str method, object obj, object result) except -1:
         """Record the export of `obj` as `result`."""
-        self.event = ("out", way, type_name(obj), type_name(result), nbytes_of(result))
+        self.event = ("out", method, type_name(obj), type_name(result), nbytes_of(result))
         return 0
 
 
@@ -216,12 +216,12 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
     return nbytes if isinstance(nbytes, int) else 0
 
 
-cdef int gave(object array, Descriptor a, str way) except -1:
-    """Report an export of `array` through the method `way`. `a` determines the device in the report."""
+cdef int gave(object array, Descriptor a, str method) except -1:
+    """Report an export of `array` through `method`. `a` determines the device in the report."""
     if depth == 0:
-        tell("out", way, place(a), "", nbytes_of(array), perf_counter())
+        tell("out", method, place(a), "", nbytes_of(array), perf_counter())
     return 0
 
 
-cdef int waited(Descriptor a, str way, double since) except -1:
-    return tell("wait", way, place(a), "", a.nbytes, since)
+cdef int waited(Descriptor a, str method, double since) except -1:
+    return tell("wait", method, place(a), "", a.nbytes, since)

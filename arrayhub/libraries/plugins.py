@@ -127,21 +127,21 @@ def _advice(advice: Any) -> dict[str, Any]:
 
 def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable[tuple[Any, Wrapper]]:
     """Yield the rows of a library, with their keys."""
-    ways = _ways(types, parse)
-    for name, way in ways.items():
+    parsers = _parsers(types, parse)
+    for name, parser in parsers.items():
         call = None if name is None else advice.pop(name, None)
-        if way is None:
+        if parser is None:
             yield (root, name), Wrapper(root, advice=call)
-        elif isinstance(way, str):
-            words = f"the attribute {way!r}, registered for {root!r},"
-            yield (root, name), Wrapper(root, way, advice=call, parse=path_getter(way), words=words)
+        elif isinstance(parser, str):
+            words = f"the attribute {parser!r}, registered for {root!r},"
+            yield (root, name), Wrapper(root, parser, advice=call, parse=path_getter(parser), words=words)
         else:
-            yield (root, name), Wrapper(root, advice=call, parse=way, words=_words(way, root))
+            yield (root, name), Wrapper(root, advice=call, parse=parser, words=_words(parser, root))
     for name, call in advice.items():
         yield (root, name), Wrapper(root, advice=call, asked=True)
 
 
-def _ways(types: Any, parse: Any) -> dict[str | None, Any]:
+def _parsers(types: Any, parse: Any) -> dict[str | None, Any]:
     """Return the path or function of each type name. The name None denotes all types."""
     if types is None:
         return {} if parse is None else {None: parse}
@@ -150,19 +150,19 @@ def _ways(types: Any, parse: Any) -> dict[str | None, Any]:
     if isinstance(types, Mapping):
         if parse is not None:
             raise TypeError("register_library: types is a dict, which has a path or function for each type; omit parse")
-        ways = dict(types)
+        parsers = dict(types)
     else:
         if parse is None:
             raise TypeError("register_library: types has names only; accepted: a dict of paths, or names and parse")
-        ways = dict.fromkeys(types, parse)
-    for name, way in ways.items():
-        path = isinstance(way, str) and all(part.removesuffix("()").isidentifier() for part in way.split("."))
-        if not isinstance(name, str) or not (way is None or path or callable(way)):
+        parsers = dict.fromkeys(types, parse)
+    for name, parser in parsers.items():
+        path = isinstance(parser, str) and all(part.removesuffix("()").isidentifier() for part in parser.split("."))
+        if not isinstance(name, str) or not (parser is None or path or callable(parser)):
             raise TypeError(
-                f"register_library: types[{show(name)}] is {show(way)}; accepted: a path such as 'data' or"
+                f"register_library: types[{show(name)}] is {show(parser)}; accepted: a path such as 'data' or"
                 " 'buffer.view()', a function of one argument, or None"
             )
-    return ways
+    return parsers
 
 
 def _words(function: Any, root: str) -> str:
