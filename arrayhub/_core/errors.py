@@ -30,7 +30,7 @@ TIMES_AS_INTEGERS = (
     "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first, which converts NaT to -9223372036854775808"
 )
 
-# Why arrays of cupy cannot be made on a machine without a CUDA device.
+# The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
 # Advice for an array with missing elements.

@@ -1,14 +1,16 @@
 """The bytes that the elements of an array occupy, and the strides after gaps are removed. C only, as in layout.pxd.
 
-The algorithm visits the dimensions in order of increasing absolute stride:
+The algorithm starts with a piece, the bytes of one element, and visits the dimensions in order of increasing absolute
+stride:
 
-1. If the stride is at most the size of the bytes covered so far, the dimension extends this piece without a gap. Compact
-   orders and sliding windows consist of one piece.
-2. A longer stride repeats the piece and starts a level. Further dimensions whose strides are multiples of this stride may
-   extend the level without a gap.
+1. If the stride is at most the size of the piece, the dimension extends the piece without a gap. Compact arrays and
+   sliding windows consist of one piece.
+2. A longer stride repeats the piece at a constant distance. This repetition is called a level. Further dimensions whose
+   strides are multiples of this distance may extend the level without a gap. Otherwise they start another level, which
+   repeats the previous one.
 3. A dimension with stride 0 (a broadcast) does not occupy bytes.
 
-The result is a nest of levels for any order and signs of the strides.
+The result is nested levels, for any order and any signs of the strides.
 """
 
 from arrayhub._core cimport layout

@@ -49,8 +49,8 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # of `Property`
-    int buffers             # number in Arrow; a sparse union has one less; ANY: 3 plus one for each buffer of characters
-    int children            # number in Arrow; ANY: one for each field
+    int buffers             # number in Arrow, one less for a sparse union; ANY: 3, and one for each buffer of characters
+    int children            # number of children in Arrow; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
 cdef NodeKind[<int> KINDS] NODE_KINDS

@@ -99,7 +99,7 @@ def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
 
     ``numpy.dtype.alignment`` is not sufficient, because it is 1 for every structured dtype that was created without
     ``align=True``.
-    The result is also None if records are nested in more than `MAX_NESTING` levels.
+    The result is also None if records are nested more than `MAX_NESTING` levels deep.
     """
     _, dtype = flatten(dtype)
     if dtype.names is None:

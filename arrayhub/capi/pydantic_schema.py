@@ -6,7 +6,7 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.capi.pattern import Pattern
 from arrayhub.convert import functions
 
-# JSON schema of an element, by the name of the element type without its digits.
+# Schema type in pydantic-core of an element. The key is the name of the element type without its digits.
 _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "bfloat": "float"}
 
 

@@ -98,7 +98,7 @@ cdef extern from "string.h":
 
 
 cdef dict _names = {}           # names of types by type number
-cdef dict _interned_names = {}      # bytes that C code has pointers to; never removed
+cdef dict _interned_names = {}      # bytes objects that C code has pointers to, so that no entry is ever removed
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:

@@ -684,8 +684,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     to : str, module or type
         - "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward" or "xarray", or for
           sparse arrays "scipy" or "pydata_sparse".
-        - A common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. For a type of
-          tables (DataFrame, ``pyarrow.Table``, ``pyarrow.RecordBatch``), the result is a table.
+        - A common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. For a table
+          type (DataFrame, ``pyarrow.Table``, ``pyarrow.RecordBatch``), the result is a table.
         - The name of a library that was added with `register_library`.
         - The name of an importable module that has ``from_dlpack``, such as "mlx.core" or "array_api_strict", or of a class
           that has this method, such as "onnxruntime.OrtValue".

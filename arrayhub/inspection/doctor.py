@@ -1,4 +1,4 @@
-"""Report of ``python -m arrayhub doctor``: installed libraries, devices, problems, and commands that fix them."""
+"""The report of ``python -m arrayhub doctor``: installed libraries, devices, problems, and commands that fix them."""
 
 import importlib.metadata
 import importlib.util

@@ -187,7 +187,7 @@ cpdef int refuse_endless(object obj, str call) except -1:
         elements *= length
         if levels > layout.MAX_NDIM:
             raise TypeError(
-                f"{call}: sequences are nested in more than {layout.MAX_NDIM} levels; accepted: at most"
+                f"{call}: sequences are nested more than {layout.MAX_NDIM} levels deep; accepted: at most"
                 f" {layout.MAX_NDIM}, without a sequence that contains itself"
             )
         if elements > MANY_ELEMENTS:
@@ -222,10 +222,10 @@ cdef double counted(object obj, int level, dict seen, str call) except -1:
             seen[id(obj)] = (obj, elements)
         return elements
     if level > layout.MAX_NDIM:
-        raise TypeError(f"{call}: lists are nested in more than {layout.MAX_NDIM} levels")
+        raise TypeError(f"{call}: lists are nested more than {layout.MAX_NDIM} levels deep")
     before = seen.get(id(obj), obj)
     if before is None:
-        raise TypeError(f"{call}: lists are nested in more than {layout.MAX_NDIM} levels, because {show(obj)} contains"
+        raise TypeError(f"{call}: lists are nested more than {layout.MAX_NDIM} levels deep, because {show(obj)} contains"
                         " itself")
     if before is not obj:
         return before[1]

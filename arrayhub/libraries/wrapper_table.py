@@ -571,7 +571,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Vector3": _LIST,
         },
     ),
-    "pymupdf": dict(advice={"Pixmap": "x.samples_mv, a view of its bytes, with x kept alive"}),
+    "pymupdf": dict(advice={"Pixmap": "x.samples_mv, a view of its bytes that is valid only while x is alive"}),
     "pyopencl": dict(
         types=dict.fromkeys(["Array", "Image", "MemoryObjectHolder", "SVM", "SVMPointer"]),
         advice={

@@ -14,7 +14,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-# Start of the error of `asarray` for a Series: the name of the function, and possibly the repr of the Series.
+# Matches the prefix of the error of `asarray` for a Series: the function's name, and possibly the repr of the Series.
 _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 

@@ -232,7 +232,7 @@ cdef int device_of(intptr_t stream) except -1:
 
 
 cdef int locate(Descriptor a) except -1:
-    """Set the device of a sealed array: device, managed or pinned host memory, and the ordinal.
+    """Set the kind of memory (device, managed or pinned host) and the device ordinal of a sealed array.
 
     The driver is queried for the first and the last byte of the array. The result is device memory on device 0 in three cases:
     without a driver, for an array without elements, and for unknown addresses if kernels can access all host memory.

@@ -17,7 +17,7 @@ OPTIONAL = {
 }
 
 _PAGE = 4096  # bytes
-_LARGE = 64 << 20  # bytes; smaller allocations are possible on every device, and are not checked
+_LARGE = 64 << 20  # bytes; allocations up to this size are not checked, because every device supports them
 
 
 class Limits(NamedTuple):

@@ -1,4 +1,4 @@
-"""Order in which a copy visits the words of a host array and a device array.
+"""The order in which a copy visits the words of a host array and a device array.
 
 Words are visited in the order of the host's addresses, so that the host accesses its memory sequentially for every
 layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher memory
@@ -39,7 +39,7 @@ cdef struct VisitPlan:
 
 
 cdef class Route:
-    """Order of a copy between two arrays of the same shape and element type.
+    """Iteration order of a copy between two arrays of the same shape and element type.
 
     Parameters
     ----------

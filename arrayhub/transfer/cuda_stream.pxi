@@ -38,14 +38,14 @@ from arrayhub.runtimes.cuda cimport (
 from arrayhub.transfer.host_copies cimport put
 
 cdef enum:
-    SMALL = 8 << 20             # bytes; the driver's copy is the fastest method for smaller copies
+    SMALL = 8 << 20             # bytes; below this size, a copy by the driver is the fastest method
     THREADS = 256               # threads per block of the kernel
 
 cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
-    FEW = 24 << 10              # elements; the host reorders fewer elements faster than a kernel
-    PAGEABLE = 64 << 10         # bytes; the driver copies up to this size from pageable memory in one step
-    ONE_PIECE = 512 << 10       # bytes; the host reorders smaller arrays before the copy, if they fit into pinned memory
+    FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
+    PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
+    ONE_PIECE = 512 << 10       # bytes; up to this size, the host reorders arrays before the copy, if pinned memory suffices
 
 SMALL_COPY = SMALL
 

@@ -51,8 +51,9 @@ def footprint_bytes(Descriptor array):
 def pieces(Descriptor array):
     """Return a view of exactly the bytes that the elements of `array` occupy.
 
-    The view has a dimension for each level of repetition, the largest stride first, and a last dimension for contiguous
-    bytes. Its element type is that of `array` if the contiguous bytes are a multiple of the item size, else ``uint8``.
+    The last dimension of the view is a run of contiguous bytes. Each dimension before it repeats this run with a fixed
+    stride (a level in `_core/footprint.pxd`); the largest stride comes first. The element type of the view is that of
+    `array` if the size of the run is a multiple of the item size, else ``uint8``.
     """
     cdef Footprint span
     footprint(array, &span)

@@ -8,7 +8,7 @@ from arrayhub.transfer import host_copies
 from arrayhub.transfer.host_copies import broadcast
 
 _PIECE = 64 << 20  # bytes copied between two checks for signals and progress reports
-_RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because memcpy is faster for large sizes
+_RUN = 1 << 30  # bytes; replaces _PIECE for contiguous memory, because large calls of memcpy are faster
 
 
 def to_host(array, order="C", *, out=None, stream=None, progress=None):

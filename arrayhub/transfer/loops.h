@@ -16,7 +16,7 @@
 #define ARRAYHUB_PAGE 4096          /* bytes */
 #define ARRAYHUB_PAGES 2048         /* pages; an upper bound of the entries of the TLB */
 #define ARRAYHUB_AT_ONCE 4  /* words that the inner loop copies per iteration */
-#define ARRAYHUB_SHORT 16   /* bytes; the overhead of an inner loop over fewer bytes exceeds the copy itself */
+#define ARRAYHUB_SHORT 16   /* bytes; below this, the loop overhead costs more than the copy */
 #define ARRAYHUB_MANY_TILES 8   /* adjacent tiles; beyond this number an additional tile is cheap */
 #define ARRAYHUB_BLOCK 64   /* rows of a block, which is copied column by column while its lines stay in the L1 cache */
 

@@ -1,4 +1,4 @@
-"""Order in which a copy iterates over two arrays of the same shape: the order of the addresses in the first array.
+"""The order in which a copy iterates over two arrays of the same shape: the order of the addresses in the first array.
 
 The strides of the first array are made positive and sorted in descending order, so that its memory is accessed
 sequentially. The other array is accessed in the same index order.

@@ -10,7 +10,7 @@ import time
 
 from arrayhub._core.errors import show
 
-_SHOWN_AFTER = 1.0  # seconds; shorter copies do not draw a bar
+_SHOWN_AFTER = 1.0  # seconds; a bar is drawn only for copies that take longer
 
 
 class _Called:

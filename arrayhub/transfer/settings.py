@@ -6,7 +6,7 @@ import os
 from arrayhub._core.errors import show
 
 _MIB = 1 << 20
-_SMALLEST_CHUNK = 64 << 10  # bytes; latency dominates the time of smaller copies
+_SMALLEST_CHUNK = 64 << 10  # bytes; for smaller copies, the latency of a copy exceeds the transfer time
 
 _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: the default
 

@@ -24,9 +24,9 @@ from arrayhub.transfer.host_copies import broadcast
 
 _DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
-_GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than a second copy
+_GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than starting a second copy
 _SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
-_SMALL = 1 << 20  # bytes; copying the whole extent is faster than packing below this size
+_SMALL = 1 << 20  # bytes; below this size, copying the whole extent is faster than packing the elements first
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
 _PACKED = 512 << 10  # bytes of a staging buffer in USM-host for the CPU device
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
@@ -400,8 +400,8 @@ def _pieces(shape, strides, itemsize, limit, gaps=True):
     """Yield keys that split an array into pieces with an extent of at most `limit` bytes, or into single elements.
 
     The array is split along the largest strides first, so that pieces of contiguous arrays are contiguous. Rows with
-    gaps of more than `_GAP` bytes are separate pieces, so that the gaps are not copied. Without `gaps`, no piece has
-    bytes between its elements.
+    gaps of more than `_GAP` bytes are separate pieces, so that the gaps are not copied. If `gaps` is false, the
+    elements of each piece are contiguous.
     """
 
     def cut(starts, lengths):

@@ -22,7 +22,7 @@ cnp.import_array()
 
 cdef enum:
     LARGEST_ITEM = 32       # bytes of an item that tiles copy
-    SHORTEST = 8            # bytes; tiles with a shorter side are slower than rows
+    SHORTEST = 8            # bytes; tiles with a shorter side are slower than copies by rows
     SQUARE = 1024           # bytes per side of a square of tiles, whose cache lines then stay in the cache
 
 

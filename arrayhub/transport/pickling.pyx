@@ -74,7 +74,7 @@ from arrayhub.transport.unpickling import state_error
 cdef enum:
     FORMAT = 1
     STATE_LENGTH = 8
-    SMALL = 1024            # bytes; up to this size, mapping a file is not faster, and pickling an ndarray takes more space
+    SMALL = 1024            # bytes; up to this size, a memory-mapped file is not faster, and a pickled ndarray is larger
     KEPT = 1 << 16          # bytes; from this size on, the flat view of an array is cached for the array's lifetime
 
 cdef enum Access:

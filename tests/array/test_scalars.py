@@ -44,7 +44,7 @@ NAMED = [pytest.param(value, id=value.dtype.str.strip("|<") + value.dtype.name) 
 
 
 def scalar_forms(value):
-    """Return the element as a 0-d array, in dimensions of length one, and at an odd address."""
+    """Return arrays of the same element: 0-d, 1-d and 2-d of length one, and 0-d at an odd address."""
     unaligned = np.zeros(value.itemsize + 1, "u1")[1:].view(value.dtype)
     unaligned[0] = value
     return value, value.reshape(1), value.reshape(1, 1), unaligned[0:1].reshape(())

@@ -107,7 +107,7 @@ def test_stencil_with_halo_in_any_order_of_dimensions(build, backend, order):
 @pytest.mark.parametrize("orders", [*itertools.product(["IJK", "KJI", "KIJ"], ["IJ", "JI"])], ids="-".join)
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_fields_have_their_own_origins(build, backend, orders):
-    """The entries of each origin differ, so an origin in the wrong order gives other values."""
+    """The entries of each origin differ, so an origin in the wrong order changes the result."""
     order, plane = orders
     shape = {"I": 9, "J": 8, "K": 6}
     origins = {

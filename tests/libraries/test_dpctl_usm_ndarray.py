@@ -1,4 +1,4 @@
-"""usm_ndarray by its C functions, its struct and its dict: all three agree, and unknown layouts are not used.
+"""Import of usm_ndarray through C functions, struct and dict: results are equal, and unknown layouts are not read.
 
 The C functions and the layout differ between releases: dpctl had C functions until 0.21, and dpnp lacks them. The first
 half of this file tests the installed release (run it with dpctl 0.21 too). The second half compiles types that another
@@ -248,7 +248,7 @@ RELEASES = [
 
 
 def source(fields):
-    """Return the Cython source of a release with these fields and all functions."""
+    """Return Cython source that defines usm_ndarray with these fields and all C functions."""
     declared = "\n    ".join(f"cdef {field.strip()}" for field in FIELDS[fields].split(";"))
     functions = "\n".join(
         f'cdef api {result} UsmNDArray_{name}(usm_ndarray u):\n    ASKED["functions"] += 1\n    return u.{field}'
@@ -259,7 +259,7 @@ def source(fields):
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """Compile a release to the extension module dpctl.tensor._usmarray, once, and return its path."""
+    """Return a function that compiles usm_ndarray with given fields, once, and returns the path of the module."""
     pytest.importorskip("Cython")
     pytest.importorskip("dpnp.tensor")
 

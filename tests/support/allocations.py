@@ -41,9 +41,9 @@ OTHERS = (
     Other(BufferError, "Failed to allocate a Tensor object", "torch raises this instead of MemoryError"),
 )
 
-# When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) makes the frame object of the
-# Python function that called it. If memory for that object is missing, take_ownership clears the exception. The
-# interpreter then raises a SystemError. Only calls in which one Python function calls another one do this: see `nests`.
+# When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) creates the frame object of
+# the Python function that called it. If this allocation fails, take_ownership clears the exception. The interpreter
+# then raises a SystemError. Only calls in which one Python function calls another one do this: see `nests`.
 TAKE_OWNERSHIP = "error return without exception set"
 
 # Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,

@@ -72,7 +72,7 @@ cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
 
-# Copy of a producer's struct, because code that runs later may change or free the original.
+# The producer's struct is copied, because code that runs later may change or free the original.
 cdef struct StructCopy:
     ArrayStruct fields                      # its shape and strides point to the arrays below
     intptr_t shape[layout.MAX_NDIM]

@@ -70,7 +70,8 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    # In the dict of dpctl's Memory classes, True means writable. The specification defines True as read-only.
+    # The second item of "data" is True for writable memory in dpctl's Memory classes. The specification defines True as
+    # read-only.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE
     if record_of(obj) & SYCL_IS_READONLY:

@@ -111,7 +111,7 @@ def _note_empty(geometry: Geometry) -> list[str]:
 def _note_bytes(geometry: Geometry) -> list[str]:
     if geometry.unit == "element" or geometry.span == 0:
         return []
-    return [f"Elements are not at multiples of their {geometry.itemsize} bytes, so positions are in bytes."]
+    return [f"Positions are in bytes, because elements are not at multiples of their size ({geometry.itemsize} bytes)."]
 
 
 def _note_order(geometry: Geometry) -> list[str]:

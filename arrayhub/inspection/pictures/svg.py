@@ -286,7 +286,7 @@ def _draw_bar(canvas: Canvas, scene: Scene) -> None:
     start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
     width, used = canvas.most - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
     unit_bytes = (geometry.itemsize or 1) if geometry.unit == "element" else 1
-    line = 64  # bytes of a cache line; doubled for long buffers to limit the number of marks
+    line = 64  # bytes of a cache line; long buffers are marked at a multiple, which limits the number of marks
     while (stop - start) * unit_bytes > _MOST_MARKS * line:
         line *= 2
     canvas.caption(f"the whole buffer, {used:.3g} % used: darker is denser; one mark per {_size(geometry, line)}")

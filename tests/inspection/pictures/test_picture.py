@@ -173,7 +173,7 @@ def test_fields_of_packed_records_are_drawn_in_bytes():
     seen = records.picture
     assert (seen.unit, seen.strides, seen.byte_strides, seen.size) == ("byte", None, (5,), 14)
     assert "buf_bytes = { a[0], *, a[1], *, a[2] }\nbyte_strides[0]*i[0]:\n" in seen.text()
-    assert "positions are in bytes" in seen.text()
+    assert "Positions are in bytes, because elements are not at multiples of their size (4 bytes)." in seen.text()
 
 
 def test_partially_overlapping_elements():
