@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 AT_MOST = 1.05  # ratio to NumPy's array
-NOISE = 3_000_000  # bytes; processes allocate some memory for other purposes
+NOISE = 3_000_000  # bytes that a process may allocate for other purposes
 ROUNDS = 3  # the smallest result counts
 
 

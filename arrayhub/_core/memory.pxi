@@ -109,7 +109,7 @@ cdef MemoryBlock new_block(int kind, object owner, char* address, Py_ssize_t nby
     return block
 
 
-# Release functions, registered by the modules that define them.
+# Functions that release memory, registered by the modules that define them.
 cdef enum:
     KNOWN_RELEASES = 16
 

@@ -733,7 +733,7 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
 
 inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
 
-// Holds an owner until an array takes it over; releases the owner if no array is made.
+// Holds an owner until an array takes it over; releases the owner if no array is created.
 template <class Owner> class handover {
     using kept = keeper<Owner>;
     kept *kept_;

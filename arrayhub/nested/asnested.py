@@ -253,7 +253,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_torch(obj, copy)
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is not None and issubclass(cls, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
-        forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory; an array is made of the value")
+        forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
         return asnested(_array_of(pyarrow, obj))
     if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
         pandas = sys.modules.get("pandas")

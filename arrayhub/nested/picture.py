@@ -10,7 +10,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
-MOST_CELLS = 16  # per line; further cells are drawn as an ellipsis
+MOST_CELLS = 16  # cells per line; further cells are drawn as an ellipsis
 MOST_LEVELS = 6
 MOST_CHUNKS = 4
 _WIDTH = 40  # of a cell, in pixels

@@ -1,4 +1,5 @@
-/* Loops between two layouts of host memory: rows, tiles, runs. */
+/* Loops that copy between two layouts of host memory. A row is a sequence of words at a constant step. A tile is a block
+   of two dimensions, with at most a cache line of words on each side. A run is a sequence of contiguous bytes. */
 #ifndef ARRAYHUB_LOOPS_H
 #define ARRAYHUB_LOOPS_H
 

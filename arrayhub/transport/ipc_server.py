@@ -37,7 +37,7 @@ _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
 _CLOSED = "the owner has closed it, or has freed the memory. Keep the object that ipc_handle returned"
 
-# Returns the data of the memory for one borrower, and new descriptors to send.
+# Function that returns the data of the memory for one borrower, and new file descriptors to send.
 Grant = Callable[[Any], tuple[bytes, list[int]]]
 
 

@@ -1,4 +1,4 @@
-"""Calls that `explain` names for nested data: every source and library, each call is made."""
+"""The calls that `explain` suggests for nested data: each is tried, for every source and library."""
 
 import numpy as np
 import pytest

@@ -35,7 +35,7 @@ cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
-    MAX_FIELDS = 4096         # of all levels together; a list that contains shared lists could have 2**MAX_NESTING fields
+    MAX_FIELDS = 4096         # of all levels together, because a list that contains shared lists could have 2**MAX_NESTING
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 

@@ -32,7 +32,7 @@ def outcomes():
     return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
 
 
-# Return the start of the expected error: the format or kind of the array, and the field.
+# Matches the start of the expected error: the format or kind of the array, and the field.
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |"
     r"(list|list_view|string|string_view|categorical|union|run_end) array's [(a-z]|"
