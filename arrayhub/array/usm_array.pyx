@@ -1044,10 +1044,10 @@ cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
     return 0
 
 
-cdef inline object handed(Descriptor a, str way, object answer):
+cdef inline object handed(Descriptor a, str method, object answer):
     """Return the exported object `answer`. Report the export if tracing is active."""
     if tracing.active:
-        tracing.gave(a, a, way)
+        tracing.gave(a, a, method)
     return answer
 
 
