@@ -399,6 +399,8 @@ def scatter(array, Descriptor target):
 cdef str word_type(Descriptor array):
     """Return the name of dpnp's type for elements of the size of `array`."""
     cdef str name = _WORDS.get(array.itemsize_)
+    if "dpnp.tensor" not in sys.modules:
+        raise BufferError("dpnp: a kernel of dpnp.tensor copies the elements. Call import dpnp.tensor first")
     if name is None or array.strides_ == NULL:
         raise BufferError(
             f"dpnp: elements of {array.itemsize_} bytes, or strides that are not multiples of the item size, cannot be copied"

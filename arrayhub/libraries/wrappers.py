@@ -12,6 +12,7 @@ import datetime
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,10 +199,11 @@ def _advice_on_elements(array):
 def _advice_on_values(array):
     """Return the advice for an array of Python objects that `asnested` supports, by the types of its first elements."""
     types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
-    numbers, text = (all(issubclass(cls, kind) for cls in types - {type(None)}) for kind in _KINDS[:2])
-    if not types or not (numbers or text):
+    given = types - {type(None)}
+    numbers = _are_all(_KINDS[0], given)
+    if not types or not (numbers or _are_all(_KINDS[1], given)):
         return "Call arrayhub.asnested(x), which copies the values"
-    if type(None) not in types:
+    if given == types:
         return "Call arrayhub.asarray(x.tolist()) or arrayhub.asnested(x), which copy the values"
     advice = MISSING_VALUES if numbers else "pass missing='' to arrayhub.as_numpy"
     return f"None is a missing value: {advice}, or call arrayhub.asnested(x)"
@@ -217,7 +219,12 @@ def _is_nestable(array):
 
 
 def _are_one_kind(types):
-    return not types or any(all(issubclass(cls, kind) for cls in types) for kind in _KINDS)
+    return any(map(_are_all, _KINDS, repeat(types)))
+
+
+def _are_all(kind, types):
+    # Without a generator: CPython 3.11 leaks its arguments if the allocation of a cell fails.
+    return all(map(issubclass, types, repeat(kind)))
 
 
 def named_as(path, words):
