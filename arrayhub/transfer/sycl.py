@@ -28,7 +28,6 @@ _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer th
 _SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
 _SMALL = 1 << 20  # bytes; below this size, copying the whole extent is faster than packing the elements first
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
-_PACKED = 512 << 10  # bytes of a staging buffer in USM-host for the CPU device
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
 
 
@@ -346,22 +345,23 @@ def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
 def _send_packed(source: Any, out: Any, course: Course) -> None:
     """Copy host memory to a non-contiguous array in device USM with dpnp's kernel.
 
-    The kernel reads the elements from a staging buffer in USM-host. On the CPU device, dpnp reads the host
-    memory of small arrays itself, because the first access to the pages of a new buffer takes longer than the copy.
+    On the CPU device, dpnp reads the host memory itself. For other devices, the kernel reads the elements from a
+    staging buffer in USM-host.
     """
     out = sycl.on_queue(out, course.queue)
-    is_cpu = course.queue.sycl_device.is_cpu
-    if is_cpu and source.nbytes <= _SMALL:
-        values = raw(source)
-        if sycl.is_usm(source.ptr, course.queue):  # dpnp requires other host memory
-            values = values.copy()
-        scatter(values, out)
-        if course.progress is not None:
-            course.progress.update(values.nbytes)
+    limit = settings.chunk()
+    keys = _pieces(out.shape, _packed_steps(out), out.itemsize, limit) if source.nbytes > limit else (...,)
+    if course.queue.sycl_device.is_cpu:
+        for key in keys:
+            values = raw(source[key])
+            if sycl.is_usm(source.ptr, course.queue):  # dpnp requires other host memory
+                values = values.copy()
+            scatter(values, out[key])
+            if course.progress is not None:
+                course.progress.update(values.nbytes)
         return
-    limit = min(settings.chunk(), _PACKED) if is_cpu else settings.chunk()
     stage = sycl.memory_of("host", min(source.nbytes, max(limit, source.itemsize)), course.queue)
-    for key in _pieces(out.shape, _packed_steps(out), out.itemsize, limit) if source.nbytes > limit else (...,):
+    for key in keys:
         piece = out[key]
         packed = on_memory(piece, stage, "C")
         host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the former piece
