@@ -58,7 +58,7 @@ def listen(owner, function):
 
 
 def unlisten(owner):
-    """Undo one call of `listen`. Return True if this was the owner's last call. Raise ValueError if there is none to undo.
+    """Undo one call of `listen`. Return True if this was the owner's last call. Raise ValueError without such a call.
 
     The function does not allocate, so that a trace can end even if memory is exhausted.
     """
@@ -108,8 +108,8 @@ def copied(method, source, target, nbytes, since):
 def traced_import(function, obj, method=None, *arguments):
     """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts. Report this as one import by `method`.
 
-    If `method` is None, the report contains the protocol of the result. Otherwise the function returns a tuple of the result
-    and the size in bytes.
+    With ``method=None``, the report contains the protocol of the result. With another `method`, the function returns a tuple
+    of the result and the size in bytes.
     """
     cdef Handover handover
     handover = Handover()
@@ -130,7 +130,7 @@ def traced_import(function, obj, method=None, *arguments):
 def traced_export(call, function, obj, nbytes, *arguments):
     """Call ``function(obj, *arguments)``, which exports `obj` and all of its parts. Report this as one export.
 
-    If `nbytes` is None, the function returns a tuple of the result and the size in bytes.
+    With ``nbytes=None``, the function returns a tuple of the result and the size in bytes.
     """
     cdef Handover handover
     handover = Handover()

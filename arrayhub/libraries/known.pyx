@@ -82,7 +82,7 @@ cdef class Library:
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version. The row must have a command.
 
-        `driver` is None if the machine lacks a driver. The result is then None for libraries that need a driver.
+        Pass None for a machine without a driver. Libraries that need a driver then return None.
         """
         if self.by_driver and driver is None:
             return None

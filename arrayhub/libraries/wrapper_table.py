@@ -290,8 +290,8 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 # and include subclasses.
 #
 # types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type. The object is rejected if this type is not a NumPy dtype, and the type is
-#     not compared if it is None. If the path is None, the type is not imported, not even through its protocols.
+#     that returns the object's element type. The object is rejected if the function returns anything but a NumPy
+#     dtype or None; None skips this check. Types with the path None are not imported, not even through their protocols.
 # advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
 #     For types that only `advice` lists, the protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {

@@ -80,7 +80,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
 
 
 def prepared_call(expression: str, result: Any, consumer: str) -> str:
-    """Return the first call that converts the result of an expression of ``x``. Return "" if there is none."""
+    """Return the first call that converts the result of an expression of ``x``, or "" without such a call."""
     if result is None:
         return ""
     call = _converted_part((expression, result), consumer)

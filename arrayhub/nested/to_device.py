@@ -96,7 +96,7 @@ def _numbers(array: Any) -> Any:
 
 
 def offsets_on_host(node: NestedArray) -> Any:
-    """Return the offsets of a node as an ndarray. If there are no offsets and no elements, return a single 0."""
+    """Return the offsets of a node as an ndarray: a single 0 for an empty node without offsets."""
     offsets = _numbers(node.offsets)
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 

@@ -579,7 +579,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 def test_xarray_operand_with_dims_equals_the_dataarray(use):
-    """xarray iterates over `dims` of each operand, and a USMArray without names has None instead."""
+    """xarray iterates over `dims` of each operand, but a USMArray without names gives None."""
     xr = pytest.importorskip("xarray")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)

@@ -98,7 +98,7 @@ def _facts(geometry: Geometry) -> str:
 
 
 class _Line(NamedTuple):
-    """One line of cells in a panel. A long row is split into several lines. If `row` is None, rows are omitted here."""
+    """One line of cells in a panel. A long row is split into several lines. ``row=None`` marks omitted rows."""
 
     label: str
     row: int | None
@@ -110,7 +110,7 @@ class _Line(NamedTuple):
 
 
 class _Panel:
-    """Panel that shows the last two dimensions at index `prefix`. If `prefix` is None, panels are omitted here."""
+    """Panel that shows the last two dimensions at index `prefix`. ``prefix=None`` marks omitted panels."""
 
     def __init__(self, scene: Scene, prefix: Index | None, most: int) -> None:
         self.scene, self.prefix = scene, prefix

@@ -53,7 +53,7 @@ def importing(module):
 
 
 def nothing(x):
-    """Return an empty tuple: what `instead` of a row returns if the object has no values."""
+    """Return an empty tuple, as `instead` of a row does for objects without values."""
     return ()
 
 
