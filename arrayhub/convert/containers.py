@@ -6,7 +6,7 @@ result has the labels of the model if it has the model's shape.
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -53,11 +53,9 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 
 def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     """Create a Series (1-d) or a DataFrame (2-d or records) with columns of the model's kind, see `_pandas_column`."""
-    pandas = sys.modules["pandas"]
     if _is_frame(array):
         columns = [_pandas_column(_column_of(model, name), field, copy) for name, field in _pairs(array)]
-        made = pandas.DataFrame(dict(enumerate(columns)), copy=False)
-        made.columns = array.field_names  # names may repeat, unlike dict keys
+        made = pandas_frame(columns, array.field_names)
     else:
         made = _pandas_column(model, array, copy)
     if _keeps_labels(model, made.shape, labels):
@@ -69,11 +67,21 @@ def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     return made
 
 
+def pandas_frame(columns: Iterable[Any], names: Any) -> Any:
+    """Return a DataFrame of pandas that shares the columns. Names may repeat, unlike the keys of a dict."""
+    frame = sys.modules["pandas"].DataFrame(dict(enumerate(columns)), copy=False)
+    frame.columns = names
+    return frame
+
+
+def are_complete_records(array: Any) -> bool:
+    """Return whether an array consists of records with fields, and no record is missing."""
+    return isinstance(array, Tree) and bool(kind_of(array).fields and array.field_names and not array.null_count)
+
+
 def _is_frame(array: Any) -> bool:
     """Return whether an array consists of records without missing rows, and without an index of pandas."""
-    if not isinstance(array, Tree) or not kind_of(array).fields or not array.field_names or array.null_count:
-        return False
-    return not _describes_index(array.metadata)
+    return are_complete_records(array) and not _describes_index(array.metadata)
 
 
 def _describes_index(metadata: Any) -> bool:

@@ -15,7 +15,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import without_index
+from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
 from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import (
@@ -412,12 +412,8 @@ def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
     pandas = needed("pandas", "for its arrays")
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
-    if isinstance(array, NestedArray) and kind_of(array).fields and array.field_names and not array.null_count:
-        frame = pandas.DataFrame(
-            dict(enumerate(_column(pandas, field, copied, 1) for field in array.children)), copy=False
-        )
-        frame.columns = array.field_names  # names may repeat, unlike dict keys
-        return frame
+    if are_complete_records(array):
+        return pandas_frame([_column(pandas, field, copied, 1) for field in array.children], array.field_names)
     return _column(pandas, array, copied, 2)
 
 
@@ -447,9 +443,7 @@ def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
             return table.to_pandas(types_mapper=pandas.ArrowDtype)
         if not array.type.num_fields:
             return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
-        frame = pandas.DataFrame(dict(enumerate(map(_arrow_series, repeat(pandas), array.flatten()))))
-        frame.columns = [field.name for field in array.type]  # names may repeat, unlike dict keys
-        return frame
+        return pandas_frame(map(_arrow_series, repeat(pandas), array.flatten()), [field.name for field in array.type])
     return _arrow_series(pandas, array)
 
 
