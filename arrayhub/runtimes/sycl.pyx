@@ -832,19 +832,14 @@ def reach(Descriptor array):
     return <size_t> (array.data_ + low), high - low
 
 
-def has_strides(Descriptor array, tuple strides):
-    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored.
-
-    The result is always True for packed arrays, which have neither strides (None) nor gaps.
-    """
+def has_strides(Descriptor array, tuple strides not None):
+    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored."""
     cdef Py_ssize_t low, high
     cdef int k
     if array.flags_ & PACKED:
         return True
-    if strides is None or len(strides) != array.nd_:
-        return False
     extent(array, &low, &high)
-    if high - low != size_of(array) * array.itemsize_:
+    if high - low != size_of(array) * array.itemsize_ or len(strides) != array.nd_:
         return False
     for k in range(array.nd_):
         if array.shape_[k] > 1 and array.byte_strides_[k] != <Py_ssize_t> strides[k]:

@@ -128,7 +128,7 @@ def _queued(array, out, stream):
     """
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
         return False
-    is_direct = sycl.has_strides(array, out.byte_strides)
+    is_direct = is_packed(array) or sycl.has_strides(array, out.byte_strides)
     if not is_direct and not (can_pack(array) and can_pack(out)):
         return False
     queues = [sycl.queue_of_array(array), sycl.queue_of_array(out)]
@@ -185,7 +185,7 @@ def _relay(array, out, course, fresh):
     if queue is not course.queue or fresh:
         sycl.wait(queue)
     if queue is course.queue or queue.sycl_context == course.queue.sycl_context:
-        if sycl.has_strides(array, out.byte_strides):
+        if is_packed(array) or sycl.has_strides(array, out.byte_strides):
             source, nbytes = sycl.reach(array)
             _direct(sycl.reach(out)[0], source, nbytes, course)
             return
@@ -334,7 +334,7 @@ def _spread(piece, progress):
 def _send(source: Any, out: Any, course: Course, fresh: bool) -> None:
     """Copy host memory of the shape of `out` to device USM."""
     target, nbytes = sycl.reach(out)
-    if sycl.has_strides(out, source.byte_strides):
+    if is_packed(out) or sycl.has_strides(out, source.byte_strides):
         _direct(target, sycl.reach(source)[0], nbytes, course)
     elif not fresh and nbytes != out.nbytes and can_pack(out):
         _send_packed(source, out, course)
