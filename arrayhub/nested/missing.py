@@ -209,12 +209,12 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
         raise TypeError(f"{call}; accepted: a number or a time")
 
 
-def _dense_or_node(node: Any) -> Any:
-    """Convert a node to a dense array, with a copy if necessary. Return the node itself if this is impossible."""
+def _dense_or_node(node: Any, copy: Copy = "if_needed") -> Any:
+    """Convert a node to a dense array. Return the node itself if it contains records or cannot be converted."""
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
     try:
-        return node.to_dense(copy="if_needed")
+        return node.to_dense(copy=copy)
     except (BufferError, ValueError):
         return node
 
@@ -452,17 +452,35 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         place = column.device
         mask = asarray(mask)
         return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
-    if copy is False and has_missing(column):
-        forbidden(copy, "missing", "missing values are replaced in a copy")
     if copy is None and not is_on_host(column):
         raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
-    try:
-        filled = fill_null(column, _NAN if _is(missing, "nan") else missing)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
+    filled = _filled_column(column, _NAN if _is(missing, "nan") else missing, copy)
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
     return _exported(filled, export, missing, copy, "x" if column is obj else "arrayhub.asnested(x)")
+
+
+def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
+    """Return a column with `value` in place of missing elements. ``copy=False`` requires that no element changes."""
+    try:
+        if copy is not False:
+            return fill_null(column, value)
+        _check_value(column, value, "x")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
+    if has_missing(column):
+        forbidden(copy, "missing", "missing values are replaced in a copy")
+    if value is _NAN and _has_integers(column):
+        forbidden(copy, "missing", "'nan' converts integers and booleans to float64 in a copy")
+    return _dense_or_node(column, copy)
+
+
+def _has_integers(node: NestedArray) -> bool:
+    """Return whether the elements of a node, or of its rows, are integers or booleans without a logical type."""
+    kind = kind_of(node)
+    if kind.numbers:
+        return node.meaning is None and casting.rank(node.content.dtype) in (0, 1)
+    return kind.packed or ((kind.lists or kind.runs) and _has_integers(nested_of(node.content)))
 
 
 def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
@@ -500,14 +518,7 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
-    column = _imported(obj, copy, True)
-    if copy is False and has_missing(column):
-        forbidden(copy, "missing", "missing values are replaced in a copy")
-    try:
-        filled = fill_null(column, missing)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
-    return export(filled, copy=copy)
+    return export(_filled_column(_imported(obj, copy, True), missing, copy), copy=copy)
 
 
 def _matrix_with_missing(

@@ -243,6 +243,37 @@ def test_copy_false_forbids_to_fill(missing):
     assert ah.as_numpy(source, missing=missing, copy=False).ctypes.data == source.buffers()[1].address
 
 
+@pytest.mark.parametrize(
+    "values", [np.array([1, 2]), np.array([True]), np.zeros((2, 2), "i4"), pa.array([1, 2])], ids=repr
+)
+def test_copy_false_forbids_to_convert_integers_to_floats(values):
+    with pytest.raises(BufferError, match="'nan' converts integers and booleans to float64.*copy=False"):
+        ah.as_numpy(values, missing="nan", copy=False)
+    assert ah.as_numpy(values, missing="nan").dtype == np.float64
+    assert ah.as_numpy(np.array([1.0]), missing="nan", copy=False).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "values, missing",
+    [
+        (pa.array([True, False]), False),
+        (pa.array([datetime.date(2020, 1, 1)]), "nan"),
+        (pa.RunEndEncodedArray.from_arrays(pa.array([2], "i4"), pa.array([1.0])), 0.0),
+    ],
+    ids=["booleans", "days", "runs"],
+)
+def test_copy_false_forbids_copies_of_values_that_are_all_valid(values, missing):
+    with pytest.raises(BufferError, match="copy=True"):
+        ah.as_numpy(values, missing=missing, copy=False)
+    assert len(ah.as_numpy(values, missing=missing)) == len(values)
+
+
+@pytest.mark.parametrize("values", [pa.array([True, False]), pa.array([1, 2])], ids=["booleans", "integers"])
+def test_copy_false_shares_values_that_are_all_valid(values):
+    exported = ah.as_arrow(values, missing=0, copy=False)
+    assert exported.buffers()[1].address == values.buffers()[1].address
+
+
 def test_several_chunks_are_filled_in_one_copy():
     chunks = pa.chunked_array([[1, None], [3]])
     for column in (chunks, pl.from_arrow(chunks), pd.Series(chunks, dtype="int64[pyarrow]")):
