@@ -209,17 +209,23 @@ def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     if array is None:
         return None, None, refusal
     if array is obj:
-        return array, None, f"it is a USMArray, imported through {array.protocol}"
+        through = through_protocol(array)
+        return array, None, f"it is a USMArray{through and f', imported{through}'}"
     row = wrappers.known(cls)
     if row is not None and row.parse is not None and attempt(row.parse, obj)[0] is not None:
-        return array, None, f"{row.words.rstrip(',')}, returns its array, through {array.protocol}"
+        return array, None, f"{row.words.rstrip(',')}, returns its array{through_protocol(array)}"
     if row is not None and row.attribute is not None:
-        return array, None, f"it is a wrapper; asarray imports its .{row.attribute} through {array.protocol}"
+        return array, None, f"it is a wrapper; asarray imports its .{row.attribute}{through_protocol(array)}"
     if row is None and _protocols(cls)[0]:
         why = f"asarray imports {name} natively and reports the protocol as {array.protocol}"
     else:
         why = f"asarray uses {array.protocol}, the first of its protocols that succeeds"
     return array, array.protocol, why
+
+
+def through_protocol(array: Any) -> str:
+    """Return " through" and the protocol of an array, or "" if the array was not imported."""
+    return "" if array.protocol == "constructed" else f" through {array.protocol}"
 
 
 def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:

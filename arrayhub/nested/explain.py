@@ -11,7 +11,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, PASSES_ON, InterfaceError, fi
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import convert
-from arrayhub.inspection.explain import LOOKED_AT, attempt, copies_booleans
+from arrayhub.inspection.explain import LOOKED_AT, attempt, copies_booleans, through_protocol
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
@@ -38,14 +38,19 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     consumers = _CONSUMERS if to is None else (to,)
     if x is None:
         return _explain_copied(obj, name, offers, consumers)
-    why = f"asnested imports it by {x.protocol}; asarray returns dense arrays only"
+    through = through_protocol(x)
+    how = f"it is a NestedArray{through and f', imported{through}'}" if x is obj else f"asnested imports it{through}"
+    why = f"{how}; asarray returns dense arrays only"
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    used = Offer(x.protocol, True, summary)  # replaces an offer of `asarray`, which explains the rejection
+    used = Offer(
+        "arrow" if x is obj else x.protocol, True, summary
+    )  # replaces an offer of `asarray`, which explains the rejection
     others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
-    return Explanation(name, summary, (), _with(used, offers, others), x.protocol, why, verdicts)
+    taken = None if x is obj else x.protocol
+    return Explanation(name, summary, (), _with(used, offers, others), taken, why, verdicts)
 
 
 def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:

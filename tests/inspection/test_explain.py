@@ -291,6 +291,12 @@ def test_a_wrapper():
     assert explained.offers == ()
 
 
+def test_a_constructed_array_has_no_protocol():
+    memory = ah.asarray(bytearray(16))
+    assert ah.explain(ah.empty(2, "f8")).why == "it is a USMArray"
+    assert ah.explain(memory).why == "it is a USMArray, imported through buffer"
+
+
 # ---------------------------------------------------------------------------------------------------------- the text
 
 

@@ -51,6 +51,17 @@ def test_explain_of_nested_arrays():
         ah.explain(RAGGED, "cuneiform")
 
 
+@pytest.mark.parametrize("values", [[[1], [2, 3]], RAGGED], ids=["list", "pyarrow"])
+def test_explain_of_a_nested_array_names_no_protocol_of_its_own(values):
+    x = ah.asnested(values)
+    found = ah.explain(x)
+    through = "" if x.protocol == "constructed" else f", imported through {x.protocol}"
+    assert found.why == f"it is a NestedArray{through}; asarray returns dense arrays only"
+    (offer,) = found.offers
+    assert (offer.protocol, offer.works, offer.gives) == ("arrow", True, found.summary)
+    assert found.taken is None
+
+
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
 def test_reported_protocol_is_the_one_used(library):
     made = pytest.importorskip(library)
