@@ -45,7 +45,9 @@ _Part = tuple[str, Any]
 
 
 def working_call(obj: Any, consumer: str, refusal: str) -> str:
-    """Return the first call that converts `obj`, or a part of `obj`, for `consumer`. Return "" if there is none.
+    """Return the first call that converts `obj`, or a part of `obj`, for `consumer`.
+
+    If there is none, return a call that imports the object without the library, or "" if `asnested` rejects the object.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     consumer : str
         Name of a library in `convert`.
     refusal : str
-        Why the conversion is rejected.
+        Message of the error that the conversion raises.
     """
     if attempt(unread, obj)[0]:
         return f"arrayhub.as_{consumer}(x)" if consumer in ("arrow", "polars", "pandas") else "arrayhub.asnested(x)"
@@ -80,7 +82,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
 
 
 def prepared_call(expression: str, result: Any, consumer: str) -> str:
-    """Return the first call that converts the result of an expression of ``x``, or "" without such a call."""
+    """Return the first call that converts the result of an expression in ``x``, or "" if there is none."""
     if result is None:
         return ""
     call = _converted_part((expression, result), consumer)
@@ -91,14 +93,14 @@ def prepared_call(expression: str, result: Any, consumer: str) -> str:
 
 
 def _preparation(refusal: str) -> str:
-    """Return the expression that an error names, or "" if the error does not name one of `_PREPARATIONS`."""
+    """Return the first of `_PREPARATIONS` that the text of an error contains, or ""."""
     return next((expression for expression in _PREPARATIONS if expression in refusal), "")
 
 
 def sample_of(obj: Any) -> Any:
     """Return some elements of an object as an object of the same type, or `obj` itself if they cannot be selected.
 
-    The result consists of the first elements, and of the first rows that are missing or that differ in length.
+    The result consists of the first elements, followed by the rows that `_irregular_rows` finds.
     """
     if issubclass(type(obj), NestedArray):
         return chunked(_samples_of_chunks(obj)) if kind_of(obj).chunks else sample_of_node(obj)
@@ -114,7 +116,7 @@ def sample_of(obj: Any) -> Any:
 
 
 def is_copied(obj: Any) -> bool:
-    """Return whether `asnested` can import an object by copying it. Only the first elements are tried."""
+    """Return whether `asnested` can copy a list, a tuple or an awkward array. Only the first elements are tried."""
     return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
 
 
@@ -150,7 +152,10 @@ def _rows_of_chunks(x: NestedArray) -> Iterator[int]:
 
 
 def _irregular_rows(node: Any) -> list[int]:
-    """Return the first rows that are missing, have another length than row 0, or contain such rows."""
+    """Return the indices of irregular rows of a node, the first one of each kind.
+
+    A row is irregular if it is missing, differs in length from row 0, or contains an irregular row.
+    """
     if not isinstance(node, NestedArray) or not len(node):
         return []
     kind, rows = kind_of(node), []
@@ -174,7 +179,10 @@ def _irregular_rows(node: Any) -> list[int]:
 
 
 def _node_of(obj: Any, first: Any) -> _Part | None:
-    """Return an object as a node without chunks."""
+    """Return the expression and the value of a NestedArray without chunks, from an object or from its sample `first`.
+
+    Return None if `asnested` rejects the sample.
+    """
     whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=False)[0]
     if whole is not None and kind_of(whole).chunks:
         return "arrayhub.asnested(x, copy=True)", sample_of_node(whole)

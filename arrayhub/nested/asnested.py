@@ -25,7 +25,7 @@ from arrayhub.nested.matrix import from_frame, is_frame
 
 
 def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
-    """Import nested data (lists, strings, missing values, records) without copying the values.
+    """Import nested data (lists, strings, missing values, records). The values are shared if possible.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
         NumPy's strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only objects without a memory layout, such as Python lists. "if_needed": also copy memory that cannot be shared.
+        only values that a NestedArray cannot share, such as Python lists and NumPy strings. "if_needed": like None, and
+        also copy dense arrays that `asarray` cannot view.
 
     Returns
     -------
@@ -52,7 +53,8 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     InterfaceError
         `obj` describes its memory incorrectly.
     BufferError
-        A NestedArray cannot represent the object, or requires a copy. The message names the call to make instead.
+        A NestedArray cannot represent the object, or a copy is needed and `copy` does not permit it. The message names
+        the call to make instead.
 
     Examples
     --------
@@ -70,7 +72,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
 
 
 def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
-    """Return the array, and its size in bytes."""
+    """Import `obj`, and return the array and its size in bytes."""
     x = _asnested(obj, copy)
     return x, hooks.nested_nbytes(x)
 
@@ -91,11 +93,11 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
 
 
 def name_of(obj: Any) -> Any:
-    """Return the name of a NestedArray, of a Series of pandas or polars, or of a pandas Index, or None."""
+    """Return the name of a NestedArray, a pandas or polars Series, or a pandas Index. Return None for other objects."""
     if issubclass(type(obj), NestedArray):
         return column_name(obj)
     name = obj.name if issubclass(type(obj), tuple(_named_types())) else None
-    return None if isinstance(name, str) and not name else name  # a Series of polars without a name has the name ""
+    return None if isinstance(name, str) and not name else name  # the default name in polars is ""
 
 
 def _named_types() -> Iterator[type]:
@@ -106,15 +108,15 @@ def _named_types() -> Iterator[type]:
 
 
 def is_column(obj: Any) -> bool:
-    """Return whether a type has one of Arrow's interfaces for columns."""
+    """Return whether the type of an object has a method that exports Arrow columns."""
     return any(hasattr(type(obj), name) for name in _COLUMNS)
 
 
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
-    """Convert a column of bits, a column of several chunks, or a table to a dense array.
+    """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array, with a copy if necessary.
 
-    Return the array, and whether it is a copy. Return None if `obj` is not an Arrow or awkward object, or contains
-    strings, ragged lists or missing values.
+    Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for columns that
+    are not dense, for example because they contain strings, ragged lists or missing values.
 
     Raises
     ------
@@ -153,7 +155,8 @@ def refuse_storage(obj: Any, x: NestedArray) -> None:
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` does not help.
 
-    Python values are copied. Other objects are copied only if `copy` permits. These objects are not imported:
+    Python values are copied unless `copy` is False. Other objects are copied only if `copy` is true. These objects are
+    not imported:
 
     - streams that can be read once;
     - tables, because a dense copy of a table is a matrix;
@@ -172,7 +175,7 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     return None if kind.fields or kind.numbers or kind.indices else x
 
 
-# Methods of Arrow columns.
+# Methods that export Arrow columns.
 _COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
@@ -189,7 +192,10 @@ def arrow_loses_structure(obj: Any) -> bool:
 
 
 def _by_arrow(obj: Any) -> NestedArray | None:
-    """Import an Arrow producer. If pyarrow fails in the producer, import the object with `asarray`."""
+    """Import an Arrow producer. Return None for other objects.
+
+    If the producer calls pyarrow and pyarrow fails, a one-dimensional object is imported with `asarray`.
+    """
     try:
         return from_arrow(obj)
     except PASSES_ON:
@@ -198,8 +204,8 @@ def _by_arrow(obj: Any) -> NestedArray | None:
         if is_frame(obj) and not obj.columns.is_unique:
             repeated = obj.columns[obj.columns.duplicated()][0]
             raise BufferError(
-                f"asnested: {name_of_type(type(obj))} has several columns {show(repeated)}, which pandas does not"
-                " export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
+                f"asnested: {name_of_type(type(obj))} has several columns named {show(repeated)}, which pandas"
+                " does not export to Arrow; accepted: different names. Use x.set_axis(range(x.shape[1]), axis=1)"
             ) from error
         if root_of(type(error)) != "pyarrow":
             raise
@@ -214,7 +220,7 @@ def _by_arrow(obj: Any) -> NestedArray | None:
 
 
 def _by_series(obj: Any) -> NestedArray | None:
-    """Import a pandas Index or ExtensionArray by a Series that shares its memory.
+    """Import a pandas Index or ExtensionArray through a Series that shares its memory.
 
     Return None for other objects, for arrays that pyarrow itself converts, and for numbers.
     """
@@ -227,9 +233,10 @@ def _by_series(obj: Any) -> NestedArray | None:
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
-    """Import a one-dimensional array of numbers without an Arrow format, such as complex numbers.
+    """Import an object as a one-dimensional dense array, for example complex numbers, which Arrow does not support.
 
-    Return None for other objects, also for frames, whose column names would be lost.
+    Return None if `asarray` rejects the object, or if it has several dimensions, such as a frame, whose column names
+    would be lost.
     """
     try:
         array = asarray(obj)

@@ -35,7 +35,7 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 
 
 def _joined(nodes: list[Any]) -> Any:
-    """Concatenate nodes of one type. The result has the kind and the type of offsets of the first node."""
+    """Concatenate nodes of one type. The result has the kind and offset type of the first node if the elements fit."""
     nodes = [nested_of(node) for node in nodes]
     kind = kind_of(nodes[0])
     if kind.sizes:
@@ -102,7 +102,7 @@ def _may_miss(node: NestedArray) -> bool:
 
 
 def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
-    """Concatenate runs. Run ends become int64 if the length exceeds their type."""
+    """Concatenate runs. Run ends become int64 if the length exceeds the range of their type."""
     ends, values, start = [], [], 0
     for node in nodes:
         own, content = reached_runs(node)
@@ -129,7 +129,8 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
             shifted.append(places)
         if max(starts.values(), default=0) > np.iinfo(np.int32).max:
             raise BufferError(
-                "asnested: the children of the unions have 2**31 elements or more; accepted: offsets of int32"
+                "asnested: the children of the unions have 2**31 elements or more in total; accepted: fewer, because"
+                " the offsets of Arrow's unions are int32"
             )
         offsets = asarray(np.concatenate(shifted).astype(np.int32))
     parts = tuple(_joined(list(children)) for children in zip(*(node.children for node in nodes), strict=True))
@@ -140,7 +141,7 @@ def _joined_unions(nodes: list[NestedArray], length: int, first: NestedArray) ->
 def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
     """Convert chunks of fixed-length rows to regular nodes if any chunk is a regular node.
 
-    A chunk without missing rows stores fixed-length rows as a multidimensional array of numbers instead.
+    A chunk without missing rows can store fixed-length rows as a multidimensional array of numbers instead.
     """
     if not any(kind_of(node).width for node in nodes):
         return nodes
@@ -173,7 +174,7 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
     """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly.
 
-    Indices become int64 if the length of the dictionaries exceeds their type.
+    Indices become int64 if the total length of the dictionaries exceeds the range of their type.
     """
     indices, start = [], 0
     for node in nodes:

@@ -62,7 +62,7 @@ def _wide(offsets: Any) -> Any:
 
 
 def with_wide_offsets(x: NestedArray) -> NestedArray:
-    """Return lists with the same content and int64 offsets that start at 0."""
+    """Return lists with int64 offsets that start at 0, and only the referenced part of the content."""
     offsets = offsets_on_host(x)
     start, stop = int(offsets[0]), int(offsets[-1])
     check(x if is_on_host(x.offsets) else make("list", len(x), offsets=asarray(offsets), content=x.content))
@@ -104,7 +104,8 @@ def for_polars(node: Any) -> Any:
     Raises
     ------
     BufferError
-        Rows have the fixed length 0, or two fields of a record have the same name.
+        Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
+        unions, intervals, and some decimals.
     """
     if not isinstance(node, NestedArray):
         return _check_widths(node, node.shape[1:])
@@ -134,7 +135,7 @@ def for_polars(node: Any) -> Any:
 
 
 def has_string_views(node: Any) -> bool:
-    """Return whether a column contains string views: itself, in its chunks, its categories or its fields."""
+    """Return whether a column consists of string views, or contains them in its chunks, categories or fields."""
     if not isinstance(node, NestedArray):
         return False
     kind = kind_of(node)

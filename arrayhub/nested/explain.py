@@ -33,7 +33,7 @@ def view_of(obj: Any) -> NestedArray | None:
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` rejects it too."""
+    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` also rejects it."""
     x = view_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
     if x is None:
@@ -44,9 +44,8 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    used = Offer(
-        "arrow" if x is obj else x.protocol, True, summary
-    )  # replaces an offer of `asarray`, which explains the rejection
+    # Replaces the offer from `asarray`, which states why `asarray` rejects the object.
+    used = Offer("arrow" if x is obj else x.protocol, True, summary)
     others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
     taken = None if x is obj else x.protocol
@@ -54,12 +53,12 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
 
 
 def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
-    """Replace the offer that has the protocol of `used`. Keep the other offers only if `others` is true."""
+    """Return `offers` with `used` in place of the offer of its protocol. Omit the others if `others` is false."""
     return tuple(used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol)
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
-    """Explain an object that `asnested` can import only with a copy. Return None for other objects."""
+    """Explain an object that `asnested` can only copy, or that only `as_pandas` shares. Return None for others."""
     x, refusal = _copied(obj)
     if x is None and consumers == ("pandas",) and _is_shared_with_pandas(obj):
         unchanged = (Verdict("pandas", ZERO_COPY, ""),)
@@ -82,7 +81,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """Return a copy of the first elements of an object, and the error of `asnested` with ``copy=False``."""
+    """Return a copy of the first elements of an object or None, and the error of `asnested` with ``copy=False``."""
     refusal = attempt(asnested, obj, copy=False)[1]
     return attempt(_copy_of_first, obj)[0], refusal
 
@@ -111,14 +110,14 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 
 
 def _is_shared_with_pandas(obj: Any) -> bool:
-    """Return whether `as_pandas` shares an object that is not a stream. A NestedArray of it may have other types."""
+    """Return whether `as_pandas` shares an object that is not a stream. Its NestedArray may give different types."""
     return unread(obj) is None and not attempt(convert, obj, "pandas", copy=False)[1]
 
 
 def _why_not_dense(x: NestedArray, consumer: str) -> str:
     """Return the error for the first element of `x` that dense arrays cannot represent. All elements are examined.
 
-    Return "" for libraries that represent lists of different lengths, and for strings.
+    Return "" if there is no such element, for libraries that represent lists of different lengths, and for strings.
     """
     if consumer == "torch" or consumer in NESTED_CONSUMERS or kind_of(x.chunks[0]).characters:
         return ""
@@ -141,7 +140,7 @@ def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
 
 
 def _reason_of_copy(x: NestedArray, consumer: str) -> str:
-    """Return what a copy changes, or ""."""
+    """Return a phrase such as "a copy unpacks its bits" that states what a copy changes, or "" if nothing is known."""
     kind = kind_of(x.chunks[0])
     changes = ["concatenates its chunks"] if kind_of(x).chunks else []
     if consumer in NESTED_CONSUMERS:
@@ -206,7 +205,7 @@ def _made_for_polars(x: NestedArray) -> list[str]:
     if any(kind.sizes for _, kind in nodes):
         changes.append("list views become lists in order")
     if any(kind.characters and kind.ends for _, kind in nodes):
-        changes.append("string views replace string offsets")
+        changes.append("string offsets are converted to string views")
     return changes
 
 
@@ -221,7 +220,7 @@ def _nodes(x: NestedArray) -> Iterator[NestedArray]:
 
 
 def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
-    """Return the parts of a NestedArray as a dict that ``json`` can write. `refcount` is copied into the dict."""
+    """Return the parts of a NestedArray as a dict that can be serialized to JSON, including the given `refcount`."""
     parts = dict(parts_of(x))
     return {
         "address": id(x),
@@ -248,7 +247,10 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the array of each part of a node. Fields without unique names are called ``children[k]``."""
+    """Yield the name and the array of each part of a node.
+
+    Children of unions, and fields without unique names, are called ``children[k]``.
+    """
     if kind_of(x).chunks:
         for k, chunk in enumerate(x.chunks):
             yield f"chunks[{k}]", chunk
@@ -291,7 +293,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
-    """Check the offsets, views, indices and strings of nested data. Return `texts`, and one text for each fault.
+    """Check the offsets, views, indices and strings of nested data. Return `texts` followed by one text for each fault.
 
     `texts` describes faults of the object's interfaces. For a NestedArray, `texts` is left out, because its interfaces
     report the same faults as this function. An awkward array is copied for the check if necessary. Return None for

@@ -71,7 +71,7 @@ def _copied(x: NestedArray) -> NestedArray:
 
 
 def _export(call: str, emit: Callable[[Any, bool], Any], obj: Any, copy: Copy, extension: bool = False) -> Any:
-    """Import `obj`, and return ``emit(array, copied)`` of the imported array. `trace` reports one export by `call`."""
+    """Import `obj`, and return ``emit(array, copied)`` for the imported array. `trace` reports one export by `call`."""
     try:
         if not tracing.is_active():
             return _exported(obj, call, emit, copy, extension)[0]
@@ -138,8 +138,8 @@ def _is_chunked(array: Any) -> bool:
 def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing: Any = None) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
-    A dense array has the types of ``pyarrow.array(numpy_array)``, with nested fixed-size lists for its dimensions after
-    the first. Booleans are copied, because Arrow stores eight booleans in a byte.
+    A dense array is exported with the type that ``pyarrow.array`` infers from its dtype. Each dimension after the first
+    becomes a fixed-size list. Booleans are copied, because Arrow stores eight booleans in a byte.
 
     Parameters
     ----------
@@ -298,7 +298,10 @@ def _to_polars(array: Any, copied: bool) -> Any:
 
 
 def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
-    """Return ordered categories as an Enum, whose order is that of the categories. Return other columns unchanged."""
+    """Return ordered categories as an Enum in the order of the categories. Return other columns unchanged.
+
+    Categories that are missing, repeated or different between chunks cannot be an Enum, and are returned unchanged.
+    """
     chunks = x.chunks
     if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
         return series
@@ -324,7 +327,7 @@ def _polars_error(array: Any, error: BaseException) -> BufferError:
 
 
 def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the path, unit and zone of each node of times with a time zone. `path` is the path of `node` itself."""
+    """Yield (expression, unit, zone) for each node of times with a time zone. `path` is the expression for `node`."""
     if not isinstance(node, NestedArray):
         return
     node = node.chunks[0]
@@ -346,18 +349,21 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
     The type of `obj` determines the types of the columns:
 
-    - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True.
-    - Dense arrays, such as those of NumPy or torch, have the types of ``pandas.Series(numpy_array)``. NaN is missing.
-    - Columns and tables of Arrow, such as those of pyarrow or polars, and a NestedArray have Arrow's types.
-    - Data without a NumPy type, such as strings, lists and integers with missing values, has Arrow's types.
+    - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True. An Index or an
+      ExtensionArray becomes a Series on the same memory.
+    - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN is missing.
+    - Arrow columns and tables, such as those of pyarrow or polars, and NestedArrays get Arrow types
+      (``pandas.ArrowDtype``).
+    - Data without a NumPy type, such as strings, lists and integers with missing values, also gets Arrow types.
 
     Parameters
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
     copy : {None, True, False, "if_needed"}, optional
-        As in `as_arrow`. Times in days or weeks require a copy, because pandas has seconds, milliseconds, microseconds
-        and nanoseconds. String views, as in polars, are copied to strings with offsets, unless `copy` is False.
+        As in `as_arrow`. Times in days or weeks require a copy, because pandas supports only seconds, milliseconds,
+        microseconds and nanoseconds. String views, as in polars, are copied to strings with offsets, unless `copy` is
+        False.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -365,8 +371,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     -------
     pandas.Series or pandas.DataFrame
         If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-        The name of a Series of polars is kept, also if `asnested` imported the Series. A table has the index that the
-        metadata of pandas in its schema describes.
+        The name of a Series of polars is kept, also if `asnested` imported the Series. The index of a table
+        follows the pandas metadata in its schema.
 
     Examples
     --------
@@ -403,12 +409,12 @@ def _of_pandas(pandas: Any, obj: Any) -> Any:
 
 
 def has_arrow_types(obj: Any) -> bool:
-    """Return whether `as_pandas` gives Arrow's types to all columns of an object."""
+    """Return whether `as_pandas` converts all columns of an object to Arrow types."""
     return is_column(obj) and not issubclass(type(obj), USMArray) and not arrow_loses_structure(obj)
 
 
 def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
-    """Return a Series or a DataFrame of an array that was imported from `obj`."""
+    """Convert an array that was imported from `obj` to a Series or a DataFrame."""
     pandas = needed("pandas", "for its arrays")
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
@@ -418,7 +424,7 @@ def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
 
 
 def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
-    """Return a Series or a frame of NumPy's type if pandas has the type, otherwise a Series of Arrow's type."""
+    """Return a Series or a frame, of NumPy's type if the array is dense and pandas has the type, else of Arrow's."""
     array = unwrapped(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         return _with_arrow_types(pandas, array, copied)
@@ -433,7 +439,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
 
 def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
-    """Return a Series of Arrow's type, or a DataFrame of records with the index that its metadata describes."""
+    """Return a Series of an Arrow type, or a DataFrame of records whose index follows the pandas metadata."""
     pyarrow = needed("pyarrow", "for its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(for_pandas(array), copied)
@@ -455,8 +461,11 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The parameters are those of `as_arrow`. The index of a pandas DataFrame is not exported. Numbers, offsets,
-    characters and validity bitmaps are shared. String views are copied, list views are copied unless their rows are
-    adjacent, and date32 is converted to ``datetime64[D]``.
+    characters and validity bitmaps are shared. These parts are copied:
+
+    - string views, packed booleans, run-end encoded arrays and indices of categories;
+    - list views, unless their rows are adjacent;
+    - date32, which is converted to ``datetime64[D]``.
 
     Examples
     --------
@@ -472,7 +481,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
 
 def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
-    """Return an ``awkward.Array`` of an array that was imported from `obj`."""
+    """Convert an array that was imported from `obj` to an ``awkward.Array``."""
     awkward = needed("awkward", "for its arrays")
     array = _on_host(array, "awkward")
     if _is_chunked(array):
@@ -525,8 +534,8 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
         return _numbers(awkward, node.content)
     if node.meaning != "tdD":
         raise BufferError(
-            f"awkward: Arrow's type {node.meaning!r} is not supported, like time zones, times of day, decimals and"
-            " intervals. Use arrayhub.asnested(x).content, the numbers without this type, or"
+            f"awkward: Arrow's type {node.meaning!r} is not supported; accepted: numbers, booleans, dates, and times"
+            " without a zone. Use arrayhub.asnested(x).content, the numbers without this type, or"
             " arrayhub.asnested(x).to_list()"
         )
     days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each

@@ -37,7 +37,7 @@ def _walk(layout: Any, copy: bool | None) -> Any:
     if importer is None:
         raise BufferError(
             f"asnested: awkward.contents.{type(layout).__name__} is not supported; accepted: {', '.join(_IMPORTERS)}."
-            " Pass a part of it, such as x['name'] of records"
+            " Pass a part of the array, such as the field x['name'] of records"
         )
     return importer(layout, copy)
 
@@ -103,21 +103,21 @@ def _by_mask(layout: Any, copy: bool | None) -> Any:
 
 
 def _option(layout: Any, copy: bool | None) -> Any:
-    """Import an IndexedOptionArray, whose index is -1 for missing elements. Consecutive elements are shared."""
+    """Import an IndexedOptionArray, whose index is negative for missing elements. Consecutive elements are shared."""
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
-    forbidden(copy, "asnested", "elements behind an awkward index are copied in order")
+    forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
     content = layout.content if len(layout.content) else _filler(layout.content)
     filled = sys.modules["awkward"].contents.IndexedArray(type(layout.index)(np.where(valid, index, 0)), content)
     return _with_bits(_walk(filled.project(), None), len(layout), None if valid.all() else bitmap_of(valid))
 
 
 def _filler(content: Any) -> Any:
-    """Return one zero element with the type of an empty content. The index of missing elements refers to it."""
+    """Return a content with one zero element, in place of an empty content. Missing elements use its index 0."""
     try:
         return content.form.length_one_array(highlevel=False)
     except TypeError:  # the type is unknown, as in an empty list
@@ -127,7 +127,7 @@ def _filler(content: Any) -> Any:
 def _indexed(layout: Any, copy: bool | None) -> Any:
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
-    forbidden(copy, "asnested", "elements behind an awkward index are copied in order")
+    forbidden(copy, "asnested", "an awkward index requires a copy of the elements in the order of the index")
     return _walk(layout.project(), None)
 
 

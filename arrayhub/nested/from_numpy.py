@@ -16,6 +16,8 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
 
     Raises
     ------
+    TypeError
+        The array has 0 dimensions, is a StringDType array of several dimensions, or is a masked array of records.
     TypeError, BufferError
         `asarray` rejects the elements.
     BufferError
@@ -27,7 +29,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
             " one for StringDType. Use x.reshape(-1)"
         )
     if array.dtype.kind in "STU":
-        forbidden(copy, "asnested", "NumPy stores strings in another layout")
+        forbidden(copy, "asnested", "NumPy stores strings in a different layout")
     if isinstance(array, np.ma.MaskedArray):
         return _masked(array, copy)
     if array.dtype.kind == "O":

@@ -85,7 +85,7 @@ def _are_all(types: set[type], kinds: Any) -> bool:
 
 
 def _is_array_type(cls: type) -> bool:
-    """Return whether a class is an array of another library than NumPy, such as ``torch.Tensor``."""
+    """Return whether a class is an array type of a library other than NumPy, such as ``torch.Tensor``."""
     return hasattr(cls, "__dlpack__") and not issubclass(cls, (np.ndarray, np.generic))
 
 
@@ -309,7 +309,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _are_alike(rows: Any) -> bool:
-    """Return whether rows are ndarrays of numbers that differ only in their lengths."""
+    """Return whether rows are ndarrays of numbers that differ only in length."""
     if not all(isinstance(row, np.ndarray) for row in rows):
         return False
     if len({(row.dtype, row.shape[1:]) for row in rows}) != 1:

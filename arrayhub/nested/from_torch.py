@@ -51,7 +51,7 @@ def _call_for(obj: Any, ragged: int | None) -> str:
 
 
 def _ragged_in(obj: Any) -> int | None:
-    """Return the number of the ragged dimension, or None. torch represents its length by a symbolic integer."""
+    """Return the index of the ragged dimension, whose length is a symbolic integer in torch, or None."""
     return next((axis for axis, length in enumerate(obj.shape) if not isinstance(length, int)), None)
 
 
@@ -80,7 +80,7 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
 def _shortest_and_longest(x: NestedArray) -> dict[str, int]:
     """Return torch's arguments for the lengths of the shortest and the longest row, or no arguments for device memory.
 
-    Without these arguments, ``to_padded_tensor`` pads each row to the length of all values.
+    Without these arguments, ``to_padded_tensor`` pads each row to the total number of values.
     """
     if not is_on_host(x):
         return {}

@@ -43,7 +43,7 @@ def decimals(numbers, meaning):
 
 
 def decimal_type(meaning):
-    """Return the name, the precision and the scale of a decimal's format, such as ``d:10,2`` or ``d:5,2,64``."""
+    """Return (type name, precision, scale) for a decimal's Arrow format, such as ``d:10,2`` or ``d:5,2,64``."""
     precision, scale, *bits = meaning[2:].split(",")
     return f"decimal{bits[0] if bits else 128}", int(precision), int(scale)
 

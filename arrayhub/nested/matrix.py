@@ -14,7 +14,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-# Matches the prefix of the error of `asarray` for a Series: the function's name, and possibly the repr of the Series.
+# Matches the prefix of an `asarray` error about a Series, the function's name and possibly the repr of the Series.
 _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
@@ -55,7 +55,8 @@ def _index_columns(node: NestedArray) -> list[Any]:
 def is_frame(obj: Any) -> bool:
     """Return whether an object is a ``pandas.DataFrame``.
 
-    A frame is not imported through Arrow, because its Arrow export includes the index and converts NaN to null.
+    A frame is not converted to a matrix through Arrow, because its Arrow export can include the index, and converts NaN
+    to null.
     """
     pandas = sys.modules.get("pandas")
     return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))

@@ -84,7 +84,7 @@ def _nat(node: NestedArray) -> Any:
 
 
 def _null_mask_of_union(node: NestedArray) -> Any:
-    """Return the mask of a union. An element is missing if the element of the child that it refers to is missing."""
+    """Return the mask of a union. An element is missing if the child element that it references is missing."""
     codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
     for code, child in zip(type_codes(node), node.children, strict=True):
         rows = codes == code
@@ -158,7 +158,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
 
 
 def fill_null(x: NestedArray, value: Any) -> Any:
-    """Return a copy without missing elements, see `NestedArray.fill_null`."""
+    """Replace missing elements, see `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
     _check_value(x, value, "x")
@@ -168,9 +168,10 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 
 
 def _check_value(node: Any, value: Any, name: str) -> None:
-    """Raise TypeError if numbers or times are filled with another kind of value, even if no element is missing.
+    """Raise TypeError if `value` cannot replace numbers or times of a node, even if no element is missing.
 
-    For records, only the field names in a dict are checked, because a single value may suit only some of the fields.
+    For records, raise ValueError if `value` is a dict with unknown field names. Other values are not checked, because a
+    value may suit only some of the fields.
     """
     node = nested_of(node).chunks[0]
     kind = kind_of(node)
@@ -194,7 +195,7 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless a value is one number or time. `casting.checked` compares the value with the dtype."""
+    """Raise TypeError unless a value is one number or time. `casting.checked` tests whether it fits the dtype."""
     if value is _NAN:
         return
     call = f"fill_null: {name} has elements of {_element_type(node)}, and value is {show(value)}"

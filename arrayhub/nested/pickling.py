@@ -28,7 +28,7 @@ _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its
 
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Reduce an array for ``NestedArray.__reduce_ex__`` to a function and its argument."""
+    """Reduce an array to a function and its argument, for ``NestedArray.__reduce__``."""
     try:
         return _unpickle_nested, (_state(_compact(x), {}),)
     except PASSES_ON:
@@ -131,7 +131,7 @@ def _restored(state: Any) -> Any:
     facts = dict(state)
     kind, length = facts.pop("kind"), facts.pop("length")
     if kind not in KIND_NAMES or type(length) is not int or length < 0:
-        raise state_error("kind and length", (kind, length), "a kind of nodes, and zero or more elements")
+        raise state_error("kind and length", (kind, length), "the name of a kind, and a length of 0 or more")
     row = row_named(kind)
     for name in ("content", "parts"):
         if name in facts:
@@ -199,7 +199,7 @@ def _check_union(facts: dict[str, Any], length: int) -> None:
 
 
 def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
-    """Return a copy of an array and of the bytes that it references, in memory of the same kind."""
+    """Return an array with copies of the bytes that `x` references, in memory of the same kind."""
     return nested_of(_mapped(_compact(x), functools.partial(copy.deepcopy, memo=memo)))
 
 

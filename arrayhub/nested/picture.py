@@ -13,7 +13,7 @@ from arrayhub.nested.array import NestedArray, check, part, valid_mask
 MOST_CELLS = 16  # cells per line; further cells are drawn as an ellipsis
 MOST_LEVELS = 6
 MOST_CHUNKS = 4
-_WIDTH = 40  # of a cell, in pixels
+_WIDTH = 40  # width of a cell, in pixels
 _ARCS = 32  # height of the space for arcs, in pixels
 _ABOVE = 6  # space above the cells
 _BASELINE = 17  # distance from the top of a cell to the baseline of its text
@@ -21,13 +21,13 @@ _MISSING = "#e4e4e4"
 
 
 def picture_of(x: NestedArray) -> str:
-    """Return the drawing of an array as HTML. If the host cannot read the array, show only the array's type."""
+    """Return the drawing of an array as HTML. If the host cannot read a valid array, show the type and the reason."""
     canvas = Canvas()
     canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)
     try:
         _draw(canvas, x, 0)
     except BufferError:
-        canvas.write("its memory is on a device: call x.to_host() to see it", 11)
+        canvas.write("the memory is on a device; call x.to_host() to draw the elements", 11)
     except ValueError as error:
         canvas.write(str(error), 11)
     return for_page(canvas.svg(f"an array of type {x.type}"))
@@ -84,7 +84,7 @@ def _x(k: int) -> float:
 
 
 def _spans(node: NestedArray) -> list[tuple[int, int]]:
-    """Return the first and last element of the content for each of the first rows."""
+    """Return (start, stop) in the content for each row that is drawn."""
     rows = range(min(len(node), MOST_CELLS))
     kind = kind_of(node)
     if kind.width:

@@ -1,4 +1,4 @@
-"""Decode run-end encoded arrays, whose elements are runs of equal values."""
+"""Decode run-end encoded arrays, which store one value for each run of equal elements."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from arrayhub.nested.to_device import reached_runs
 
 
 def decoded(node: NestedArray) -> NestedArray:
-    """Decode a run-end encoded array to an array that contains a copy of the value for each element.
+    """Return a run-end encoded array as an array in which the value of a run is repeated for each of its elements.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Copy NestedArrays to another device.
 
-Only elements that the array references are copied. For a slice, this excludes the content of other rows. Each buffer is
-copied once.
+Only elements that the array references are copied. For a slice, the content of rows outside the slice is not copied.
+Each buffer is copied once.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def _numbers(array: Any) -> Any:
 
 
 def offsets_on_host(node: NestedArray) -> Any:
-    """Return the offsets of a node as an ndarray: a single 0 for an empty node without offsets."""
+    """Return the offsets of a node as an ndarray. For an empty node that lacks offsets, return a single 0."""
     offsets = _numbers(node.offsets)
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 

@@ -79,7 +79,7 @@ def _none_missing(node: NestedArray) -> bool:
 
 
 def _merged(types: list[Type]) -> Type:
-    """Return the common element type of chunks. The type is optional if it is optional in some chunk."""
+    """Return the common element type of chunks. The result is optional if the type of any chunk is optional."""
     first = types[0]
     if len(types) == 1 or (len(set(map(type, types))) > 1 and not any(isinstance(one, Option) for one in types)):
         return first

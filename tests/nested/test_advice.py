@@ -183,5 +183,5 @@ def test_the_call_without_a_library_prepares_the_object(make):
 def test_repeated_column_names(rows, to):
     x = _frame(rows)
     assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
-    with pytest.raises(BufferError, match=r"several columns 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):
+    with pytest.raises(BufferError, match=r"several columns named 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):
         ah.convert(x, to, copy=True)

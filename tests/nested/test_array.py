@@ -599,7 +599,7 @@ def test_masked_strings_are_strings_of_which_some_are_missing(dtype, kind):
         assert ah.as_arrow(x).to_pylist() == ah.as_polars(x).to_list() == expected
     assert ah.asnested(np.ma.array(strings, mask=[False, True])).content.size == 1
     assert ah.asnested(np.ma.array(strings[:0])).kind == ah.asnested(strings[:0]).kind == kind
-    with pytest.raises(BufferError, match="NumPy stores strings in another layout"):
+    with pytest.raises(BufferError, match="NumPy stores strings in a different layout"):
         ah.asnested(np.ma.array(strings, mask=[False, True]), copy=False)
 
 

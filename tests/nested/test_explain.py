@@ -156,7 +156,7 @@ def test_copies_are_reported(make, to, request):
 def test_every_copied_part_is_reported():
     explained = ah.explain(np.array(["a", "b"], np.dtypes.StringDType()))
     assert explained.summary == "2 * string, which is copied"
-    assert "NumPy stores strings in another layout" in explained.why
+    assert "NumPy stores strings in a different layout" in explained.why
     assert explained.taken is None
     said = {verdict.consumer: verdict for verdict in explained.verdicts}
     assert said["arrow"].verdict == "copy=True"

@@ -244,7 +244,9 @@ def test_copy_false_forbids_to_fill(missing):
 
 
 @pytest.mark.parametrize(
-    "values", [np.array([1, 2]), np.array([True]), np.zeros((2, 2), "i4"), pa.array([1, 2])], ids=repr
+    "values",
+    [np.array([1, 2]), np.array([True]), np.zeros((2, 2), "i4"), pa.array([1, 2])],
+    ids=["int64", "bool", "2-d", "pyarrow"],
 )
 def test_copy_false_forbids_to_convert_integers_to_floats(values):
     with pytest.raises(BufferError, match="'nan' converts integers and booleans to float64.*copy=False"):
@@ -254,7 +256,7 @@ def test_copy_false_forbids_to_convert_integers_to_floats(values):
 
 
 @pytest.mark.parametrize(
-    "values, missing",
+    ("values", "missing"),
     [
         (pa.array([True, False]), False),
         (pa.array([datetime.date(2020, 1, 1)]), "nan"),
