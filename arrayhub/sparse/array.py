@@ -16,7 +16,7 @@ from arrayhub.sparse.picture import picture_of
 from arrayhub.sparse.to_device import copied, to_device, to_host
 from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of
 
-# Names of other libraries, and the equivalent call, for the error message.
+# Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
     **{f"to{name}": f"x.to_format('{name}')" for name in ("coo", "csr", "csc", "bsr", "bsc")},
     **dict.fromkeys(("scipy", "to_scipy", "to_scipy_sparse"), "arrayhub.as_scipy(x)"),
@@ -101,7 +101,10 @@ class SparseArray(SparseParts):
 
     @property
     def nnz(self) -> int:
-        """int : number of stored values, including explicit zeros, duplicates and all values of blocks."""
+        """int : number of stored values, including explicit zeros, duplicates, padding and all values of blocks.
+
+        The dense dimensions are not counted.
+        """
         end = self.batch_ndim + 1 + (2 if self.blocksize else 0)
         return math.prod(self.data.shape[:end])
 
@@ -125,7 +128,7 @@ class SparseArray(SparseParts):
 
     @property
     def protocol(self) -> str:
-        """str : protocol by which the values were imported, as in ``asarray(via=)``."""
+        """str : protocol by which the values were imported, as in ``asarray(via=)``, or ``"constructed"``."""
         return str(self.data.protocol)
 
     @property
@@ -180,7 +183,7 @@ class SparseArray(SparseParts):
         return found
 
     def to_format(self, format: str, /, *, blocksize: tuple[int, int] | None = None) -> "SparseArray":
-        """Return a copy in another format, in canonical order: sorted, with equal indices added.
+        """Return a copy in the given format, in canonical order. The values of equal indices are added.
 
         Each batch is converted. In coo, batch dimensions become sparse dimensions. In the other formats, batches with
         fewer stored values than the largest are padded with zeros after their last pointer, as in jax.
@@ -195,7 +198,8 @@ class SparseArray(SparseParts):
         Raises
         ------
         ValueError
-            `format` is not supported, or is not coo for an array without exactly two sparse dimensions.
+            `format` is not supported, or is not coo for an array without exactly two sparse dimensions, or `blocksize`
+            does not divide the lengths of the sparse dimensions.
         """
         found: SparseArray = to_format(self, row_of(format), blocksize)
         return found

@@ -77,7 +77,7 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     return x if copy is None or not wanted(copy, "assparse") else copied(x)
 
 
-# Advice for objects of pandas that store only the values that differ from a fill value.
+# Advice for sparse pandas objects, which store only the values that differ from a fill value.
 _SPARSE_COLUMNS = {
     "pandas.DataFrame": "Use arrayhub.assparse(x.sparse.to_coo()), which copies",
     "pandas.Series": "Use arrayhub.assparse(x.to_frame().sparse.to_coo()), which copies",
@@ -85,7 +85,7 @@ _SPARSE_COLUMNS = {
 
 
 def _has_sparse_columns(obj: Any) -> bool:
-    """Return whether all columns of a frame, or a Series, have pandas' sparse type."""
+    """Return whether an object is a sparse pandas Series, or a frame whose columns are all sparse."""
     return root_of(type(obj)) == "pandas" and hasattr(obj, "sparse")
 
 

@@ -1,4 +1,4 @@
-"""Conversion between sparse formats, and to dense arrays. NumPy does the arithmetic in host memory."""
+"""Conversion between sparse formats, and to dense arrays. NumPy performs the conversion in host memory."""
 
 import math
 from collections.abc import Iterator
@@ -104,7 +104,7 @@ def has_padding(x: Any) -> bool:
 
 
 def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> Any:
-    """Return a canonical copy in another format, see `SparseArray.to_format`."""
+    """Return a canonical copy in the format `row`, see `SparseArray.to_format`."""
     sparse = len(x.shape) - x.batch_ndim - x.dense_ndim
     if row.compressed is not None and sparse != 2:
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
@@ -160,7 +160,7 @@ def _no_elements(x: Any) -> tuple[tuple[Any, ...], Any]:
 
 
 def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stored: Any) -> tuple[Any, Any, Any]:
-    """Return the values or blocks, the indices and the pointers of a matrix whose elements are given."""
+    """Return the values or blocks, the indices and the pointers of a matrix, given its elements."""
     if blocksize:
         coords, stored = _blocks(compressed, blocksize, coords, stored)
         lengths = [length // block for length, block in zip(lengths, blocksize, strict=True)]
@@ -171,7 +171,7 @@ def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stor
 
 
 def _stacked(batch: tuple[int, ...], parts: list[Any], models: Any) -> list[Any]:
-    """Return the arrays of all batches, padded to the length of the longest. `models` has the types of the arrays."""
+    """Return the arrays of all batches, padded to the length of the longest. `models` are arrays of the same types."""
     found = []
     for k, model in enumerate(models):
         length = max((len(part[k]) for part in parts), default=len(model))
@@ -210,7 +210,10 @@ def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...]
 
 
 def _order(coords: Any) -> tuple[Any, Any]:
-    """Return the lexicographic order of coordinates, and for each position whether it differs from the previous one."""
+    """Return the lexicographic order of coordinates, and a mask over the sorted coordinates.
+
+    The mask is True where the coordinates differ from the previous coordinates.
+    """
     order = np.lexsort(coords[::-1])
     new = np.zeros(len(order), bool)
     new[:1] = True
@@ -220,7 +223,7 @@ def _order(coords: Any) -> tuple[Any, Any]:
 
 
 def _pointers(major: Any, length: int) -> Any:
-    """Return the pointers of a compressed dimension, given the sorted indices along it, as int32 if possible."""
+    """Return the pointers of a compressed dimension as int32 if possible, given the index of each element along it."""
     wide = len(major) > _INT32_MAX or major.dtype.itemsize > 4
     counts = np.bincount(major, minlength=length)
     result = np.zeros(length + 1, np.int64 if wide else np.int32)

@@ -1,4 +1,4 @@
-"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. `binsparse` imports."""
+"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. The module `binsparse` imports."""
 
 from typing import Any
 

@@ -89,7 +89,7 @@ def parts_of(x: SparseArray) -> Iterator[tuple[str, Any]]:
 
 
 def inspect_sparse(x: SparseArray, refcount: int) -> dict[str, Any]:
-    """Return the parts of a SparseArray as a dict that ``json`` can write. `refcount` is copied into the dict."""
+    """Return the parts of a SparseArray as a dict that can be serialized to JSON, including the given `refcount`."""
     return {
         "address": id(x),
         "refcount": refcount,

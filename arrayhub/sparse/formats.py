@@ -89,7 +89,7 @@ def check_parts(
 
 
 def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
-    """Raise InterfaceError unless both matrix dimensions are multiples of the block's dimensions."""
+    """Raise InterfaceError unless the lengths of both matrix dimensions are multiples of the block lengths."""
     if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
         raise interface_error(source, "shape", shape, f"multiples of the blocks of {blocksize}")
 
@@ -113,7 +113,6 @@ def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, jo
 
 
 # NumPy type numbers of integers of 8 to 64 bits, which indices can have.
-
 INTEGERS = frozenset(range(1, 11))
 
 

@@ -16,7 +16,7 @@ _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
 
 
 def device_of(model: Any) -> Device | None:
-    """Return the device of a sparse array, which may require a gradient, or None for other objects."""
+    """Return the device of a sparse array, even if it requires a gradient. Return None for other objects."""
     if sparse_library(model) in ("scipy", "pydata_sparse"):
         return CPU
     x = sparse_or_none(model.detach() if getattr(model, "requires_grad", False) else model)
@@ -33,9 +33,10 @@ def sparse_like(
     device: Any = None,
     cls: type | None = None,
 ) -> Any:
-    """Return a sparse array of a library on the device `where`, or on `device`. The format of `obj` is kept.
+    """Return the sparse array `obj` as a sparse array of `library`, in the same format.
 
-    `obj` itself is returned if it is of the library and on the device, and nothing else is requested.
+    The target is `device`, or the model's device `where` if `device` is None. `obj` itself is returned if it already
+    belongs to the library and is on this device, and neither `dtype` nor a copy is requested.
 
     The parameters `copy`, `dtype` and `device` are those of `arrayhub.like`. `cls` is the type of the model.
     """
@@ -61,9 +62,9 @@ def sparse_like(
 
 
 def _is_of(obj: Any, library: str, cls: type | None) -> bool:
-    """Return whether an object is of a library and, like the model's type `cls`, a matrix or an array.
+    """Return whether an object belongs to a library and, like the model's type `cls`, is a matrix or an array.
 
-    Formats may differ.
+    The formats may differ.
     """
     if library == SPARSE:
         return type(obj) is SparseArray
@@ -76,7 +77,7 @@ def _is_matrix(cls: type) -> bool:
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    """Return `x` with its values cast to another type."""
+    """Return `x` with its values cast to `dtype`."""
     data = asarray(x.data.to_host(), dtype=dtype)
     data = data if str(x.device) == "cpu" else data.to_device(x.device)
     facts = dict(blocksize=x.blocksize, batch_ndim=x.batch_ndim, coords=x._coords, coords_array=x.coords_array)

@@ -10,15 +10,15 @@ from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.validation import is_on_host
 
 MOST_CELLS = 32  # along each side
-_SIDE = 240  # of the drawing, in pixels
+_SIDE = 240  # length of the longer side, in pixels
 
 
 def picture_of(x: SparseParts) -> str:
-    """Return a drawing of the pattern as HTML. If the host cannot read the indices, return only the description."""
+    """Return a drawing of the pattern as HTML. If the indices are not readable or invalid, draw only the text."""
     canvas = Canvas()
     canvas.write(repr(x)[1:-1], 13)
     if not is_on_host(x):
-        canvas.write("its memory is on a device: call x.to_host() to see it", 11)
+        canvas.write("the memory is on a device; call x.to_host() to draw the pattern", 11)
         return for_page(canvas.svg(repr(x)))
     try:
         counts = pattern(x)

@@ -1,4 +1,4 @@
-"""Table of the sparse arrays that each library accepts, and conversion of an array to an accepted one.
+"""Table of the sparse arrays that each library accepts, and conversion of arrays that a library does not accept.
 
 docs/sparse.md shows the table, and tests/sparse/test_rules.py checks each row against the library.
 """
@@ -89,7 +89,7 @@ _NUMBERS = {name: {np.dtype(char).num for char in "bBhHiIlLqQ" if np.dtype(char)
 
 
 def conform(x: Any, library: str, copy: bool | None) -> Any:
-    """Return `x` itself if a library accepts it, else an array in which the parts that require it are converted.
+    """Return `x` itself if a library accepts it, else an array in which the rejected parts are converted.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _first_that_holds(x: Any, accepted: tuple[str, ...], library: str) -> np.dty
 
 
 def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the coordinates as one array of shape (dimensions, elements) on the device of `x`."""
+    """Return the coordinates as one array of shape (dimensions, *batches, elements) on the device of `x`."""
     joined = np.empty((len(x.coords), *x.data.shape[: x.batch_ndim + 1]), dtype)
     for k, array in enumerate(x.coords):
         joined[k] = as_numpy(array.to_host())
@@ -217,7 +217,7 @@ def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Cast an array to another element type on the same device."""
+    """Cast an array to `dtype` on the same device. Return an array of this type itself."""
     return array if array.dtype == dtype else _beside(asarray(array.to_host(), dtype=dtype), array)
 
 

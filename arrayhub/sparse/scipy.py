@@ -31,7 +31,7 @@ def parse(obj: Any) -> SparseArray:
         used = int(pointers[-1])
         if 0 <= used < stored[0]:  # the arrays have unused elements at the end
             data, indices = data[:used], indices[:used]
-        elif (  # the checks of `check_parts`
+        elif (  # the same checks as in `check_parts`, but faster
             (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)
             and indices.typenum in INTEGERS
             and indptr.typenum in INTEGERS

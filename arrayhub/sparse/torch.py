@@ -33,7 +33,7 @@ def format_of(obj: Any) -> str | None:
 
 
 def parse(obj: Any) -> SparseArray | None:
-    """Import a sparse tensor. Return None for a tensor of another layout."""
+    """Import a sparse tensor. Return None for a tensor of a different layout."""
     name = format_of(obj)
     if name is None:
         return None

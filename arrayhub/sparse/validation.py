@@ -11,7 +11,7 @@ from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
 
 # Bits of `SparseParts._state`.
 CHECKED = 1  # the indices are within the shape
-CANONICAL = 2
+CANONICAL = 2  # the indices are sorted and distinct
 NOT_CANONICAL = 4
 PADDED = 8  # from jax: elements outside the shape, or after the last pointer, are padding
 TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
@@ -31,7 +31,7 @@ def structure_of(x: SparseParts) -> tuple[Any, ...]:
 
 
 def validate(x: SparseParts) -> None:
-    """Validate the indices of an array that the host can read. An array is validated once.
+    """Validate the indices of an array once. Indices that the host cannot read are not validated.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _text(place: tuple[Any, ...]) -> str:
 
 
 def validate_export(x: SparseParts) -> None:
-    """Validate the indices of an array before an export, unless the caller vouches for them. Raises like `validate`."""
+    """Validate the indices before an export, unless the caller passed ``validate=False``. Raises like `validate`."""
     if not x._state & TRUSTED:
         validate(x)
 
