@@ -28,7 +28,7 @@ def check(obj: Any, /) -> list[str]:
     obj : object
         An object that supports one or more of the protocols that `asarray` accepts. A protocol that rejects the object,
         for example because it cannot represent the element type, is not compared. If `obj` is not dense, all offsets,
-        views, indices and strings are validated. Lists of awkward that are not in order are validated in a copy.
+        views, indices and strings are validated. Lists of awkward arrays that are not in order are validated in a copy.
         Indices of sparse arrays on a device are validated in a copy on the host.
 
     Returns
@@ -64,7 +64,7 @@ def check(obj: Any, /) -> list[str]:
             raise
         except _REFUSALS:
             continue
-        except Exception as error:  # a bug of the producer, which also affects other consumers
+        except Exception as error:  # a bug in the producer, which also affects other consumers
             texts.append(f"{name} fails with {format_exception_only(error)[0].strip()}")
     if not found and stream:
         array_besides(obj, "check")
@@ -106,7 +106,7 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
-    """Return the facts that one interface of `obj` states."""
+    """Return the facts to compare, as one interface of `obj` reports them."""
     if via == "dlpack":
         capsule = _capsule_of(obj)
         facts = _read(asarray(capsule, via=via))

@@ -92,7 +92,7 @@ def _package() -> dict[str, Any]:
 
 
 def probe(name: str) -> dict[str, Any]:
-    """Examine a library, ``"sycl"`` or ``"cuda"`` in a separate process, and return its answer or an ``error``."""
+    """Run the module `probe` in a separate process, and return its report, or a dict with an ``error``."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     command = [sys.executable, "-P", "-m", "arrayhub.inspection.probe", name]
     environ = {**os.environ, **_ENVIRON, "PYTHONPATH": path}

@@ -44,7 +44,7 @@ _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 def explain(obj: Any, /, to: Any = None) -> Explanation:
     """Explain how an object is imported, and which libraries can import it, with the reason.
 
-    `obj` is not copied. A conversion that requires a copy is tried with an empty array of the same type. Queries, and
+    `obj` is not copied. A conversion that requires a copy is tried with a small array of the same type. Queries, and
     streams that can be read only once, are not read. Installed libraries are imported. Errors of `obj` and of the
     libraries are part of the explanation, except KeyboardInterrupt.
 
@@ -53,8 +53,9 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
     obj : object
         Any object.
     to : str, module or type, optional
-        Try only this library, named as in `convert`. By default, the libraries of dense arrays are tried, and for an
-        `obj` that is not dense also arrow, polars, pandas and awkward.
+        Try only this library, named as in `convert`. The default depends on `obj`. Dense data: the libraries of dense
+        arrays. Nested data: numpy, torch, arrow, polars, pandas and awkward. Sparse arrays: the libraries with sparse
+        arrays.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
 
 
 def _is_dense(explanation: Explanation) -> bool:
-    """Return whether `asarray` imports the object. `explain` then lists only libraries of dense arrays."""
+    """Return whether no verdict is for a library of nested arrays. `explain` omits these libraries for dense arrays."""
     return not any(verdict.consumer in nested_consumers() for verdict in explanation.verdicts)
 
 
@@ -148,7 +149,7 @@ def _shortest_call(obj: Any, explanation: Explanation, to: str | None) -> str:
 
 
 def _copies_without_request(obj: Any, to: str) -> bool:
-    """Return whether the export copies without ``copy=True``, such as Python values, and booleans for Arrow."""
+    """Return whether a conversion that copies succeeds without ``copy=True``, as for Python values."""
     first = obj[:LOOKED_AT] if issubclass(type(obj), (list, tuple, range)) else obj
     return not attempt(convert, first, to)[1]
 
@@ -198,7 +199,10 @@ def type_name(cls: type) -> str:
 
 
 def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
-    """Return the array that `asarray` makes without a copy, its protocol, and the reason."""
+    """Import `obj` without a copy. Return the array, the protocol of `obj` that was used, and the reason.
+
+    The array and the protocol can be None.
+    """
     cls = type(obj)
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
@@ -312,12 +316,12 @@ def _verdicts(array: USMArray, consumers: Iterable[str], to: str | None) -> Iter
 
 
 def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, ...]:
-    """Return one verdict for all consumers."""
+    """Return the same verdict for each consumer."""
     return tuple(Verdict(consumer, verdict, why) for consumer in consumers)
 
 
 def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
-    """Try a conversion. If it would copy, try it with an array without elements."""
+    """Try a conversion. If the conversion requires a copy, try to copy the array of `_stand_in`."""
     refusal = ""
     if consumer == "jax":
         if not asked and _would_start_a_gpu():
@@ -346,7 +350,7 @@ def _native_call(consumer: str) -> str:
 
 
 def copies_booleans(x: Any, consumer: str) -> bool:
-    """Return whether the library `consumer` receives booleans of `x` as bits, which is a copy."""
+    """Return whether the library `consumer` receives booleans of `x` as bits, which requires a copy."""
     by_arrow = consumer in ("arrow", "polars") or (consumer == "pandas" and issubclass(type(x), Tree))
     return by_arrow and bool(packs_booleans(x))
 
@@ -369,13 +373,16 @@ def _convert_in_order(array: USMArray, consumer: str) -> Any:
 
 
 def _stand_in(array: USMArray) -> USMArray:
-    """Return an array of at most one element, with the same type, device and number of dimensions, for a trial copy."""
+    """Return an array for a trial copy, with at most one element and the same type, device and number of dimensions.
+
+    Packed elements cannot be sliced. For these, the result has the shape of `array`.
+    """
     if array.size and not is_host_readable(array):  # a copy of an empty array would succeed on an unsupported device
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
         if array.ndim:
             return array[:0]
-    except BufferError:  # elements of less than a byte cannot be sliced
+    except BufferError:  # packed elements
         pass
     fresh: USMArray = empty_like(array)
     return fresh
@@ -428,7 +435,7 @@ def _explain_without_memory(obj: Any, name: str, offers: tuple[Offer, ...], why:
 
 
 def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iterator[Verdict]:
-    """For each consumer, yield whether it accepts a copy with the element type of `empty`."""
+    """Yield the verdict of each consumer on a copy with the element type of `empty`."""
     for consumer in consumers:
         obstacle = _why_no_copy(empty, consumer)
         yield Verdict(consumer, CANNOT if obstacle else COPY, obstacle or why)

@@ -43,10 +43,11 @@ class Verdict:
         booleans and NumPy strings to Arrow, polars or pandas, which ``copy=None`` copies too.
         ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
     reason : str
-        Why the conversion is not zero-copy. For data that is not dense, also the additional memory that is allocated.
+        Why the conversion is not zero-copy. For ``"zero-copy"``, a note about the result, such as the offsets that
+        polars requires, or "".
     call : str
-        For data that `consumer` rejects, a call that converts the data or a part of the data, with ``x`` as the object.
-        "" if none is known.
+        Expression in ``x`` that converts the object or a part of the object, if `consumer` rejects the object. "" if
+        none is known.
     """
 
     consumer: str
@@ -70,13 +71,14 @@ class Explanation:
     offers : tuple of Offer
         The protocols that the object supports, in the order in which `asarray` tries them.
     taken : str or None
-        The protocol that `asarray` uses. None if `asarray` fails or uses none of `offers`.
+        The protocol that `asarray` uses, or `asnested` if the object is not dense. None if the import fails or uses
+        none of `offers`.
     why : str
         The reason for `taken`.
     verdicts : tuple of Verdict
         One for each consumer.
     call : str
-        The shortest call that works: a Python expression of ``arrayhub`` and of the object, which is called ``x``. The
+        The shortest call that works, a Python expression in ``arrayhub`` and in the object, which is called ``x``. The
         call for a dict of columns also contains ``pyarrow``. "" if no call is known.
     """
 

@@ -1,4 +1,4 @@
-"""Describe type, metadata, data and memory block of an array, as a dict and in the format of DyND."""
+"""Describe the type, metadata, data and memory block of an array, as a dict and in DyND's format."""
 
 import sys
 from collections.abc import Iterator

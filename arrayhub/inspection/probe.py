@@ -23,7 +23,7 @@ _ATTRIBUTES = [name for row in PROTOCOLS for name in row.attributes]
 
 
 def library(name: str) -> dict[str, Any]:
-    """Import a library and report the protocols of its arrays, in the order in which `asarray` tries them."""
+    """Import a library. Report its version, and the protocols of its arrays in the order of `asarray`."""
     module = importlib.import_module(name)
     make = _SAMPLES.get(name)
     sample = None if make is None else make(module)

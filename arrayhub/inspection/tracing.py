@@ -42,8 +42,8 @@ class Event(NamedTuple):
     seconds : float
         Duration. The duration of an import or an export includes its copies and waits.
     file, line : str, int
-        The line that caused the event, which is the innermost frame outside of arrayhub and installed libraries, or
-        else outside of arrayhub. ``""`` and 0 if there is none.
+        Line of the innermost frame outside of arrayhub and of installed libraries. If all frames are in libraries, the
+        innermost frame outside of arrayhub. ``""`` and 0 if there is none.
     """
 
     kind: Literal["in", "out", "copy", "wait"]
@@ -145,7 +145,7 @@ class trace:
 
 
 def _line_of_program(frame: FrameType | None) -> tuple[str, int]:
-    """Return file and line of the nearest frame of the program, or else of the nearest library other than arrayhub."""
+    """Return the file and line of the innermost frame of the program, or else of a library other than arrayhub."""
     nearest = ("", 0)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")

@@ -247,7 +247,7 @@ class _Parser:
         self.take()
         found = _UNIT.fullmatch(self.token)
         if found is None or int(found[1] or 1) >= 2**31:
-            self.fail("a unit of NumPy, such as ns, or a multiple of a unit, such as 10ms")
+            self.fail("a NumPy unit, such as ns, or a multiple of a unit, such as 10ms")
         unit = self.take()
         self.expect("]")
         return Time(kind, unit)

@@ -229,7 +229,10 @@ class Time(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Logical(Type):
-    """``date32``, ``time32[s]`` or ``timestamp[us, Europe/Berlin]``: a date or time type of Arrow that NumPy lacks."""
+    """``date32``, ``time32[s]``, ``decimal128[10, 2]`` or ``null``: an Arrow type that NumPy lacks.
+
+    `unit` is the text in the brackets, without the zone of a timestamp.
+    """
 
     name: str
     unit: str = ""
@@ -358,7 +361,8 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
     obj : object
         Any object that `asarray` or `asnested` accepts.
     symbolic : bool, optional
-        Write ``strided *`` for each dimension, as in DyND, instead of its length.
+        Write ``strided *`` instead of the length of each dimension, as in DyND. For nested data, only the length of the
+        first dimension is replaced.
 
     Returns
     -------

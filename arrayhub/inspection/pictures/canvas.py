@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator
 from html import escape
 
-WIDTH = 760  # pixels of the longest line, by default
+WIDTH = 760  # default maximum width of a line
 MARGIN = 8
 CELL = 26  # height
 BASELINE = 17  # baseline of the text in a cell, from the top of the cell

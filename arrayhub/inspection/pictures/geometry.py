@@ -99,7 +99,8 @@ def _note_outside(geometry: Geometry) -> list[str]:
         end = "and the buffer is empty"
     else:
         end = f"and the buffer has {geometry.unit}s 0 to {geometry.size - 1}"
-    return [f"The view leaves its buffer: it reaches {geometry.unit}s {low} to {last}, {end}. Reading it is an error."]
+    span = f"It spans {geometry.unit}s {low} to {last}, {end}."
+    return [f"The view extends beyond its buffer. {span} Reading it is an error."]
 
 
 def _note_empty(geometry: Geometry) -> list[str]:
@@ -136,8 +137,8 @@ def _note_sharing(geometry: Geometry) -> list[str]:
         return ["The strides interleave, and the array is too large to count the used positions."]
     if reach <= used:
         return []
-    place = "place" if geometry.unit == "element" else "byte"
-    return [f"Elements share memory: {geometry.count} of them lie in {many(used, place)}."]
+    unit = "position" if geometry.unit == "element" else "byte"
+    return [f"Elements share memory: {geometry.count} elements occupy {many(used, unit)}."]
 
 
 def many(number: int, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""HTML representation of an array in notebooks: its picture, and some values of host arrays."""
+"""HTML representation of an array in notebooks: its picture, and the values at the corners of host arrays."""
 
 import html
 

@@ -86,13 +86,13 @@ EXAMPLES = {
         "strides[0]*i[0] + strides[1]*i[1]:\n"
         "           {         0,         1 }\n"
         "Not contiguous: dimension 0 steps by 0 elements; compact would be 2.\n"
-        "Elements share memory: 6 of them lie in 2 places.",
+        "Elements share memory: 6 elements occupy 2 positions.",
     ),
     "beyond the end": (
         ((2,), (3,), 1, 4),
         "buf_flat = { *,   a[0], *, *,    !a[1] }\n"
         "addr:      {    offset,       offset+3 }\n"
-        "The view leaves its buffer: it reaches elements 1 to 4, and the buffer has elements 0 to 3."
+        "The view extends beyond its buffer. It spans elements 1 to 4, and the buffer has elements 0 to 3."
         " Reading it is an error.\n"
         "Not contiguous: dimension 0 steps by 3 elements; compact would be 1.",
     ),
@@ -101,7 +101,7 @@ EXAMPLES = {
         "buf_flat = { !a[1], a[0] }\n"
         "strides[0]*i[0]:\n"
         "           {    -1,    0 }\n"
-        "The view leaves its buffer: it reaches elements -1 to 0, and the buffer begins at element 0."
+        "The view extends beyond its buffer. It spans elements -1 to 0, and the buffer begins at element 0."
         " Reading it is an error.\n"
         "Not contiguous: dimension 0 steps by -1 element; compact would be 1.",
     ),
@@ -180,7 +180,7 @@ def test_partially_overlapping_elements():
     a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
     text = arrayhub.asarray(a).picture.text()
     assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
-    assert "3 of them lie in 8 bytes" in text
+    assert "3 elements occupy 8 bytes" in text
 
 
 def test_other_memory_and_other_types():
@@ -345,7 +345,7 @@ def test_elements_outside_of_the_buffer_are_red():
     picture = Drawing(arrayhub.picture((2, 3), (3, 1), 2, 6).svg())
     red = [cell.title for cell in picture.grid + picture.strip if cell.fill == RED]
     assert red == ["a[1,1] at 6, outside of the buffer", "a[1,2] at 7, outside of the buffer"] * 2
-    assert any(words.startswith("The view leaves its buffer") for words in picture.words)
+    assert any(words.startswith("The view extends beyond its buffer") for words in picture.words)
     assert not any(cell.fill == RED for cell in Drawing(arrayhub.picture((2, 3)).svg()).strip)
 
 
@@ -379,7 +379,7 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
 
 
 def test_text_contrast_on_light_and_dark_pages():
-    """The picture of a view that leaves its buffer has all kinds of text: prose, numbers, dots and a warning."""
+    """The picture of a view beyond the end of its buffer has all kinds of text: prose, numbers, dots and a warning."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
     colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
     assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
