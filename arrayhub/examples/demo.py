@@ -1,8 +1,12 @@
 """Program of ``python -m arrayhub demo``: convert arrays between all installed libraries, and print the results.
 
-The array of every producer is imported by ``asarray``, and exported to every consumer. A pair passes if the consumer
-sees the same values at the same address. It also passes if the consumer rejects the array for a reason in the tables
-below, and if a requested copy has the same values. Every other result is a failure.
+The array of every producer is imported by ``asarray``, and exported to every consumer. A pair passes in these cases:
+
+- The consumer shares the array, with the same values at the same address.
+- The consumer rejects the array because of a trait in `Consumer.refuses`, and a requested copy has the same values.
+- The consumer rejects the array because of a trait in `Consumer.lacks`. No copy is requested.
+
+Every other result is a failure.
 """
 
 import array
@@ -71,7 +75,7 @@ def _sycl_devices() -> list[str]:
 
 
 def producers() -> Iterator[Producer]:
-    """Yield an array of every kind that the installed libraries can create."""
+    """Yield an array of each type that the installed libraries can create."""
     yield from _python_producers()
     for library, make in _PRODUCERS_OF.items():
         if is_installed(library):
@@ -201,7 +205,7 @@ def _aligned(values: Any) -> Any:
 
 
 def consumers() -> Iterator[Consumer]:
-    """Yield every installed library that imports arrays."""
+    """Yield a consumer for each installed library that imports arrays."""
     yield Consumer(
         "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
     )
@@ -323,9 +327,9 @@ def _export(row: Row, x: USMArray, consumer: Consumer) -> None:
     else:
         kept, column = consumer.address(result) == x.ptr, row.shared
     if not kept:
-        row.failed.append(f"{consumer.name} has the array at another address")
+        row.failed.append(f"{consumer.name} has the array at a different address")
     elif not np.array_equal(np.asarray(consumer.values(result), "f8"), np.asarray(row.producer.values, "f8")):
-        row.failed.append(f"{consumer.name} sees other values")
+        row.failed.append(f"{consumer.name} has different values")
     else:
         column.append(consumer.name)
 

@@ -38,7 +38,7 @@ def check_consumer(
     Raises
     ------
     ValueError
-        The kit does not have a requested element type or layout.
+        `dtypes` or `layouts` contains an unknown name.
 
     Examples
     --------
@@ -110,7 +110,7 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 
 
 class _Offered:
-    """An array of the kit, offered through one protocol."""
+    """A sample array, offered through one protocol."""
 
     def __init__(self, dtype: str, layout: str, offer: str) -> None:
         found = sample(dtype, layout)
@@ -129,7 +129,7 @@ class _Offered:
             raise NotMade(words_of(error)) from error
 
     def read(self, read: Callable[[Any], Any]) -> Any:
-        """Return the result of the consumer's function `read`."""
+        """Return the result of the consumer's function `read`. Any exception counts as a refusal."""
         try:
             found = read(self.obj)
         except KeyboardInterrupt:
@@ -141,7 +141,7 @@ class _Offered:
         return found
 
     def described(self, found: Any) -> Any:
-        """Import the consumer's array."""
+        """Import the consumer's array with `asarray`."""
         try:
             return asarray(found)
         except (BufferError, TypeError, ValueError) as error:
@@ -289,7 +289,7 @@ def _read(read: Any, producer: Any) -> Any:
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
-    """Return the rule that a consumer imports an unusual capsule correctly, or rejects it."""
+    """Return a test that a consumer imports an unusual capsule correctly or rejects it."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         _only_once(dtype, layout)

@@ -17,7 +17,7 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.testing.report import FAILED, Report
 from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 
-_WARM = 4  # index of the cell after which the modules of the library are frozen; they have been imported by then
+_WARM = 4  # index of the answer after which the library's modules are frozen, because they have been imported by then
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print, too
 
 # Further arguments of a run: element types, layouts, index of the first cell, and the pairs of rule and layout that
@@ -134,7 +134,7 @@ def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO)
     run = importlib.import_module(f"arrayhub.testing.{kind}").run
     for number, answer in enumerate(run(function, *task)):
         _send(stream, answer)
-        if number == _WARM:  # exclude the modules of the library from the garbage collections of each cell
+        if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
             gc.collect()
             gc.freeze()
     _send(stream, {"end": True})

@@ -37,7 +37,7 @@ def check_producer(
         exception for element types and layouts that the library does not support. If the function can be imported by
         name, it runs in a new process, otherwise in a fork of this process.
     dtypes : iterable of str, optional
-        Names of NumPy's element types, or ``"bfloat16"``. The default is all element types of the kit.
+        Names of NumPy's element types, or ``"bfloat16"``. The default is all supported element types.
     layouts : iterable of str, optional
         Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only". The default is all.
 
@@ -49,7 +49,7 @@ def check_producer(
     Raises
     ------
     ValueError
-        The kit does not have a requested element type or layout.
+        `dtypes` or `layouts` contains an unknown name.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class _Made:
         self.owner = weakref.ref(owner)
 
     def array(self, via: Any = None) -> Any:
-        """Import the object. Raise NotMade if the library has converted the elements to another type."""
+        """Import the object. Raise NotMade if the library has converted the elements to a different type."""
         try:
             array = asarray(self.obj, via=via)
         except InterfaceError as error:
@@ -192,9 +192,9 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
         made.obj = None
         gc.collect()
         if shared and made.owner() is None:
-            raise Broken(f"the memory is released while an array of {via} exists")
+            raise Broken(f"the memory is released while an array imported through {via} exists")
         if bytes_of(np.asarray(to_host(array))) != made.values:
-            raise Broken(f"the elements of an array of {via} change after the object is deleted")
+            raise Broken(f"the elements of an array imported through {via} change when the producer is deleted")
         array = None
         if shared and not rules.is_released(made.owner):
             raise Broken(f"the memory is not released with the last array, which was imported through {via}")
@@ -290,7 +290,7 @@ def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
             raise Broken(f"copy={copy} is not accepted: {words_of(error)}") from error
         same = found.ptr == array.ptr
         if found.size and same is copy:
-            raise Broken(f"copy={copy} returns {'the same memory' if same else 'other memory'}")
+            raise Broken(f"copy={copy} returns {'the same memory' if same else 'different memory'}")
 
 
 def _check_streams(make: Any, dtype: str, layout: str) -> None:
@@ -359,7 +359,7 @@ RULES = (
     (Rule("agreement", "all protocols describe the same memory, and follow their specifications", rules.BUFFER),
      _check_agreement),
     (Rule("read-only", "read-only memory is not writable through any protocol", rules.DLPACK_C), _check_readonly),
-    (Rule("lifetime", "the memory is released with the last array on it, and not before", rules.DLPACK_PYTHON),
+    (Rule("lifetime", "the memory is released with the last array that shares it, and not before", rules.DLPACK_PYTHON),
      _check_lifetime),
     (Rule("capsules", "each capsule is independent, even if it is not consumed or another thread releases it",
           rules.DLPACK_PYTHON), _check_capsules),

@@ -54,7 +54,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """True if every rule holds."""
+        """bool : whether every rule holds."""
         return not self.failures()
 
     def failures(self) -> tuple[Cell, ...]:
@@ -67,7 +67,7 @@ class Report:
             raise AssertionError("\n".join([f"{self.name} breaks rules:", *self._failure_lines()]))
 
     def counts(self) -> Iterator[tuple[Rule, dict[str, int]]]:
-        """Yield for each rule the number of cells by verdict."""
+        """Yield each rule with the number of its cells by verdict."""
         for rule in self.rules:
             verdicts = [cell.verdict for cell in self.cells if cell.rule == rule.name]
             yield rule, {verdict: verdicts.count(verdict) for verdict in VERDICTS}

@@ -45,7 +45,10 @@ def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
 
 
 def is_released(owner: Callable[[], Any]) -> bool:
-    """Wait up to two seconds for the end of a weakly referenced object, because threads of jax release it late."""
+    """Wait up to two seconds for the release of a weakly referenced object, and return whether it was released.
+
+    jax releases objects later, in its own threads.
+    """
     for _ in range(100):
         gc.collect()
         if owner() is None:

@@ -29,7 +29,7 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 
 
 def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tuple[str, ...]:
-    """Validate names of element types or layouts. None selects all of `known`."""
+    """Return validated names of element types or layouts. None selects all of `known`."""
     found = tuple(known) if names is None else tuple(names)
     unknown = [name for name in found if name not in known]
     if unknown:
@@ -38,7 +38,7 @@ def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tupl
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:
-    """Return the dtype of a name, or None for bfloat16 if ml_dtypes is not installed."""
+    """Return the dtype with a name, or None for bfloat16 if ml_dtypes is not installed."""
     if name != "bfloat16":
         return np.dtype(name)
     try:
@@ -50,7 +50,7 @@ def dtype_of(name: str) -> np.dtype[Any] | None:
 
 
 def sample(name: str, layout: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Return an array of an element type and layout, and the owner of its memory. None if `dtype_of` returns None."""
+    """Return an array of an element type and layout, and the owner of its memory. Return None without a dtype."""
     dtype = dtype_of(name)
     if dtype is None:
         return None
@@ -77,8 +77,10 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
 
 
 def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether arrays of an element type can have a layout. Elements of one byte and byte strings are never
-    unaligned."""
+    """Return whether arrays of an element type can have a layout.
+
+    Elements of one byte and byte strings are never unaligned.
+    """
     return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
 
 

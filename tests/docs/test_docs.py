@@ -172,7 +172,7 @@ def test_the_demo_reports_a_failure(tmp_path):
     )
     done = run("-P", "-c", program, cwd=tmp_path)
     assert done.returncode == 1
-    assert "FAILED  numpy array: numpy has the array at another address" in done.stdout
+    assert "FAILED  numpy array: numpy has the array at a different address" in done.stdout
 
 
 def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
