@@ -273,7 +273,11 @@ def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
 
 
 def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
-    """Return the source of a copy to `memory`: `device_data` for memory on a device, else `data`."""
+    """Return the source of a copy to `memory`.
+
+    The source is `device_data` for CUDA device and managed memory, and for USM device and shared memory, else `data`.
+    If one of them is None, the source is the other.
+    """
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")
     if data is None or (device_data is not None and memory in ("cuda", "cuda_managed", "usm_device", "usm_shared")):

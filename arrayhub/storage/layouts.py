@@ -95,6 +95,8 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
 
     Raises
     ------
+    TypeError
+        `name` is not a string, or `alignment` is not an integer.
     ValueError
         `base_layout` is not a permutation of 0, 1, 2, or `alignment` is less than 1.
 
@@ -177,7 +179,7 @@ def default_dimensions(nd: int) -> tuple[str, ...]:
 
 
 def find(backend: str) -> Preset:
-    """Return the preset of a backend. GT4Py is imported only if the name is unknown otherwise.
+    """Return the preset of a backend. GT4Py is imported only if the name is unknown without it.
 
     Raises
     ------
