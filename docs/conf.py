@@ -1,5 +1,6 @@
 """How the pages of this folder become a site: ``sphinx-build -W docs build/site``."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -49,3 +50,14 @@ html_theme_options = {
     "footer_end": [],
 }
 copyright = "the arrayhub authors, Apache-2.0"
+
+
+def setup(app):
+    """Omit the self of Cython's methods, as autodoc does for those of Python."""
+    app.connect("autodoc-process-signature", without_self, priority=400)  # before numpydoc, whose result is final
+
+
+def without_self(app, what, name, obj, options, signature, returns):
+    if what != "method" or not signature:
+        return None
+    return re.sub(r"^\(self(, /(?=[,)]))?(, )?", "(", signature), returns
