@@ -47,7 +47,7 @@ one of these calls:
 `convert(x, to)` accepts the name of any module with a function `from_dlpack`. Libraries that always copy, or that do
 not support read-only memory, require `copy=True`.
 
-| library | call | host memory | shared USM | |
+| library | call | host memory | shared USM | reason |
 |---|---|---|---|---|
 """
 
@@ -94,7 +94,7 @@ def _out(row):
 
 def written(known):
     """Return the text of docs/libraries.md with the given versions."""
-    lines = [_OPENING + "## Import\n", "| library | object | result of `asarray` | |", "|---|---|---|---|"]
+    lines = [_OPENING + "## Import\n", "| library | object | result of `asarray` | note |", "|---|---|---|---|"]
     out = []
     for library in LIBRARIES:
         title = named = _title(library, known)
