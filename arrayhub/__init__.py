@@ -3,29 +3,33 @@
 Import
     asarray(obj)            import an array of any library, without a copy, as a USMArray
     from_dlpack(obj)        import by DLPack only
-    to_host, to_device      copy to the host or to a device, on request
+    to_host, to_device      return an array in host memory or on a device, with a copy if necessary
 
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
-                            return an array of the library that shares the memory, as does convert(obj, "torch")
+                            return an array of this library that shares the memory
+    convert(obj, "torch")   return an array of the library that the second argument names
     like(obj, model)        convert to the library, device and labels of another array
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols by which other libraries import a USMArray x
 
 New arrays
-    empty, zeros, ones, full, from_array, and the functions with _like
+    empty, zeros, ones, full, from_array, empty_like, zeros_like, ones_like, full_like
                             allocate host, CUDA or SYCL memory with a layout, an alignment, a halo and named dimensions
-    plan, layout_for, layouts.register
-                            compute a layout without allocating; return or register the layout of a backend
+    plan                    compute a layout without allocating memory
+    layout_for              return the layout that a backend prefers
+    layouts.register        register the layout of a backend
     USMArray(shape, dtype)  constructor of the USM array specification
 
 Description
     explain(obj)            explain which libraries can import an object, and why
     trace()                 list the lines of a program that import, export, copy or wait for arrays
     check(obj)              compare what the protocols of an object report
-    inspect, debug_repr, picture, datashape, parse_type
-                            describe metadata, draw a layout, write and parse the type of an array
-    Device, get_dims, get_origin
+    inspect, debug_repr     describe the metadata of an array
+    picture                 draw the layout of an array in memory
+    datashape, parse_type   format and parse the type of an array
+    get_dims, get_origin    return the dimension names and the origin of an array of any library
+    Device                  device of an array, such as Device("cuda:0")
 
 Nested data
     asnested(obj)           import lists, strings, missing values and records as a NestedArray
@@ -38,12 +42,15 @@ Sparse data
                             export a SparseArray; as_torch, as_jax and as_cupy also accept sparse arrays
 
 C, C++, and other processes
-    get_include(), Request  folder of the C headers; conditions on array arguments, as in the C interface
-    pickling, as_mpi        pickle device memory; send an array of any layout as one MPI message
+    get_include()           return the folder of the C headers
+    Request                 conditions on an array argument, as in the C interface
+    pickling                permit or configure pickles of device memory
+    as_mpi                  send an array of any layout as one MPI message
     ipc_handle(x)           open the memory of an array in another process of the machine, without a copy
     register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
-    transfer, sycl_runtime  settings and memory of copies; detection of the SYCL CPU device
+    transfer                settings of copies between devices, and the memory that they keep
+    sycl_runtime            detection of the SYCL CPU device
 
 `USMArray` does not implement arithmetic. Convert it first, for example with `as_numpy(x)`. USM is SYCL's unified shared
 memory. ``python -m arrayhub doctor`` reports what works on a machine.
@@ -165,7 +172,7 @@ _LAZY = {
     for name in names
 }
 
-# Names from other libraries, and the equivalent call, for the error message.
+# Names that users of other libraries expect, and the call to use instead, for the error message.
 _ELSEWHERE = {
     **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
     **{

@@ -16,7 +16,7 @@ COMMANDS = (
 
 
 def main() -> int:
-    """Run the command that the arguments of the process name, and return the exit status."""
+    """Run the command in ``sys.argv``, and return the exit status."""
     return cli.main(COMMANDS)
 
 

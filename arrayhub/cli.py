@@ -1,7 +1,11 @@
 """Commands of ``python -m arrayhub``.
 
-The exit status is 0 for success, 1 if ``check``, ``conformance``, ``demo`` or ``doctor`` has found a problem, and
-2 for invalid arguments.
+The exit status is
+
+- 0 for success,
+- 1 if ``check``, ``conformance``, ``demo`` or ``doctor`` has found a problem, or the reader of the output has ended,
+- 2 for invalid arguments,
+- that of the script for ``trace``.
 """
 
 import argparse
@@ -210,7 +214,10 @@ def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
 
 
 def _object(parser: argparse.ArgumentParser, target: str) -> Any:
-    """Return the object that ``package.module:object`` names, or the value of an expression, or exit with status 2."""
+    """Return the object that `target` names (``package.module:object``) or computes (an expression).
+
+    Exit with status 2 if `target` is invalid.
+    """
     if _ATTRIBUTE.fullmatch(target):
         return _find(parser, target)
     try:
@@ -228,7 +235,7 @@ def _object(parser: argparse.ArgumentParser, target: str) -> Any:
 
 
 def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[str, Any]:
-    """Import the modules that an expression names, and return them by name."""
+    """Import the modules that an expression names, and return a dict of these modules by name."""
     nodes = list(ast.walk(tree))
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
@@ -242,7 +249,7 @@ def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[s
     return modules
 
 
-# Modules by the names that programs usually give them.
+# Common import aliases, and the modules that they denote.
 _MODULES = {
     "ah": "arrayhub",
     "ak": "awkward",

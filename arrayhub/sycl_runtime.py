@@ -70,7 +70,7 @@ def status():
 
 
 def cause():
-    """Return a text with the probable reason why dpctl does not find a device, and the remedy."""
+    """Return the probable reason why dpctl does not find a device, and the remedy, as text."""
     other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
     if other is not None:
         return (
@@ -92,12 +92,12 @@ def _foreign_tbb(runtime):
 
 
 def _decide(environ, search_path, vendor_folder):
-    """Return ``(library, reason, fix)``. The library is None if the environment must not be changed."""
+    """Return ``(library, reason, fix)``. The library is None if the environment is to be left unchanged."""
     switch = environ.get(SWITCH, "").strip().lower()
     if switch in SWITCHED_OFF:
-        return None, f"{SWITCH}={environ[SWITCH]} switches it off", f"unset {SWITCH}"
+        return None, f"{SWITCH}={environ[SWITCH]} disables the detection of the CPU device", f"unset {SWITCH}"
     if switch not in SWITCHED_ON:
-        # an unknown value may be meant to switch it off, so leave the environment unchanged
+        # an unknown value may be meant to disable the detection, so leave the environment unchanged
         return (
             None,
             f"{SWITCH} is {environ[SWITCH]}; accepted: on, 1, true, yes, off, 0, false, no",
@@ -116,7 +116,7 @@ def _decide(environ, search_path, vendor_folder):
     if _selects_by_number(selector):
         return (
             None,
-            f"ONEAPI_DEVICE_SELECTOR={selector} selects devices by number, and another device would change the numbers",
+            f"ONEAPI_DEVICE_SELECTOR={selector} selects devices by number, and an added device changes the numbers",
             "unset ONEAPI_DEVICE_SELECTOR",
         )
 
@@ -159,7 +159,7 @@ def _find_runtime(search_path):
 def _system_cpu_runtime(vendor_folder):
     """Return the path of the Intel CPU runtime in the system's vendor folder, or None.
 
-    A second runtime would show the same CPU as a second device, listed before the device of the system.
+    A second runtime would add the same CPU as a second device, and the loader would list it before the system's device.
     """
     try:
         names = sorted(os.listdir(vendor_folder))
@@ -183,7 +183,7 @@ def _system_cpu_runtime(vendor_folder):
 def _selects_by_number(selector):
     """Return whether ``ONEAPI_DEVICE_SELECTOR`` selects OpenCL devices by number, as in ``*:0`` and ``!opencl:1``.
 
-    The loader lists the added runtime first, so the number would select another device. Other backends
+    The loader lists the added runtime first, so the number would select a different device. Other backends
     (``level_zero:0``) and device types (``*:gpu``) are not affected.
     """
     for term in selector.split(";"):

@@ -188,7 +188,7 @@ class TestTheUserDecides:
     def test_switched_off(self, value):
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
         assert (done["action"], done["library"], filenames) == ("left", None, None)
-        assert "switches it off" in done["reason"]
+        assert "disables the detection" in done["reason"]
         assert done["fix"] == "unset ARRAYHUB_SYCL_RUNTIME"
 
     def test_unknown_value_of_the_variable_has_no_effect(self):
