@@ -32,8 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Callable[[F], F]:
     """Let a function written for one library accept arrays of any library, and return arrays of the caller's library.
 
-    - Array arguments are converted to `to`. An argument annotated with ``Annotated[..., Request(...)]`` must meet the
-      request, and lengths denoted by the same letter must be equal in all arguments.
+    - Arguments annotated with ``Annotated[..., Request(...)]`` are converted to `to` and must meet the request. Lengths
+      denoted by the same letter must be equal in all arguments. None and all other arguments are passed unchanged.
     - Without any such annotation, all arrays and lists are converted. Tuples are converted only if no argument is an
       array.
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
@@ -42,7 +42,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
       of the result do not correspond to elements of the argument, as for quantiles and sorted values.
     - Names of columns in the result are kept. Data of the caller's library, such as a Series for a caller with a
       Series, is returned with its own labels.
-    - Functions of polars, pyarrow and awkward receive a DataFrame of pandas without its index. If the table that they
+    - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If the table that they
       return has the same number of rows, it gets this index, unless `labels` is False.
     - Sparse arguments and results remain sparse. They are SciPy's if `to` is "numpy", or if the caller's library does
       not have sparse arrays.
@@ -51,11 +51,11 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
     Parameters
     ----------
     to : str, module or type
-        The library that the function is written for, as in `convert`. Functions of pyarrow receive tables as
+        The library that the function is written for, as in `convert`. Functions for pyarrow receive tables as
         ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
     copy : {None, "if_needed"}, optional
         None: raise BufferError, with the name of the argument, if a copy is needed. "if_needed": copy if a view is
-        impossible, also to another device.
+        impossible, including copies between devices.
     labels : bool, default: True
         Whether a result of the argument's shape gets the argument's labels: index, names of columns, dims and coords.
 
@@ -124,7 +124,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-# Types that a function of NumPy receives unchanged.
+# Types of arguments that a NumPy function receives unchanged.
 _OF_NUMPY = frozenset((np.ndarray, int, float, complex, bool, str, bytes, type(None)))
 
 
@@ -133,7 +133,7 @@ class _Target(NamedTuple):
 
     library: str
     copy: Copy
-    cls: type | None  # the type of tables that the function receives, if it was given
+    cls: type | None  # the table type that was passed to `adapt`, or None
 
     def convert(self, obj: Any, name: str, key: str) -> Any:
         try:
@@ -146,7 +146,7 @@ class _Target(NamedTuple):
 
 
 def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
-    """Return an error that starts with the names of the function and the argument, and names `copy` if it helps."""
+    """Prefix an error with the names of the function and the argument. Suggest `copy` if a copy could be converted."""
     kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
     helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
     hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
@@ -207,7 +207,13 @@ def _requests(function: Any, name: str, parameters: Mapping[str, inspect.Paramet
 
 
 def _hints(function: Any, name: str) -> dict[str, Any]:
-    """Return the annotations that can be evaluated. Raise TypeError if another annotation may contain a request."""
+    """Return the annotations that can be evaluated.
+
+    Raises
+    ------
+    TypeError
+        An annotation that cannot be evaluated may contain a request.
+    """
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
@@ -242,7 +248,10 @@ def _are_of_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _by_request(
     name: str, requests: list[_Requested], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
-    """Return the placement, and the arguments after converting those with a request. None is not converted."""
+    """Convert the arguments that have a request and are not None.
+
+    Return the placement of these arguments, or None without such arguments, and all positional and keyword arguments.
+    """
     arguments = list(args)
     given, met = [], []
     are_of_numpy = True
@@ -285,9 +294,10 @@ def _check_lengths(name: str, arrays: list[tuple[_Requested, Any]]) -> None:
 def _by_type(
     name: str, names: list[str], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
-    """Return the placement, and the arguments after converting all arrays and lists.
+    """Convert all arguments that are arrays or lists.
 
-    A tuple is usually a shape or a sequence of axes, so tuples are converted only if no argument is an array.
+    A tuple is usually a shape or a sequence of axes, so tuples are converted only if no argument is an array. Return
+    the placement of the converted arguments, or None without such arguments, and all positional and keyword arguments.
     """
     values = [*args, *kwargs.values()]
     kinds = [array_kind(value) for value in values]
@@ -326,7 +336,7 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
 
 
 def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:
-    """Return a result after converting its arrays to the library and the device of a placement."""
+    """Convert the arrays in a function's result to the library and the device of a placement. Return the result."""
     if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
         return result
     if issubclass(type(result), tuple):

@@ -1,7 +1,7 @@
 """Creation of containers with labels around an array: pandas, xarray, polars and pyarrow.
 
-Each function receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels`` is true, the
-result has the labels of the model if it has the model's shape.
+Each function receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels`` is true and
+the result has the model's shape, it has the model's labels.
 """
 
 import json
@@ -52,7 +52,7 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 
 
 def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
-    """Create a Series (1-d) or a DataFrame (2-d or records) with columns of the model's kind, see `_pandas_column`."""
+    """Create a Series (1-d) or a DataFrame (2-d or records). `_pandas_column` defines the types of the columns."""
     if _is_frame(array):
         columns = [_pandas_column(_column_of(model, name), field, copy) for name, field in _pairs(array)]
         made = pandas_frame(columns, array.field_names)
@@ -68,7 +68,7 @@ def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def pandas_frame(columns: Iterable[Any], names: Any) -> Any:
-    """Return a DataFrame of pandas that shares the columns. Names may repeat, unlike the keys of a dict."""
+    """Return a pandas DataFrame that shares the columns. Names may repeat, unlike the keys of a dict."""
     frame = sys.modules["pandas"].DataFrame(dict(enumerate(columns)), copy=False)
     frame.columns = names
     return frame
@@ -80,12 +80,12 @@ def are_complete_records(array: Any) -> bool:
 
 
 def _is_frame(array: Any) -> bool:
-    """Return whether an array consists of records without missing rows, and without an index of pandas."""
+    """Return whether an array consists of complete records, and its schema does not describe a pandas index."""
     return are_complete_records(array) and not _describes_index(array.metadata)
 
 
 def _describes_index(metadata: Any) -> bool:
-    """Return whether the metadata of a schema describes an index of pandas that is not the default index."""
+    """Return whether the metadata of a schema describes a pandas index other than the default index."""
     try:
         levels = list(json.loads(metadata[b"pandas"])["index_columns"])
     except (KeyError, RecursionError, TypeError, ValueError):
@@ -98,17 +98,18 @@ def _pairs(array: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _column_of(model: Any, name: str) -> Any:
-    """Return the column of a DataFrame with the given name, or None."""
+    """Return the column `name` of a DataFrame, or None if `model` is not a DataFrame with exactly one such column."""
     if getattr(model, "ndim", 0) != 2 or list(model.columns).count(name) != 1:
         return None
     return model[name]
 
 
 def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
-    """Return an array as pandas data with NumPy's types if it is dense, and otherwise with Arrow's types.
+    """Return an array as pandas data with NumPy's types if the array is dense, and otherwise with Arrow's types.
 
-    If the model is a Series of Arrow's type, all arrays have Arrow's types. If it is a Series of another type and a
-    copy is permitted, strings, categories and floats with missing values have the types of pandas.
+    - If the model is a Series of an Arrow type, dense arrays have Arrow's types, too.
+    - If a copy is permitted, and the model is a Series of pandas' own categorical, string or float type, Arrow data of
+      the corresponding type is converted by ``pyarrow.Array.to_pandas``.
     """
     pandas = sys.modules["pandas"]
     is_column = getattr(model, "ndim", 0) == 1
@@ -128,7 +129,7 @@ def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _is_of_pandas(model: Any, made: Any) -> bool:
-    """Return whether a Series of strings, categories or floats of Arrow is converted to the type of its model."""
+    """Return whether the Arrow type of `made` corresponds to the categorical, string or float type of `model`."""
     pandas = sys.modules["pandas"]
     if isinstance(model.dtype, pandas.ArrowDtype):
         return False
@@ -151,7 +152,7 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def without_index(obj: Any) -> Any:
-    """Return a DataFrame of pandas with the default index, which is not exported. Return other objects unchanged."""
+    """Return a pandas DataFrame with the default index, which is not exported, or any other object unchanged."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not issubclass(type(obj), pandas.DataFrame):
         return obj
@@ -159,7 +160,10 @@ def without_index(obj: Any) -> Any:
 
 
 def with_index_columns(obj: Any) -> Any:
-    """Return a DataFrame of pandas with the named levels of its index as columns, for libraries without an index."""
+    """Convert the named levels of a pandas DataFrame's index to columns, for libraries without an index.
+
+    Drop the unnamed levels. Return objects other than a pandas DataFrame unchanged.
+    """
     pandas = sys.modules.get("pandas")
     if pandas is None or not issubclass(type(obj), pandas.DataFrame):
         return obj
@@ -168,7 +172,7 @@ def with_index_columns(obj: Any) -> Any:
 
 
 def own_names(obj: Any) -> Any:
-    """Return the name of a Series of pandas or polars, the list of field names of a table or of records, or None."""
+    """Return the name of a pandas or polars Series, the list of field names of a table or of records, or None."""
     cls: Any = type(obj)
     make = container_of(cls)
     if make in (_pandas, _polars) and len(obj.shape) == 1:
@@ -186,9 +190,10 @@ def own_names(obj: Any) -> Any:
 
 
 def with_names(made: Any, names: Any, model: Any, labels: bool) -> Any:
-    """Return a converted result with the names that it had before. A frame of pandas has the model's index if possible.
+    """Return a converted result with the names that the result had before the conversion.
 
-    Names of the model that are not strings are restored, because polars and Arrow have strings.
+    Names that are not strings in the model are restored, because polars and Arrow convert names to strings. If `labels`
+    is true and pandas data has the length of the model, the data also gets the model's index.
     """
     cls: Any = type(made)
     make = container_of(cls)
@@ -232,7 +237,10 @@ def _xarray_variable(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
-    """Return the data for the result, as an array of the library whose array the model contains."""
+    """Return the data for the result, as an array of the library whose array the model contains.
+
+    Without such a library, return a cupy array for CUDA memory, and a NumPy array for other memory.
+    """
     from arrayhub.convert.names import name_of_type
 
     inner = None if model is None else name_of_type(type(model.data))
@@ -242,7 +250,7 @@ def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _xarray_dataset(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
-    """Create a Dataset with one variable per field of a record."""
+    """Create a Dataset with one variable per field of an array of records."""
     xarray = sys.modules["xarray"]
     variables = {}
     for name, field in _fields(array).items():

@@ -1,4 +1,4 @@
-"""The kind of an array: library, device and labels. `like` and `placement` convert other arrays to a kind."""
+"""The kind of an array: library, device and labels. `like` and `Placement.convert` convert arrays to a given kind."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +27,7 @@ from arrayhub.runtimes.host import is_host_readable
 # Libraries whose arrays are in host memory only.
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
-# For libraries of sparse arrays: the library of dense arrays with the same kind of memory.
+# For libraries that have only sparse arrays: the library of dense arrays in the same kind of memory.
 _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
 # Modules whose name differs from the name that `convert` uses.
@@ -47,9 +47,9 @@ class Kind:
     model : object
         The array whose labels and element type are used, or None.
     cls : type or None
-        The array type, or None if the kind was created from a module.
+        The array type. None if the kind was created from a module, a sparse array or the name of a library.
     sparse : type or None
-        The type of a sparse model, or None.
+        The type of a sparse model, or a sparse type that is the model. None for all other models.
     """
 
     library: str
@@ -85,7 +85,7 @@ class Kind:
         return self.library in hooks.NESTED_CONSUMERS and getattr(self.cls, "__name__", None) != "Tensor"
 
     def asarray(self, obj: Any, call: str, copy: Copy = None, dtype: Any = None, device: Any = None) -> Any:
-        """Return `obj` as a USMArray on the device of this kind, or as a NestedArray or a SparseArray."""
+        """Return `obj` as a USMArray, NestedArray or SparseArray on `device`, by default the device of this kind."""
         if sparse_library(obj) is not None:
             return hooks.sparse_like(call, obj, OWN, self.device, copy, dtype, device)
         allowed = bool(wanted(copy, call)) or if_needed(copy)
@@ -171,7 +171,7 @@ def kind_of(model: Any, call: str) -> Kind:
     Raises
     ------
     TypeError
-        `model` is another object.
+        `model` is not an array, an array type or the module of a known library.
     """
     if issubclass(type(model), (ModuleType, type)):
         own = model if issubclass(type(model), type) else None
@@ -211,9 +211,10 @@ def _library_of_array(cls: Any, generation: int) -> str | None:
 
 
 def same_kind(obj: Any, model: Any) -> bool:
-    """Return whether `obj` is an array like `model`, so that `like` need not convert it.
+    """Return whether `like` need not convert `obj`.
 
-    This requires the model's type or a base class of it, the model's device, and a type without labels.
+    The type of `obj` must be a type without labels. If `model` is a type, `obj` must be an instance of `model`. If
+    `model` is an array, it must be an instance of the type of `obj`, and on the same device.
     """
     cls: Any = type(obj)
     if issubclass(type(model), type):
@@ -242,7 +243,13 @@ def _library_without_labels(cls: Any, generation: int) -> str | None:
 
 
 def _by_protocol(model: Any, call: str) -> Kind:
-    """Return the kind of NumPy's arrays for a host-readable array of an unknown library."""
+    """Return the kind of NumPy arrays for a host-readable array of an unknown library.
+
+    Raises
+    ------
+    TypeError
+        `asarray` rejects the model, or the host cannot read its memory.
+    """
     try:
         array = asarray(model)
     except PASSES_ON:
@@ -255,7 +262,10 @@ def _by_protocol(model: Any, call: str) -> Kind:
 
 
 def device_of(model: Any, library: str) -> Device:
-    """Return the device of an array, even if `asarray` rejects the array, such as a leaf of torch's autograd."""
+    """Return the device of an array, even if `asarray` rejects the array, such as a leaf of torch's autograd.
+
+    Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
+    """
     if library in _HOST_ONLY:
         return CPU
     array = array_of(model)
@@ -285,7 +295,8 @@ def array_of(model: Any) -> USMArray | None:
 def _imported(obj: Any, copy: Copy, library: str) -> Any:
     """Return `obj` as a USMArray, or as a NestedArray if it is not dense.
 
-    For a library of columns, such as polars, a table is imported as records. `asarray` would copy it to a matrix.
+    For a library of columns, such as polars, NumPy's strings and records become a NestedArray, and so does a table,
+    which `asarray` would copy to a matrix.
     """
     if issubclass(type(obj), Tree):
         return obj

@@ -33,14 +33,16 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     Returns
     -------
     object
-        `obj` itself if it has the type and the device of `model` and nothing else is requested.
+        An array of the model's library. It is `obj` itself if `obj` has the type and the device of `model`, the type
+        does not have labels, and nothing else is requested.
 
     Raises
     ------
     TypeError
-        `model` is not an array, an array type or a module, or a cast is not a "same_kind" cast.
+        `model` is not an array, an array type or a module, or ``dtype="model"`` requires a cast that is not
+        "same_kind".
     ValueError
-        The library does not have arrays of this number of dimensions.
+        The library does not support the number of dimensions.
     BufferError
         A copy is needed and `copy` does not permit it, or the library does not support the element type.
 
@@ -80,7 +82,10 @@ def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = No
 
 
 def _sparse(call: str, obj: Any, model: Any, copy: Copy, dtype: Any, device: Any) -> Any:
-    """Return a sparse array like `model`, which may be sparse or dense, a type or a module."""
+    """Return the sparse array `obj` as a sparse array of the model's library, or of SciPy for NumPy and numba.
+
+    `model` is a sparse or dense array, an array type or a module.
+    """
     kind = kind_of(model, call)
     if isinstance(dtype, str) and dtype == "model":
         dtype = model.dtype if hasattr(model, "dtype") else kind.dtype(call)

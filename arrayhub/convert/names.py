@@ -18,7 +18,7 @@ from arrayhub.libraries.known import row_of_type
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.sparse_types import sparse_module
 
-# Names for arrayhub's own types. All other names are in the table of libraries.
+# Names for arrayhub's own types.
 OWN = "arrayhub"
 NESTED = "arrayhub.NestedArray"
 SPARSE = "arrayhub.SparseArray"
@@ -50,7 +50,7 @@ SPELLINGS = {
 
 
 def _as_xarray(obj: Any, copy: Copy) -> Any:
-    """Return a DataArray, with the coordinates, the name and the attributes of `obj` if that is a DataArray."""
+    """Return a DataArray. If `obj` is a DataArray, the result has its coordinates, its name and its attributes."""
     array = hooks.asarray(obj, copy=copy)
     try:
         made = array.to_xarray()
@@ -93,7 +93,7 @@ NAMED_EXPORTS = {
 
 
 def sparse_library(obj: Any) -> str | None:
-    """Return the library of a sparse array or of a type of sparse arrays, or None for other objects."""
+    """Return the library of a sparse array or a sparse array type, or None for other objects."""
     cls: Any = obj if issubclass(type(obj), type) else type(obj)
     found = _sparse_library(cls, types_generation())
     if found is None and root_of(cls) == "torch" and cls is not obj:

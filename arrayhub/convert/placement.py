@@ -1,4 +1,4 @@
-"""placement: the library and the device on which a function of several arrays should compute."""
+"""placement: selection of the library and the device for a function of several arrays."""
 
 from collections.abc import Sequence
 from types import ModuleType
@@ -16,12 +16,12 @@ from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.cuda import stream_of_array
 from arrayhub.runtimes.sycl import queue_of_array
 
-# Ranks of host memory. Device memory has rank 3.
+# Ranks of objects in host memory. Objects in device memory have rank 3.
 _LIBRARY, _NUMPY, _VALUE = 2, 1, 0
 
 
 class Placement:
-    """Library and device on which a function of several arrays should compute. Created by `placement`.
+    """Library and device for a function of several arrays. Created by `placement`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Placement:
         Device of the memory.
     stream : int, SyclQueue or None
         Stream on which the deciding array can be read: the handle of a CUDA stream (1 for the legacy default stream) or
-        a SYCL queue. None for host memory, or if ``prefer=`` was a device.
+        a SYCL queue. None for host memory, and if ``prefer=`` was a device.
 
     Examples
     --------
@@ -96,17 +96,20 @@ class Placement:
 
 
 def placement(*objs: Any, prefer: Any = None) -> Placement:
-    """Return the library and the device on which a function of several arrays should compute.
+    """Select the library and the device for a function of several arrays.
 
     Device memory takes precedence over host memory, other array libraries over NumPy, and NumPy over lists and numbers.
-    Among equal arguments, the first decides.
+    Among arguments of the same precedence, the first decides.
 
     Parameters
     ----------
     *objs : object
         Arrays, lists and numbers. None and strings are ignored.
     prefer : str, Device or object, optional
-        A library (``"torch"``), a device (``"cuda:1"``) or an array that decides instead of `objs`.
+        - A library, such as ``"torch"``: `objs` decide only the device.
+        - A device, such as ``"cuda:1"``: `objs` decide only the library. If this library does not support the device,
+          the library is ``"arrayhub"``.
+        - An array or a Placement: it decides instead of `objs`.
 
     Returns
     -------
@@ -116,7 +119,9 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
     Raises
     ------
     ValueError
-        Two arguments are on different devices, and `prefer` is not given.
+        Two arguments are on different devices and `prefer` is not given, or `prefer` is not a known library.
+    TypeError
+        An argument is not an array, a sequence or a number.
 
     Examples
     --------
@@ -145,11 +150,13 @@ def placement(*objs: Any, prefer: Any = None) -> Placement:
 
 
 class DeviceConflict(Exception):
-    """Error for two objects on different devices. Its arguments are two pairs of position and device."""
+    """Error for two objects on different devices. `args` consists of two (position, device) pairs."""
 
 
 def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool) -> tuple[Kind, Any]:
     """Return the kind and the object that determine a placement. Objects of kind None are ignored.
+
+    Without other objects, return the kind of NumPy arrays and None.
 
     Raises
     ------
@@ -173,7 +180,10 @@ def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool
 
 
 def _on_device(source: Any, device: Device) -> Any:
-    """Return the deciding array if its memory is on the device. A leaf of torch's autograd is detached first."""
+    """Return the deciding array as a USMArray if its memory is on the device, else None.
+
+    A torch tensor that `asarray` rejects, such as a leaf of the autograd, is detached first.
+    """
     array = array_of(source)
     if array is None and hasattr(source, "detach"):
         array = array_of(source.detach())
@@ -210,16 +220,17 @@ def _is_device(text: str) -> bool:
 
 
 def _library_on(device: Device, library: str) -> str:
-    """Return `library` if its arrays may be on the device, otherwise arrayhub's own name."""
+    """Return `library` if its arrays may be on the device, otherwise "arrayhub"."""
     able = {"cuda": ("torch", "jax", "cupy", "numba", OWN), "oneapi": ("dpnp", OWN)}.get(device.type)
     return library if able is None or library in able else OWN
 
 
 def returned(result: Any, place: Placement, copy: Copy, labels: bool) -> Any:
-    """Convert a function's result to a placement. Names of columns in the result take precedence over those of `place`.
+    """Convert a function's result to the library and the device of a placement.
 
-    If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar. If the library lacks sparse arrays, a sparse
-    result becomes an array of SciPy.
+    - Names of columns in the result take precedence over those of the deciding array.
+    - If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar.
+    - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
     """
     if sparse_library(result) is not None:
         kind = place._kind if place.library in _WITH_SPARSE else NUMPY_KIND
@@ -244,7 +255,7 @@ def array_kind(obj: Any) -> Kind | None:
         return None
 
 
-# Libraries that have sparse arrays in the same kind of memory. For NumPy and numba, these are SciPy's.
+# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, these are SciPy arrays.
 _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
 
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)

@@ -1,4 +1,4 @@
-"""Conversion to the types of tables: DataFrame of pandas and polars, Table and RecordBatch of pyarrow."""
+"""Conversion to table types: pandas and polars DataFrames, pyarrow Tables and RecordBatches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +11,12 @@ _TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"
 
 
 def is_table_type(cls: type) -> bool:
-    """Return whether a type, or one of its base classes, is a type of tables."""
+    """Return whether a type, or one of its base classes, is a table type."""
     return any((root_of(base), base.__name__) in _TABLES for base in cls.__mro__)
 
 
 def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
-    """Return `obj` as the exporter's array or, for the type of a table, as a table.
+    """Return `obj` as a table if `cls` is a table type, otherwise as an array that `exporter` creates.
 
     The columns of a table are those of a matrix, the fields of records, or one column for a 1-d array.
     """
