@@ -41,7 +41,7 @@ def assign(array, key, value):
 
 
 def copy_into(source, out, device, *, copy=None, stream=None, progress=None):
-    """Copy `source` to `out`, an array on `device`, with a cast on the host. See ``arrayhub.to_device``."""
+    """Copy `source` to `out`, an array on `device`. Cast on the host if the types differ. See `arrayhub.to_device`."""
     if source.shape == out.shape and not have_one_type(source, out):
         shared = stream if source.device.type == out.device.type else None
         given = ndarray(transfer.to_host(source, stream=shared))

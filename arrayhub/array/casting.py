@@ -32,8 +32,7 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 def checked(value, own, call):
     """Check that the dtype `own` can represent a number, text, a time, or a sequence of these.
 
-    Return the ndarray that NumPy creates from the value if that ndarray is exact, otherwise the value itself.
-    `converted` accepts both.
+    Return the value itself, or an ndarray that represents it exactly. `converted` accepts both.
 
     Raises
     ------
@@ -69,7 +68,8 @@ def converted(given, own):
 def exact(value):
     """Convert a value or sequence to an ndarray without rounding.
 
-    If no integer type can represent all integers, return an ndarray of objects. NumPy would round them to floats.
+    If no integer type can represent all integers, return an ndarray of objects. NumPy would round the integers to
+    floats.
     """
     try:
         given = np.asarray(value)
@@ -145,7 +145,7 @@ def _check_integers(value, own, call):
 
 
 def need_a_type(value):
-    """Return whether values are Python integers or times that NumPy without ``dtype=`` stores as Python objects."""
+    """Return whether all values are Python integers, dates or timedeltas that NumPy stores as objects by default."""
     try:
         given = np.asarray(value)
     except (TypeError, ValueError):  # not a regular sequence
@@ -186,7 +186,7 @@ def _is_text(leaf):
 
 
 def _by_kind(leaves, call):
-    """Yield times and durations grouped by unit, and other values grouped by type."""
+    """Yield an ndarray for each type of the leaves, or for each dtype of NumPy scalars. Omit pandas.NaT."""
     groups = collections.defaultdict(list)
     for leaf in leaves:
         groups[getattr(leaf, "dtype", type(leaf))].append(leaf)
@@ -202,7 +202,9 @@ def _by_kind(leaves, call):
 
 
 def ticks(values, kind, call):
-    """Convert Python times ("M8") or durations ("m8") to microseconds, or to nanoseconds if a pandas value needs them.
+    """Convert datetimes (`kind` "M8") or timedeltas ("m8") to an ndarray.
+
+    The unit is microseconds, or nanoseconds if a pandas value is not a multiple of a microsecond.
 
     Raises
     ------
@@ -222,7 +224,7 @@ def ticks(values, kind, call):
 
 
 def microseconds(value):
-    """Return a duration, or the time since 1970, in whole microseconds, without the nanoseconds of pandas values."""
+    """Return a timedelta, or a datetime's distance from 1970, in microseconds. Drop nanoseconds of pandas values."""
     if isinstance(value, datetime.timedelta):
         return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
     seconds = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
@@ -238,9 +240,9 @@ def check_fit(given, own, call):
     Raises
     ------
     TypeError
-        The values are of another kind, such as floats for integers or text for numbers.
+        The values are of a different kind, such as floats for integers or text for numbers.
     OverflowError
-        A number is out of range, or is an infinity or NaN that `own` does not have.
+        A number is out of range, or is an infinity or NaN that `own` cannot represent.
     ValueError
         Text is too long, or a time is not a multiple of the unit.
     """
@@ -274,7 +276,7 @@ def check_fit(given, own, call):
 
 
 def is_of_kind(given, own):
-    """Return whether `keeps_kind` holds for the values of an ndarray. Object arrays of integers are integers."""
+    """Return whether `keeps_kind` holds for the values of an ndarray. Object arrays of integers count as int64."""
     return keeps_kind(_INT64 if _is_integer(given) else given.dtype, own)
 
 
@@ -286,7 +288,7 @@ def keeps_kind(kind, own):
         return kind.kind in "SV" and np.can_cast(kind, own, "safe")
     before, after = rank(kind), rank(own)
     if before is None or after is None:
-        counts = before == _INTEGERS and own.kind in "mM"  # an integer is a number of time units
+        counts = before == _INTEGERS and own.kind in "mM"  # integers count time units
         return counts or (kind.kind not in "SUO" and np.can_cast(kind, own, "same_kind"))
     return before <= after
 
@@ -302,7 +304,7 @@ def rank(dtype):
 def out_of_range(given, own):
     """Return a number of the ndarray `given` that is outside the range of `own`, or None. `keeps_kind` must hold."""
     kind, wide = given.dtype, rank(own)
-    if own.kind in "mM":  # integers count time units, and the smallest one is NaT
+    if own.kind in "mM":  # integers count time units, and the smallest int64 is NaT
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
     if not given.size or (_is_numpys(kind) and _is_numpys(own) and np.can_cast(kind, own, "safe")):
         return None
@@ -322,7 +324,7 @@ def out_of_range(given, own):
 
 
 def _parts(given):
-    """Return the real and imaginary parts of complex numbers, as a single array if they are contiguous."""
+    """Return the real and imaginary parts of complex numbers, as a single array if the numbers are contiguous."""
     if given.ndim and given.flags.c_contiguous:
         return (given.view(given.real.dtype),)
     return given.real, given.imag
@@ -366,7 +368,7 @@ class _Numbers:
 
     def __init__(self, own):
         limits = _limits(own, "finfo")
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # larger numbers would be rounded to infinity
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # limits.max * half and larger are rounded to infinity
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
         if limits.min > 0:  # types that consist of an exponent, without zero and negative numbers
             self.least = np.longdouble(limits.min)

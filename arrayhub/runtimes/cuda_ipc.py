@@ -1,11 +1,11 @@
-"""CUDA memory and events of other processes: the functions of the driver that export and import them.
+"""Export and import of CUDA memory and events between processes, by functions of the driver.
 
-Memory of ``cudaMalloc`` has a handle of 64 bytes for the whole allocation. Memory of a stream-ordered pool
+Memory of ``cudaMalloc`` has a 64-byte handle for the complete allocation. Memory of a stream-ordered pool
 (``cudaMallocAsync``) can be exported only if the pool was created for export. The pool is then exported as a file
 descriptor, and the allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) does not
 have handles.
 
-The driver counts the imports of one allocation in a process, or refuses the second one, depending on the version. This
+Some versions of the driver count the imports of one allocation in a process, others refuse the second import. This
 module therefore imports each allocation once, and counts its users.
 
 Source: the CUDA driver API reference (unified addressing, event management, stream-ordered memory allocator).
@@ -44,8 +44,8 @@ class CudaError(BufferError):
 
 
 _loaded: list[ctypes.CDLL] = []
-_contexts: dict[tuple[int, int], ctypes.c_void_p] = {}  # by device and process
-_streams: dict[tuple[int, int], int] = {}  # by device and process
+_contexts: dict[tuple[int, int], ctypes.c_void_p] = {}  # keyed by (device, process)
+_streams: dict[tuple[int, int], int] = {}  # keyed by (device, process)
 
 
 def _driver() -> ctypes.CDLL:
@@ -69,7 +69,7 @@ def _call(name: str, *arguments: Any) -> None:
     Raises
     ------
     CudaError
-        The function failed, or the driver does not have it.
+        The function fails, or does not exist in the driver.
     """
     try:
         function = getattr(_driver(), name)
@@ -230,7 +230,7 @@ def _internal_stream(device: int) -> int:
 
 
 def stream_after(event: bytes, stream: int | None, device: int) -> int:
-    """Make a stream wait for an event of another process, and return the stream. None is an internal stream."""
+    """Make a stream, or an internal stream for None, wait for an event of another process. Return the stream."""
     chosen = _internal_stream(device) if stream is None else stream
     opened = ctypes.c_void_p()
     with on_device(device):
@@ -249,7 +249,7 @@ class _Import:
         self.address, self.close, self.users = address, close, 0
 
 
-_imports: dict[tuple[bytes, int, int], _Import] = {}  # by handle, device and process
+_imports: dict[tuple[bytes, int, int], _Import] = {}  # keyed by (handle, device, process)
 _lock = threading.RLock()  # a finalizer may run while the lock is held
 
 
@@ -314,7 +314,7 @@ def _open_from_pool(handle: bytes, descriptor: int, device: int) -> _Import:
 
 
 def _close(device: int, *calls: tuple[str, Any]) -> None:
-    """Wait for the work of this process on the device, and close an import. The driver may already be shut down."""
+    """Wait for the work of this process on the device, and close an import. Ignore errors of a driver at shutdown."""
     try:
         with on_device(device):
             _call("cuCtxSynchronize")

@@ -1,7 +1,8 @@
 """Limits of SYCL devices, which are checked before memory is allocated: element types, size and alignment.
 
-SYCL has optional types (its "aspects"): GPUs of the Arc family do not have ``fp64``. dpctl allocates memory of any type
-on them, and the first kernel that reads the memory then fails. dpnp and scikit-learn check the aspect.
+Some element types are optional in SYCL. An "aspect" of a device specifies whether the device supports such a type. For
+example, GPUs of the Arc family lack the aspect ``fp64``. dpctl allocates memory of any type on such a device, and the
+first kernel that reads the memory then fails. dpnp and scikit-learn check the aspect.
 """
 
 import sys
@@ -29,7 +30,7 @@ class Limits(NamedTuple):
 
 
 def check_type(limits: Limits, element: str, call: str) -> None:
-    """Raise TypeError if a device does not have an element type. `call` is the prefix of the message.
+    """Raise TypeError if a device does not support an element type. `call` is the prefix of the message.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def check_type(limits: Limits, element: str, call: str) -> None:
 
 
 def check_size(limits: Limits, nbytes: int, alignment: int, kind: str) -> None:
-    """Raise MemoryError if a device cannot make an allocation of a kind of USM."""
+    """Raise MemoryError if an allocation exceeds the limit of a device. `kind` is the USM type, for the message."""
     if max(nbytes, alignment) > limits.most:
         aligned = f" with an alignment of {alignment} bytes" if alignment > limits.most else ""
         raise MemoryError(
@@ -67,27 +68,30 @@ def limits_of(device: Any) -> Limits:
 
 
 def check_element(element: str, queue: Any, call: str) -> None:
-    """Raise TypeError if the device of `queue`, or the default device for None, does not have an element type."""
+    """Raise TypeError if the device of `queue`, or the default device for None, does not support an element type."""
     device = _device_of(queue) if element in OPTIONAL else None
     if device is not None:
         check_type(limits_of(device), element, call)
 
 
 def has_type(element: str, queue: Any) -> bool:
-    """Return whether the device of a queue has an element type."""
+    """Return whether the device of a queue supports an element type."""
     aspect, _ = OPTIONAL.get(element, (None, None))
     return aspect is None or aspect in limits_of(queue.sycl_device).aspects
 
 
 def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None:
-    """Raise MemoryError if the device of `queue`, or the default device for None, cannot make an allocation."""
+    """Raise MemoryError if an allocation exceeds the limit of the device of `queue`, or of the default device."""
     device = _device_of(queue) if nbytes > _LARGE or alignment > _PAGE else None
     if device is not None:
         check_size(limits_of(device), nbytes, alignment, kind)
 
 
 def _device_of(queue: Any) -> Any:
-    """Return the device of a queue, or None without a device or a queue. The allocation then raises an error."""
+    """Return the device of `queue`, or the default device if `queue` is None.
+
+    Return None if there is no default device or `queue` is another object. The allocation then raises an error.
+    """
     if queue is not None:
         return getattr(queue, "sycl_device", None)
     dpctl = sys.modules["dpctl"]

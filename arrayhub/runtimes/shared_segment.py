@@ -47,7 +47,7 @@ class SharedSegment:
         self.descriptor, self.writable = descriptor, writable
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
-        self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises a BufferError as long as this exists
+        self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises BufferError while the array exists
         self.address = self.bytes.ctypes.data  # not __array_interface__: NumPy crashes if its allocation fails
         _live.add(self)
 

@@ -1,7 +1,7 @@
 """Explicit copies, with one engine per kind of memory: host, SYCL, CUDA. Copies are made only on request.
 
-The SYCL and the CUDA engine define the functions below, the host engine all but `from_host` and `to_other`. `progress`
-is None or a reporter of `transfer.progress`.
+The SYCL and the CUDA engine define the functions below. The host engine defines all of them except `from_host` and
+`to_other`. `progress` is None or a reporter of `transfer.progress`.
 
     to_host(array, order="C", *, out=None, stream=None, progress=None)
         Copy to `out`, which is validated, or to new host memory that is contiguous in `order`.
@@ -50,7 +50,7 @@ def __dir__():
     return __all__
 
 
-# Engine by device type.
+# Engine for each device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
 # Loaded engine modules, each imported with the first copy of such memory.
@@ -154,7 +154,7 @@ def to_host(array, *, out=None, copy=None, stream=None, progress=None):
 
 
 def _copy_to_host(array, out, stream, progress):
-    """Copy `array` to `out`, which was validated, or to new host memory for None."""
+    """Copy `array` to `out`, which was validated, or to new host memory if `out` is None."""
     readable = is_host_readable(array)
     if readable:  # for device memory, the engine makes the copy wait for the producer's work
         array = ordered(array, stream)
@@ -218,7 +218,7 @@ def into(array, out, device, *, copy=None, stream=None, progress=None):
 def assign(array, out, *, stream=None, progress=None):
     """Copy `array` to the writable array `out` of the same element type, on any two devices.
 
-    `array` is broadcast to the shape of `out`. If the arrays share bytes, `out` receives the values from before the
+    `array` is broadcast to the shape of `out`. If the arrays share bytes, the result is the same as with a temporary
     copy.
     """
     check_writable(out, "the array")
@@ -269,16 +269,19 @@ def _have_same_strides(a, b):
 
 
 def _only(queue, stream):
-    """Return the queue that was passed as the device. Raise BufferError if `stream` is another queue."""
+    """Return the queue that was passed as the device. Raise BufferError if `stream` is a different queue."""
     if stream is not None and named_queue(stream) != queue:
         raise BufferError(
-            f"to_device: stream is {show(stream)}, and device is another queue; accepted: None or the same queue"
+            f"to_device: stream is {show(stream)}, and device is a different queue; accepted: None or the same queue"
         )
     return queue
 
 
 def to_memory_of(model, array):
-    """Copy host-readable `array` to memory of the same kind, and on the same queue or device, as `model`."""
+    """Copy host-readable `array` to new memory beside `model`.
+
+    The memory is USM of the same type and queue, or CUDA device memory on the same device.
+    """
     if model.usm_type is None:
         return to_device(array, f"cuda:{model.device.id}")
     return _engine("sycl").beside(model, array)

@@ -24,7 +24,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
 
 
 def move(target, source, progress=None):
-    """Copy an ndarray of opaque items to another one, in pieces if it is large. The arrays must not overlap."""
+    """Copy an ndarray of opaque items to another ndarray, in pieces if it is large. The arrays must not overlap."""
     most = _RUN if progress is None and _is_run(target, source) else _PIECE
     if target.nbytes <= most or target.size == 1:  # a single element is never split
         host_copies.copy(target, source)

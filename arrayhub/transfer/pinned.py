@@ -14,7 +14,7 @@ from arrayhub.transfer.cuda_copies import Lane, Lock, Pinned
 
 
 class Pool:
-    """Block of pinned memory and lanes, used by one copy at a time (`in_use`)."""
+    """Block of pinned memory, and lanes, that one copy at a time uses (`in_use`)."""
 
     def __init__(self):
         self.lock = Lock()
@@ -32,7 +32,7 @@ class Pool:
 
     @contextlib.contextmanager
     def in_use(self):
-        """Return a context manager that holds the lock of the pool. Other copies wait for the lock."""
+        """Return a context manager that holds the pool's lock. Other copies wait for the lock."""
         try:
             with self.lock:
                 self.user = threading.get_ident()
@@ -45,7 +45,7 @@ class Pool:
                 self.release()
 
     def memory(self, nbytes, device):
-        """Return pinned memory of at least `nbytes`, at most `bound()`, or None if the allocation fails."""
+        """Return pinned memory of at least `nbytes` and at most `bound()` bytes, or None if the allocation fails."""
         if self.block is None or not nbytes <= self.block.nbytes <= bound():
             self.block = None
             with contextlib.suppress(MemoryError, BufferError):

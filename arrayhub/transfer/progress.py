@@ -1,7 +1,7 @@
 """Progress reporters for the argument `progress` of large copies.
 
 An engine that copies in pieces calls ``update(nbytes)`` after each piece, in the calling thread. `reporting` calls
-``close()``. An exception of the user's function propagates through ``update`` and ends the copy.
+``close()``. An exception that the user's function raises propagates through ``update`` and ends the copy.
 """
 
 import contextlib

@@ -5,8 +5,8 @@ buffers in host memory: while the device fills one buffer, the host copies eleme
 buffers are released at the end of the copy.
 
 A copy to the host depends on a barrier event that follows the work queued by the producer. A copy to existing memory of
-a device, or within a device, first waits for the queues of both arrays. A copy that depends on an event starts later,
-even if the event is complete.
+a device, or within a device, first waits for the queues of both arrays, because a copy that depends on an event starts
+later, even if the event is complete.
 """
 
 import math
@@ -25,7 +25,7 @@ from arrayhub.transfer.host_copies import broadcast
 _DIRECT = 64 << 20  # maximum bytes of a direct copy; signals and progress are handled between direct copies
 _CACHED = 4 << 20  # bytes of a staging buffer for the CPU device, which shares the cache of the host
 _GAP = 128 << 10  # bytes between elements; copying a larger gap takes longer than starting a second copy
-_SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs them first, provided that it is loaded
+_SPARSE = 8  # if elements are less than 1/8 of a view's extent, dpnp packs the elements first, if dpnp is loaded
 _SMALL = 1 << 20  # bytes; below this size, copying the whole extent is faster than packing the elements first
 _FEW = 256 << 10  # bytes whose copy takes about as long as the overhead of a second copy
 _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, see `_submit`
@@ -92,20 +92,21 @@ def to_other(array, ordinal, *, stream=None, progress=None):
 
 
 def copy(array, order, *, stream=None):
-    """Copy USM to USM of the same kind on the same queue, contiguous in `order`."""
+    """Copy USM to USM of the same type on the same queue, contiguous in `order`."""
     return _beside(array, array, order)
 
 
 def beside(model, array):
-    """Copy host-readable `array` to C-contiguous USM of the same kind, and on the same queue, as `model`."""
+    """Copy host-readable `array` to C-contiguous USM of the same type, and on the same queue, as `model`."""
     return _beside(model, array, "C")
 
 
 def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy USM or host-readable memory, broadcast to the shape of `out`, to the device USM `out`.
 
-    The copy is ordered after the work on the queues of both arrays. It is complete on return, with the exception of
-    `to_host`. If `out` is `fresh`, no work is queued on it, and the bytes between its elements may be overwritten.
+    The copy is ordered after the work on the queues of both arrays. It is complete on return, with the same exception
+    as in `to_host`. If `fresh` is true, `out` does not have pending work, and the bytes between its elements may be
+    overwritten.
     """
     if fresh:
         _copied(array, out, Course(sycl.queue_of_array(out), [], progress), fresh)
@@ -121,9 +122,9 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
 
 
 def _queued(array, out, stream):
-    """Queue a copy between USM arrays of one context, and return whether this is possible.
+    """Queue a copy between USM arrays of one context. Return False if the copy cannot be queued.
 
-    Equal layouts are copied by the queue, other layouts by a kernel of dpnp. Later work on the queues of both arrays,
+    Equal layouts are copied by the queue, other layouts by a dpnp kernel. Later work on the queues of both arrays,
     and readers on the host, wait for the copy.
     """
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
@@ -152,7 +153,7 @@ def _new(array, queue, order, usm_type="device"):
 
 
 def _beside(model, array, order):
-    """Copy USM or host-readable memory to USM of the same kind, and on the same queue, as `model`."""
+    """Copy USM or host-readable memory to USM of the same type, and on the same queue, as `model`."""
     queue = sycl.queue_of_array(model)
     fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
@@ -235,7 +236,7 @@ def _target_queue(ordinal, stream):
     """Return the queue for new memory on the root device `ordinal`: `stream`, or the default queue."""
     queue = sycl.queue_for_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
     if queue.sycl_device.get_device_id() != ordinal:
-        raise BufferError(f"stream is {stream!r}, a queue of another device; accepted: a queue of oneapi:{ordinal}")
+        raise BufferError(f"stream is {stream!r}, a queue of a different device; accepted: a queue of oneapi:{ordinal}")
     return queue
 
 
@@ -309,7 +310,7 @@ def _pack(array, out, course):
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
-    """Copy the extent of each piece to a staging buffer, and its elements to `target` during the next copy."""
+    """Copy the extent of each piece to a staging buffer, and the piece's elements to `target` during the next copy."""
     stages = [_stage(course.queue, array) for _ in range(2)]
     waiting: Any = ()
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
@@ -364,13 +365,13 @@ def _send_packed(source: Any, out: Any, course: Course) -> None:
     for key in keys:
         piece = out[key]
         packed = on_memory(piece, stage, "C")
-        host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the former piece
+        host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the previous piece
         _pack(packed, piece, course)
     sycl.wait(course.queue)
 
 
 def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
-    """Copy pieces of `out` without gaps, or with gaps if `out` is fresh, through two staging buffers."""
+    """Copy host memory to `out` in pieces, through two staging buffers. Only pieces of a fresh `out` contain gaps."""
     stages = [_stage(course.queue, out) for _ in range(2)]
     events: list[Any] = [[], []]
     for turn, key in enumerate(_pieces(out.shape, out.byte_strides, out.itemsize, len(stages[0]), gaps=fresh)):

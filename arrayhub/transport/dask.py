@@ -40,7 +40,8 @@ def register_dask(client: Any = None) -> Any:
     Returns
     -------
     object
-        Result of ``client.register_worker_callbacks``. Await the result if the client is asynchronous.
+        Result of ``client.register_worker_callbacks``, or None without a client. Await the result if the client is
+        asynchronous.
 
     Raises
     ------
@@ -49,10 +50,10 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer. Importing arrayhub after distributed registers it, as happens in
-    workers when their first array arrives. In other processes, for example a second client that imported arrayhub
-    first, dask raises "No dispatch for" the type. Call ``register_dask()`` there. Once `register_dask` has been called,
-    every worker must have arrayhub installed.
+    The receiving process needs the deserializer. Importing arrayhub after distributed registers the deserializer, as
+    happens in workers when their first array arrives. In other processes, for example a second client that imported
+    arrayhub first, dask raises "No dispatch for" the type. Call ``register_dask()`` there. Once `register_dask` has
+    been called, every worker must have arrayhub installed.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
     64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.
@@ -95,7 +96,7 @@ def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
     Raises
     ------
     pickle.UnpicklingError
-        The version is unknown, or the frames do not match the version.
+        The version is unknown, or the frames do not match the version, and the reader reports errors.
     """
     from distributed.protocol.serialize import pickle_loads
 
@@ -132,7 +133,7 @@ def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
-    """Move `elements` to a 64-byte boundary if the same writable buffer has `space` before them, and return them.
+    """Return `elements`, after moving them to a 64-byte boundary if `space` precedes them in a writable buffer.
 
     Elements that cannot be moved and are not aligned are copied later, during unpickling.
     """

@@ -1,9 +1,9 @@
 """Deferred pickling errors. For many errors during pickling or unpickling, dask retries the message or hangs.
 
 A dask message therefore contains a placeholder for an array that cannot be sent. A placeholder also replaces a received
-array that cannot be restored, in dask and in Python's process pools. Every use of a placeholder raises the original
-error, inside the task that uses the array, so that the client receives the error. If the reader of a message reports
-errors, the error is raised on arrival instead.
+array that cannot be restored, in dask and in Python's process pools. Every use of a placeholder raises PicklingError
+with the original message, inside the task that uses the array, so that the client receives the error. If the reader of
+a message reports errors, the error is raised on arrival instead.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Placeholder for an array that could not be sent or restored. Every use of it raises the original error."""
+    """Placeholder for an array that could not be sent or restored. Every use raises PicklingError with the reason."""
 
     __slots__ = ("_message",)
 

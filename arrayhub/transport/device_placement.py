@@ -26,7 +26,9 @@ _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
 
 
 def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
-    """Copy an array in device memory to the host if the policy permits it. Also return the device to record, or None.
+    """Return an array in device memory as a host view, or as a host copy if the host cannot read the memory.
+
+    Also return the device to record, or None.
 
     Raises
     ------
@@ -60,6 +62,8 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 
 def restored(array: USMArray, place: object) -> Any:
     """Return a received host array, or a copy on the recorded device if the policy restores devices.
+
+    In dask's scheduler, return a wrapper that preserves the record, because the scheduler only forwards the array.
 
     Raises
     ------
@@ -125,6 +129,6 @@ def _checked(place: object) -> tuple[str, int]:
         if kind in kinds and type(number) is int and 0 <= number < 1 << 16:
             return kind, number
     raise pickle.UnpicklingError(
-        f"arrayhub: the place in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and the"
-        " number of a device"
+        f"arrayhub: the place in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and a"
+        " device number"
     )

@@ -1,7 +1,8 @@
 """Element types in pickles: encoding, decoding with validation, and padding bytes.
 
 - A string is NumPy's type string.
-- A tuple ``(name, code, bits, packed)`` is the name and DLPack's numbers of a type that NumPy does not have.
+- A tuple ``(name, code, bits, packed)`` describes a type that NumPy does not have: its name, its DLPack type code, its
+  number of bits, and whether the elements are packed.
 - Other types (structured dtypes, dtypes with metadata) are encoded as the dtype object, which NumPy pickles.
 """
 
@@ -42,12 +43,12 @@ def _order(dtype: np.dtype[Any]) -> str:
 
 
 def decode(element: object) -> np.dtype[Any]:
-    """Decode the NumPy dtype that `encode` returned.
+    """Decode a NumPy dtype that `encode` has encoded.
 
     Raises
     ------
     pickle.UnpicklingError
-        The value is invalid, or a dtype of Python objects or sub-arrays.
+        The value is invalid, or is a dtype of Python objects or of sub-arrays.
     """
     if isinstance(element, np.dtype):
         try:
@@ -118,7 +119,7 @@ def _plain(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def refused_error(element: object) -> pickle.UnpicklingError:
     """Return the error for an invalid or unsupported element type."""
     return pickle.UnpicklingError(
-        f"arrayhub: the element type in the pickle is {show(element)}; accepted: a type string of NumPy, (name, DLPack"
+        f"arrayhub: the element type in the pickle is {show(element)}; accepted: a NumPy type string, (name, DLPack"
         " code, bits, packed) of a type that NumPy does not have, or a numpy.dtype without Python objects"
     )
 

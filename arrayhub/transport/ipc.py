@@ -1,4 +1,4 @@
-"""IPC handles: the memory of an array in another process of the same machine, without a copy."""
+"""IPC handles: access to an array's memory from other processes of the same machine, without a copy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from arrayhub.transport.pickling import in_place, state_in_place
 
 _VERSION = 1
 _SIGNATURE = 32  # bytes
-_ACCESS = ("immutable", "readonly", "readwrite")  # by the number in a state
+_ACCESS = ("immutable", "readonly", "readwrite")  # indexed by the number in a state
 _BOOT = "/proc/sys/kernel/random/boot_id"
 _MACHINE = "/etc/machine-id"
-_NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "an array without elements"}
+_NAMES = {"cuda_host": "pinned CUDA memory", "cuda_managed": "managed CUDA memory", "cuda": "CUDA memory but is empty"}
 
 
 class Description(NamedTuple):
@@ -54,7 +54,7 @@ def _first_line(path: str) -> str:
 
 
 class IpcHandle:
-    """Handle to an array's memory, for other processes on the same machine. `ipc_handle` creates it.
+    """Handle to an array's memory, for other processes on the same machine. Created by `ipc_handle`.
 
     A handle is a small object that can be pickled. It contains neither elements nor addresses. In the owner (the
     process that called `ipc_handle`), the handle keeps the memory alive and counts the processes that have opened a
@@ -95,7 +95,7 @@ class IpcHandle:
 
     @property
     def allocation(self) -> str:
-        """Identifier of the allocation that contains the elements. Handles of views of one allocation share it."""
+        """Identifier of the allocation that contains the elements. It is the same for all views of the allocation."""
         return self._description.allocation
 
     @property
@@ -125,7 +125,7 @@ class IpcHandle:
 
     @property
     def borrowers(self) -> int:
-        """Number of open borrows, without those of killed processes. Only the owner can read it."""
+        """Number of open borrows, without those of killed processes. Only the owner can read this number."""
         return len(self._own("borrowers").processes())
 
     @contextmanager
@@ -141,8 +141,8 @@ class IpcHandle:
         Parameters
         ----------
         stream : optional
-            CUDA stream that waits for the owner's work on the array. By default, each consumer of the
-            array waits. Unused for host memory.
+            CUDA stream that waits for the owner's work on the array. By default, each consumer of the array waits.
+            Unused for host memory.
 
         Returns
         -------
@@ -151,8 +151,10 @@ class IpcHandle:
         Raises
         ------
         ConnectionRefusedError
-            The owner has ended or has closed the handle; the handle was altered, or is from another machine or from
-            before a restart of this machine.
+            The owner has ended, has closed the handle or runs as a different user. The handle was altered, or is from
+            another machine or from before a restart of this machine.
+        BufferError
+            The CUDA driver cannot import the memory, or this process does not see the device.
 
         Examples
         --------
@@ -263,7 +265,7 @@ def _made(description: Description, signature: bytes, entry: Entry | None) -> Ip
 
 
 def _ipc_handle(description: object, signature: object) -> IpcHandle:
-    """Restore the handle of a pickle. The owner validates it when it is opened.
+    """Restore the handle of a pickle. The owner validates the handle when a process opens it.
 
     Raises
     ------
@@ -308,7 +310,8 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
     until `IpcHandle.close`, which waits for the other processes. After the handle is deleted here, its copies can be
-    opened as long as the shared memory exists, or as long as `x` exists if `x` is a `USMArray`.
+    opened until the shared memory is freed. For CUDA memory, they can be opened until `x` is freed if `x` is a
+    `USMArray`, and otherwise not.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Export:
         self._event.record(self._stream)
 
     def _memory(self, keep: Callable[[int], None] = os.close) -> bytes:
-        """Return the handle of the allocation, and pass the descriptor of its pool to `keep`."""
+        """Return the handle of the allocation. If a pool owns the allocation, pass the pool's descriptor to `keep`."""
         if not self._pool:
             return cuda_ipc.export_memory(self.base, self._device)
         handle, descriptor = cuda_ipc.export_from_pool(self.base, self._pool, self._device)
@@ -44,7 +44,7 @@ class Export:
 
     def grant(self, _: Any) -> tuple[bytes, list[int]]:
         """Return the reply to a borrower."""
-        if self._stream != cuda_ipc.PER_THREAD_STREAM:  # of the thread that called ipc_handle
+        if self._stream != cuda_ipc.PER_THREAD_STREAM:  # which only the thread that called ipc_handle can name
             self._event.record(self._stream)
         event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
         memory = self._memory(descriptors.append)

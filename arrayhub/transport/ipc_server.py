@@ -9,8 +9,8 @@ signature. The signature is an HMAC of the identifier and the digest, by a rando
 process. An altered description, a guessed handle and a handle of another process have wrong signatures. A handle that
 was closed has a valid signature and an unknown identifier.
 
-The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. Descriptors of files are attached
-to the reply (unix(7): SCM_RIGHTS).
+The owner replies with ``+`` and the data of the memory, or with ``-`` and a reason. File descriptors are attached to
+the reply (unix(7): SCM_RIGHTS).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def is_owned(self) -> bool:
-        """True in the process that created the handle, and false in a process forked from it."""
+        """True if this process created the handle, and False in a forked process."""
         return self.server.process == os.getpid()
 
     def publish(self, description: str) -> bytes:
@@ -68,7 +68,7 @@ class Entry:
         return self.server.sign(self.identifier, self.digest)
 
     def drop(self) -> None:
-        """Keep the entry until its memory is freed, or until the next handle of the memory takes it over."""
+        """Keep the entry until its memory is freed, or until the next handle of the memory takes over the entry."""
         if not self.is_closed:
             self.server.dropped[self.layout] = self
         self.memory = None
@@ -105,7 +105,7 @@ class Server:
         self.process = os.getpid()
         self.name = f"arrayhub-{os.urandom(16).hex()}"
         self.entries: dict[bytes, Entry] = {}
-        self.dropped: dict[str, Entry] = {}  # by layout: a program may drop any number of handles of one array
+        self.dropped: dict[str, Entry] = {}  # keyed by layout, because a program may drop many handles of an array
         self.changed = threading.Condition()
         self._key = os.urandom(32)
         # The entry and the memory of each connection. None before the request.
@@ -207,7 +207,7 @@ class Server:
         return None
 
     def _borrow(self, connection: socket.socket, entry: Entry | None, process: int) -> str | None:
-        """Count a borrower and send it the memory. Return the reason of a refusal, or None."""
+        """Register a borrower and send the memory. Return the reason if this is not possible, else None."""
         with self.changed:
             memory = None if entry is None or entry.is_closed else entry.find_memory()
             if entry is None or memory is None:
@@ -329,7 +329,7 @@ class Borrow:
 
 _server: Server | None = None
 _lock = threading.Lock()
-_inherited: list[Server] = []  # of the parent: never freed, because it holds the parent's memory
+_inherited: list[Server] = []  # the parent's servers, never freed, because they hold the parent's memory
 
 
 def server() -> Server:

@@ -29,9 +29,9 @@ _NAMES = {
 def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """Return an array of any layout as a message for mpi4py's upper-case methods, without a copy.
 
-    The elements of any layout are sent in C order. ``comm.Send(as_mpi(x.T))`` sends the transpose, and the receiver may
-    have another layout of the same shape. A strided array is described by one derived datatype, which is freed with its
-    last reference.
+    The elements of any layout are sent in C order. ``comm.Send(as_mpi(x.T))`` sends the transpose. The receiver's array
+    has the same shape, and may have a different layout. A strided array is described by one derived datatype, which is
+    freed with its last reference.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _contiguous_datatype(array: USMArray, element: Any) -> Any:
 
 
 def _bytes(nbytes: int) -> Any:
-    """Return a derived datatype of bytes, which MPI's operations reject, unlike ``MPI.BYTE``."""
+    """Return a derived datatype of bytes. MPI's operations reject derived datatypes, but some accept ``MPI.BYTE``."""
     from mpi4py import MPI
 
     return MPI.BYTE.Create_contiguous(nbytes)

@@ -28,11 +28,12 @@ def _at_start(name: str) -> str:
 
 
 _settings: dict[str, str] = {}  # of the process
-# Values of `pickling` objects that may still be used in a with statement, by id. The last entry has precedence.
+# Values of `pickling` objects that may still be used in a with statement, keyed by the object's id. The last entry has
+# precedence.
 _pending: dict[int, dict[str, str]] = {}
-# Active blocks by sequence number. Threads may end blocks in any order. The code uses operations that are atomic in
-# Python instead of a lock, because finalizers may run this code at any point, and a forked child would inherit a held
-# lock.
+# Active blocks, keyed by sequence number. Threads may end blocks in any order. The code uses operations that are atomic
+# in Python instead of a lock, because finalizers may run this code at any point, and a forked child would inherit a
+# held lock.
 _blocks: dict[int, pickling] = {}
 _numbers = itertools.count()
 

@@ -323,7 +323,7 @@ def test_a_stream_of_another_kind_is_refused():
     out = there(np.zeros(SHAPE))
     with pytest.raises(BufferError, match="stream is 1"):
         ah.to_device(sample(), "oneapi:0", out=out, stream=1)
-    with pytest.raises(BufferError, match="device is another queue"):
+    with pytest.raises(BufferError, match="device is a different queue"):
         ah.to_device(sample(), dpctl.SyclQueue(), out=out, stream=dpctl.SyclQueue(property="in_order"))
 
 

@@ -659,7 +659,7 @@ def test_different_queues_as_device_and_stream_are_rejected(sycl):
     one, other = queue_of_kind("in order"), queue_of_kind("in order")
     for x in (np.arange(3), arrayhub.to_device(np.arange(3), "oneapi:0"), arrayhub.to_device(np.arange(3), one)):
         for stream in (other, 7, np.zeros(2)):
-            with pytest.raises(BufferError, match="device is another queue; accepted: None or the same queue"):
+            with pytest.raises(BufferError, match="device is a different queue; accepted: None or the same queue"):
                 arrayhub.to_device(x, one, stream=stream)
 
 
