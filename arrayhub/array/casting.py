@@ -136,12 +136,20 @@ def _check_integers(value, own, call):
         whole = np.asarray(leaf)
         if whole.dtype.kind not in "iuO":
             continue
-        lost = whole.astype(object) != whole.astype(own).astype(object)  # Python compares them exactly
-        if np.any(lost):
+        lost = rounded(whole, own)
+        if lost is not None:
             raise OverflowError(
-                f"{call}: {whole.ravel()[np.argmax(lost)]} among floats would be rounded; convert all values to one"
-                " kind, for example with [float(value) for value in x]"
+                f"{call}: {lost} among floats would be rounded; convert all values to one kind, for example with"
+                " [float(value) for value in x]"
             )
+
+
+def rounded(given, own):
+    """Return an integer of an ndarray that elements of `own`, a real or complex dtype, would round, or None."""
+    if given.dtype.kind != "O":
+        given = given[(given > int(_EXACT)) | (given < -int(_EXACT))]
+    lost = given.astype(object) != given.astype(own).astype(object)  # Python compares them exactly
+    return given[lost].ravel()[0] if np.any(lost) else None
 
 
 def need_a_type(value):

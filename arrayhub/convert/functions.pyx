@@ -74,7 +74,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
-        `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`.
+        `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`. Or the common type of a table
+        or sequence would round an integer.
 
     Examples
     --------

@@ -111,11 +111,25 @@ def _column_error(kind: type[Exception], call: str, name: Any, why: str) -> Exce
 
 
 def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
-    """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``."""
+    """Return a C-ordered copy of columns in NumPy's common type, of shape ``(length, number of columns)``.
+
+    Raises
+    ------
+    TypeError
+        The columns do not have a common type.
+    OverflowError
+        The common type is real or complex, and would round an integer.
+    """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
     rows = np.empty((length, len(columns)), dtype)
-    for k, (_, column) in enumerate(columns):
-        rows[:, k] = as_numpy(unwrapped(nested_of(column)))
+    for k, (name, column) in enumerate(columns):
+        values = as_numpy(unwrapped(nested_of(column)))
+        lost = casting.rounded(values, dtype) if values.dtype.kind in "iu" and dtype.kind in "fc" else None
+        if lost is not None:
+            why = f"{lost} would be rounded to {dtype}, the common type of the columns; accepted: exact integers"
+            advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy='if_needed') for the column"
+            raise _column_error(OverflowError, call, name, f"{why}. {advice}")
+        rows[:, k] = values
     return asarray(rows)
 
 

@@ -49,6 +49,41 @@ def test_a_table_becomes_a_matrix(table):
     assert ah.asarray(table, copy=True, dtype="float32").dtype == np.float32
 
 
+LARGE = {"a": [2**53 + 1, 1], "b": [1.5, 2.5]}
+LARGE_TABLES = {
+    "pandas": pd.DataFrame(LARGE),
+    "polars": pl.DataFrame(LARGE),
+    "pyarrow": pa.table(LARGE),
+    "signed and unsigned": pd.DataFrame({"a": [2**53 + 1, 1], "b": np.array([1, 2], "u8")}),
+    "complex": pd.DataFrame({"a": [2**53 + 1, 1], "b": [1j, 2j]}),
+}
+
+
+@each(LARGE_TABLES)
+def test_integers_that_the_common_type_would_round_are_refused(table):
+    error = "column 'a': 9007199254740993 would be rounded to (float64|complex128), the common type of the columns"
+    for convert in (ah.asarray, ah.as_numpy, ah.as_torch):
+        with pytest.raises(OverflowError, match=error) as raised:
+            convert(table, copy=True)
+    call = str(raised.value).partition("or call ")[2].removesuffix(" for the column")
+    assert eval(call, {"arrayhub": ah, "x": table}).tolist() == [2**53 + 1, 1]
+    with pytest.raises(OverflowError, match=f"^<lambda>: x: .*{error}"):
+        ah.adapt("numpy", copy="if_needed")(lambda x: x)(table)
+
+
+@each({name: table for name, table in LARGE_TABLES.items() if name != "complex"})
+def test_explain_names_a_call_for_integers_that_a_matrix_would_round(table):
+    records = eval(ah.explain(table, to="numpy").call, {"arrayhub": ah, "x": table})
+    assert records.dtype.names == ("a", "b") and records["a"].tolist() == [2**53 + 1, 1]
+
+
+def test_large_integers_that_the_common_type_represents_are_copied():
+    exact = pd.DataFrame({"a": [2**53, -(2**53), 2**60], "b": [0.5, 1.5, 2.5]})
+    assert ah.as_numpy(exact, copy=True)[:, 0].tolist() == [2**53, -(2**53), 2**60]
+    integers = pd.DataFrame({"a": [2**53 + 1], "b": [2**62 + 1]})
+    assert ah.as_numpy(integers, copy=True).tolist() == [[2**53 + 1, 2**62 + 1]]
+
+
 @each(TABLES)
 def test_records_become_a_matrix(table):
     x = ah.asnested(table, copy=True)
