@@ -730,7 +730,9 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
         if exporter is not None:
             return with_missing(obj, exporter, export, missing, copy)
         if name in hooks.NESTED_CONSUMERS:
-            return hooks.NESTED_CONSUMERS[name](obj, copy=copy, missing=missing)
+            exporter = hooks.NESTED_CONSUMERS[name]
+            filled = exporter(obj, copy=copy, missing=missing)
+            return hooks.to_class(exporter, filled, name, to, copy) if isinstance(to, type) else filled
         return hooks.with_missing(obj, export, missing, copy, True, False)
     if exporter is not None:
         return give(obj, exporter, copy, bool(allow_readonly))

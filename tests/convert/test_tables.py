@@ -72,3 +72,10 @@ def test_adapted_functions_of_pyarrow_receive_tables():
     assert ordered(TABLES["polars"]).equals(TABLES["polars"].select("b", "a"))
     assert ordered(TABLES["batch"]).column_names == ["b", "a"]
     assert seen == [pa.Table] * 3
+
+
+@pytest.mark.parametrize("cls", TYPES)
+def test_tables_with_missing_values_remain_tables(cls):
+    made = ah.convert(pl.DataFrame({"a": [1, None], "b": [1.5, 2.5]}), cls, copy="if_needed", missing=0)
+    assert isinstance(made, cls)
+    assert ah.asnested(made).to_list() == [{"a": 1, "b": 1.5}, {"a": 0, "b": 2.5}]
