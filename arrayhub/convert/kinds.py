@@ -14,14 +14,16 @@ from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
+from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import container_of
-from arrayhub.convert.functions import asarray, convert
+from arrayhub.convert.functions import asarray, convert, protocols_of_type
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import row_of_type
+from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.host import is_host_readable
 
 # Libraries whose arrays are in host memory only.
@@ -187,7 +189,7 @@ def kind_of(model: Any, call: str) -> Kind:
     library = _library_of_array(cls, types_generation())
     if library is None:
         if issubclass(cls, str):
-            raise _model_error(call, model)
+            raise _model_error(call, model, _named_library(model))
         while wrappers.unwraps(type(model)):
             model = wrappers.inside(model)
         cls = type(model)
@@ -200,14 +202,27 @@ def kind_of(model: Any, call: str) -> Kind:
 @lru_cache(maxsize=1024)
 def _library_of_array(cls: Any, generation: int) -> str | None:
     """Return the library of an array type, or None for wrappers of arrays and for other types."""
-    if issubclass(cls, str):
+    if issubclass(cls, str) or not (issubclass(cls, VALUES) or _is_array_type(cls)):
         return None
     library = library_of_type(cls)
-    if library == "numba" and not hasattr(cls, "__cuda_array_interface__"):
-        return None
     if container_of(cls) is not None or library in (*hooks.NESTED_CONSUMERS, *plugins.emitting()):
         return library
     return None if wrappers.unwraps(cls) else library
+
+
+def _is_array_type(cls: Any) -> bool:
+    """Return whether a type has an importer, a row in the table of wrappers, or an attribute of a protocol.
+
+    Libraries have types without arrays too, such as ``torch.device`` and ``numpy.random.Generator``.
+    """
+    has_importer, names = protocols_of_type(cls)
+    if has_importer or wrappers.known(cls) is not None:
+        return True
+    return any(
+        not row.on_instances or any(hasattr(cls, attribute) for attribute in row.attributes)
+        for row in PROTOCOLS
+        if row.name in names
+    )
 
 
 def same_kind(obj: Any, model: Any) -> bool:
@@ -330,9 +345,18 @@ def _elsewhere(call: str, device: Device, target: Device) -> BufferError:
     )
 
 
-def _model_error(call: str, model: Any) -> TypeError:
+def _named_library(model: Any) -> str:
+    """Return advice for a string as the model, or "" if the string does not name a library."""
+    try:
+        library_name(model)
+    except ValueError:
+        return ""
+    return f". Call arrayhub.convert(x, {str.__str__(model)!r})"
+
+
+def _model_error(call: str, model: Any, advice: str = "") -> TypeError:
     return TypeError(
         f"{call}: the model {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
         " jax, cupy, dpnp, pyarrow, polars, pandas, xarray, awkward or another library, a USMArray, a NestedArray, or"
-        " the array type or module of a library"
+        f" the array type or module of a library{advice}"
     )

@@ -25,6 +25,7 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     dtype : optional
         Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
         by NumPy's "same_kind" rule. Any other element type that `asarray` accepts converts the elements, with a copy.
+        As in `asarray`, elements of arrays that do not fit wrap or are truncated.
     device : Device, str, tuple or object, optional
         Device of the result, instead of the device of `model`.
     missing : {None, "mask", "nan"} or value, optional

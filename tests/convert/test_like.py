@@ -220,6 +220,23 @@ def test_invalid_models_raise(model):
         ah.like(np.ones(2), model)
 
 
+@pytest.mark.parametrize("name", ["torch", "pytorch", "np", "pyarrow"])
+def test_a_name_as_the_model_names_convert(name):
+    x = np.ones(3)
+    with pytest.raises(TypeError, match="like: the model .* is of type str") as raised:
+        ah.like(x, name)
+    call = str(raised.value).rpartition("Call ")[2]
+    assert call == f"arrayhub.convert(x, {name!r})"
+    pytest.importorskip({"pytorch": "torch", "np": "numpy"}.get(name, name))
+    assert eval(call, {"arrayhub": ah, "x": x}) is not None
+
+
+def test_an_element_type_is_not_a_model(torch):
+    for model in (torch.float32, torch.device("cpu"), np.dtype("f8")):
+        with pytest.raises(TypeError, match="like: the model .* accepted: an array"):
+            ah.like(np.ones(3), model)
+
+
 def test_modules_and_types_are_models(torch):
     x = np.ones(2)
     for model in (torch, torch.Tensor, torch.nn.Parameter):
