@@ -29,24 +29,27 @@ from arrayhub.convert.tables import is_table_type
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Callable[[F], F]:
+def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing: Any = None) -> Callable[[F], F]:
     """Let a function written for one library accept arrays of any library, and return arrays of the caller's library.
 
     - Arguments annotated with ``Annotated[..., Request(...)]`` are converted to `to` and must meet the request. Lengths
       denoted by the same letter must be equal in all arguments. None and all other arguments are passed unchanged.
-    - Without any such annotation, all arrays and lists are converted. Tuples are converted only if no argument is an
-      array.
+    - Without any such annotation, all arrays and lists are converted. Tuples and ranges are converted only if no
+      argument is an array. Numbers, strings, bytes, lists of strings, None and other objects, such as element types,
+      are passed unchanged.
     - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
-      `placement` returns for the arguments. Numbers, strings and None are returned unchanged.
+      `placement` returns for the arguments. Numbers, strings, None and other objects are returned unchanged. NumPy
+      returns scalars from reductions and from arithmetic with 0-d arrays, so ``return x.mean()`` returns a NumPy
+      scalar to all callers, and ``return np.asarray(x.mean())`` returns a 0-d array of the caller's library.
     - A result of the argument's shape gets the labels of the argument, as in `like`. Pass ``labels=False`` if elements
-      of the result do not correspond to elements of the argument, as for quantiles and sorted values.
+      of the result do not correspond to elements of the argument, as for quantiles, sorted values and transposes.
     - Names of columns in the result are kept. Data of the caller's library, such as a Series for a caller with a
       Series, is returned with its own labels.
     - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If the table that they
       return has the same number of rows, it gets this index, unless `labels` is False.
     - Sparse arguments and results remain sparse. They are SciPy's if `to` is "numpy", or if the caller's library does
       not have sparse arrays.
-    - A 0-d result is a NumPy scalar if the caller's library has only columns, such as pandas.
+    - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.
 
     Parameters
     ----------
@@ -58,6 +61,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
         impossible, including copies between devices.
     labels : bool, default: True
         Whether a result of the argument's shape gets the argument's labels: index, names of columns, dims and coords.
+    missing : {None, "nan"} or value, optional
+        Representation of missing values in the arguments, as in `convert`. Values in the result are not converted back.
 
     Returns
     -------
@@ -72,7 +77,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
         - ``*args`` or ``**kwargs`` has a request.
         - An annotation with a request cannot be evaluated.
     ValueError
-        `to` is not a known library.
+        - `to` is not a known library.
+        - `missing` is "mask", or an argument has a request, for which `missing` is not supported.
 
     Examples
     --------
@@ -85,7 +91,9 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
     """
     if inspect.isfunction(to):  # a decorator without parentheses
         raise TypeError(f'adapt: to is {show(to)}; accepted: a library. Write @arrayhub.adapt("numpy")')
-    target = _Target(library_name(to), copy, to if isinstance(to, type) and is_table_type(to) else None)
+    if isinstance(missing, str) and missing == "mask":
+        raise ValueError("adapt: missing is 'mask', which creates two arrays; accepted: None, 'nan' or a value")
+    target = _Target(library_name(to), copy, to if isinstance(to, type) and is_table_type(to) else None, missing)
     wanted(copy, "adapt")
 
     def decorate(function: F) -> F:
@@ -93,8 +101,13 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True) -> Calla
         name = getattr(function, "__name__", "function")
         parameters = inspect.signature(function).parameters
         requests = _requests(function, name, parameters)
+        if requests and missing is not None:
+            raise ValueError(
+                f"adapt: {name}: missing is {show(missing)}, but {requests[0].key} has a request; accepted: None."
+                " Pass arrayhub.fill_null(x, value) to the function"
+            )
         names = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
-        is_direct = target.library == "numpy" and not requests and copy is not True
+        is_direct = target.library == "numpy" and not requests and copy is not True and missing is None
 
         def prepared(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Iterable[Any], dict[str, Any]]:
             if is_direct and _are_of_numpy(args, kwargs):
@@ -134,20 +147,21 @@ class _Target(NamedTuple):
     library: str
     copy: Copy
     cls: type | None  # the table type that was passed to `adapt`, or None
+    missing: Any
 
     def convert(self, obj: Any, name: str, key: str) -> Any:
         try:
             if sparse_library(obj) is not None:
                 return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
             given = without_index(obj) if self.library == "arrow" else obj
-            return convert(given, self.cls or self.library, copy=self.copy)
-        except (BufferError, TypeError, ValueError) as error:
+            return convert(given, self.cls or self.library, copy=self.copy, missing=self.missing)
+        except (BufferError, OverflowError, TypeError, ValueError) as error:
             raise _named(error, name, key, self.copy, obj, self.library) from error
 
 
 def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
     """Prefix an error with the names of the function and the argument. Suggest `copy` if a copy could be converted."""
-    kind = next(kind for kind in (BufferError, TypeError, ValueError) if isinstance(error, kind))
+    kind = next(kind for kind in (BufferError, OverflowError, TypeError, ValueError) if isinstance(error, kind))
     helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
     hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
     return kind(f"{name}: {key}: {error}{hint}")
@@ -296,12 +310,12 @@ def _by_type(
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
     """Convert all arguments that are arrays or lists.
 
-    A tuple is usually a shape or a sequence of axes, so tuples are converted only if no argument is an array. Return
-    the placement of the converted arguments, or None without such arguments, and all positional and keyword arguments.
+    A tuple or range is usually a shape or axes, so they are converted only if no argument is an array. Return the
+    placement of the converted arguments, or None without such arguments, and all positional and keyword arguments.
     """
     values = [*args, *kwargs.values()]
     kinds = [array_kind(value) for value in values]
-    sequences: Any = list if any(kind is not None for kind in kinds) else (list, tuple)
+    sequences: Any = list if any(kind is not None for kind in kinds) else (list, tuple, range)
     for k, value in enumerate(values):
         if kinds[k] is None and _is_sequence(value, sequences):
             kinds[k] = NUMPY_KIND
@@ -331,8 +345,8 @@ def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any
 
 
 def _is_sequence(arg: Any, sequences: Any) -> bool:
-    """Return whether an argument is a nonempty list or tuple whose first item is not a string."""
-    return issubclass(type(arg), sequences) and len(arg) > 0 and not isinstance(arg[0], str)
+    """Return whether an argument is a sequence of the given types whose first item is not a string."""
+    return issubclass(type(arg), sequences) and not (len(arg) and isinstance(arg[0], str))
 
 
 def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:
@@ -353,5 +367,5 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         return result  # with the labels that the function chose
     try:
         return returned(result, place, copy, labels)
-    except (BufferError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, TypeError, ValueError) as error:
         raise _named(error, name, "the result", copy, result, place.library) from error

@@ -61,6 +61,81 @@ def test_0d_results_for_columns_are_numpy_scalars(library, make):
     assert type(result) is (np.ndarray if library == "numpy" else np.float64) and result == 1.5
 
 
+@pytest.mark.parametrize(("library", "make"), [("torch", "ones"), ("jax.numpy", "ones"), ("arrayhub", "ones")])
+def test_0d_arrays_are_returned_as_arrays_and_numpy_scalars_as_scalars(library, make):
+    x = getattr(pytest.importorskip(library), make)(3)
+    adapted = ah.adapt("numpy", copy="if_needed")
+    scalar = adapted(lambda x: x.mean())(x)
+    assert isinstance(scalar, np.floating) and scalar == 1
+    array = adapted(lambda x: np.asarray(x.mean()))(x)
+    assert type(array) is type(x) and array.shape == () and float(array) == 1
+
+
+def test_empty_lists_and_ranges_are_converted():
+    @ah.adapt("numpy")
+    def length(x, axis=None):
+        assert axis is None or type(axis) is range
+        return len(x), x.dtype.kind
+
+    assert length([]) == (0, "f")
+    assert length(range(3)) == (3, "i")
+    assert length(np.ones(2), axis=range(1)) == (2, "f")
+    assert ah.adapt()(lambda y, x: type(x))(np.ones(1), []) is np.ndarray
+    assert ah.adapt()(lambda x: x)(["a"]) == ["a"] and ah.adapt()(lambda x: x)(b"ab") == b"ab"
+
+
+OTHERS = {
+    "numpy.dtype": lambda: np.dtype("f4"),
+    "numpy.random.Generator": lambda: np.random.default_rng(0),
+    "numpy.ufunc": lambda: np.sin,
+    "arrayhub.Device": lambda: ah.Device("cpu"),
+    "torch.dtype": lambda: pytest.importorskip("torch").float32,
+    "torch.device": lambda: pytest.importorskip("torch").device("cpu"),
+    "torch.nn.Module": lambda: pytest.importorskip("torch").nn.Linear(1, 1),
+    "pandas.Timestamp": lambda: pytest.importorskip("pandas").Timestamp("2020"),
+    "pandas.CategoricalDtype": lambda: pytest.importorskip("pandas").CategoricalDtype(),
+    "polars.DataType": lambda: pytest.importorskip("polars").Int64(),
+    "polars.Expr": lambda: pytest.importorskip("polars").col("a"),
+    "pyarrow.DataType": lambda: pytest.importorskip("pyarrow").int64(),
+    "pyarrow.Schema": lambda: pytest.importorskip("pyarrow").schema([]),
+    "jax.Device": lambda: pytest.importorskip("jax").devices("cpu")[0],
+}
+
+
+@pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
+def test_objects_of_array_libraries_that_are_not_arrays_pass_through(make):
+    other = make()
+    same = ah.adapt("numpy", copy="if_needed")(lambda x, other: (x, other))
+    for x in (np.ones(2), ah.ones(2)):
+        result, passed = same(x, other)
+        assert type(result) is type(x) and passed is other
+
+
+def test_missing_values_of_arguments_are_replaced():
+    pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    double = ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x * 2)
+    assert double(pl.Series("n", [1, None])).to_list() == [2, 0]
+    series = double(pd.Series([1, None], index=["a", "b"], dtype="Int64"))
+    assert series.to_dict() == {"a": 2, "b": 0}
+    assert double(np.ones(2)).tolist() == [2, 2] and double([1, None]).tolist() == [2, 0]
+    mean = ah.adapt("numpy", copy="if_needed", missing="nan")(np.nanmean)
+    assert mean(pa.array([1, None, 3])) == 2
+    dates = np.array(["2020-01-01", "NaT"], "M8[D]")
+    assert ah.adapt("numpy", copy="if_needed", missing=dates[0])(lambda x: x)(dates).tolist() == [dates[0].item()] * 2
+    filled = ah.adapt(pa.Table, copy="if_needed", missing=0)(lambda table: [*table.column_names, type(table)])
+    assert filled(pl.DataFrame({"a": [1, None]})) == ["a", pa.Table]
+
+
+def test_missing_values_that_adapt_does_not_replace_are_refused_at_decoration():
+    def f(x: Annotated[np.ndarray, ah.Request("float64")]):
+        return x
+
+    with pytest.raises(ValueError, match="adapt: missing is 'mask'.*accepted: None, 'nan' or a value"):
+        ah.adapt("numpy", missing="mask")
+    with pytest.raises(ValueError, match="adapt: f: missing is 0, but x has a request; accepted: None"):
+        ah.adapt("numpy", missing=0)(f)
+
+
 def test_metadata_is_kept():
     assert blur.__name__ == "blur"
     assert blur.__doc__ == "Return the moving average."
