@@ -46,8 +46,8 @@ class Verdict:
         Why the conversion is not zero-copy. For ``"zero-copy"``, a note about the result, such as the offsets that
         polars requires, or "".
     call : str
-        Expression in ``x`` that converts the object or a part of the object, if `consumer` rejects the object. "" if
-        none is known.
+        Expression in ``x`` that converts the object, or each of its columns or rows, if `consumer` rejects the object.
+        If `consumer` also rejects these, the expression returns a NestedArray. "" if none is known.
     """
 
     consumer: str

@@ -26,7 +26,7 @@ from arrayhub.nested.missing import call_for_times, has_missing
 from arrayhub.nested.to_device import offsets_on_host
 
 _COPIED = (list, tuple)  # types whose values `asnested` copies
-_MAX_PARTS = 100  # parts of a node that are tried
+_MAX_ITEMS = 10  # columns or rows whose calls are tried for all columns or rows
 
 # Expressions in errors that return an object which libraries accept.
 _PREPARATIONS = (
@@ -45,9 +45,10 @@ _Part = tuple[str, Any]
 
 
 def working_call(obj: Any, consumer: str, refusal: str) -> str:
-    """Return the first call that converts `obj`, or a part of `obj`, for `consumer`.
+    """Return the first call that converts `obj`, or its columns or rows, for `consumer`.
 
-    If there is none, return a call that imports the object without the library, or "" if `asnested` rejects the object.
+    The result of the call has all columns of a table, all rows of lists and all strings. If there is none, return a
+    call that imports the object without the library, or "" if `asnested` rejects the object.
 
     Parameters
     ----------
@@ -73,19 +74,19 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     if node is None:
         expression = _preparation(refusal) or _preparation(attempt(asnested, first)[1])
         return prepared_call(expression, attempt(_evaluated, expression, first)[0], consumer)
-    converted = _converted_part(node, consumer)
+    converted = _converted(*node, consumer) or _converted_items(*node, consumer)
     if converted or issubclass(type(obj), USMArray):
         return converted
-    return "arrayhub.as_arrow(x)" if attempt(as_arrow, node[1])[1] == "" and consumer in NESTED_CONSUMERS else (
-        "arrayhub.asnested(x).to_list()"
-    )  # fmt: skip
+    if consumer in NESTED_CONSUMERS and attempt(as_arrow, node[1])[1] == "":
+        return "arrayhub.as_arrow(x)"
+    return "x.to_list()" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
 
 
 def prepared_call(expression: str, result: Any, consumer: str) -> str:
     """Return the first call that converts the result of an expression in ``x``, or "" if there is none."""
     if result is None:
         return ""
-    call = _converted_part((expression, result), consumer)
+    call = _converted(expression, result, consumer)
     if call:
         return call
     refusal = attempt(convert, result, consumer, copy=True)[1]
@@ -192,16 +193,40 @@ def _node_of(obj: Any, first: Any) -> _Part | None:
     return None if node is None else ("arrayhub.asnested(x)", node)
 
 
-def _converted_part(node: _Part, consumer: str) -> str:
-    """Return the call for a node or for the first of its parts that can be converted, or ""."""
-    for _, (name, array) in zip(range(_MAX_PARTS), _parts(*node), strict=False):
-        refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
-        # jax shares memory only if its address is a multiple of 64.
-        plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
-        for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
-            if _works(call, array):
-                call = call.replace("arrayhub.asnested(x)", "x") if isinstance(array, NestedArray) else call
-                return str(named_as(name, call))
+def _converted(name: str, array: Any, consumer: str) -> str:
+    """Return a call that converts an array, or the numbers of a node without missing values, or "".
+
+    `name` is the expression for the array.
+    """
+    refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
+    # jax shares memory only if its address is a multiple of 64.
+    plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
+    for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
+        if _works(call, array):
+            call = call.replace("arrayhub.asnested(x)", "x") if isinstance(array, NestedArray) else call
+            return str(named_as(name, call))
+    if isinstance(array, NestedArray) and kind_of(array).numbers and not has_missing(array):
+        return _converted(f"{name}.content", array.content, consumer)
+    return ""
+
+
+def _converted_items(name: str, node: Any, consumer: str) -> str:
+    """Return a call that converts each column of records, or each row of lists, or "". `name` stands for the node."""
+    if not isinstance(node, NestedArray):
+        return ""
+    kind = kind_of(node)
+    if kind.fields and len(set(node.field_names)) == len(node.field_names):
+        item, items, pattern = "column", list(node.fields.values()), "{{key: {} for key, column in {}.fields.items()}}"
+    elif kind.lists and not kind.characters:
+        item, items, pattern = "row", list(node), "[{} for row in {}]"
+    else:
+        return ""
+    plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
+    calls = [*plain, _call(consumer, "x"), *(_converted("x", array, consumer) for array in items[:_MAX_ITEMS])]
+    for call in dict.fromkeys(filter(None, calls)):
+        converted = named_as(item, call)
+        if _works(pattern.format(converted, "x"), node):
+            return pattern.format(converted, name)
     return ""
 
 
@@ -254,23 +279,3 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
 def _is_of_times(node: NestedArray) -> bool:
     kind = kind_of(node)
     return bool(kind.numbers) and node.meaning is None and node.content.dtype.kind in "mM"
-
-
-def _parts(name: str, node: Any) -> Iterator[_Part]:
-    """Yield a node and the parts below it, with the expressions that return them."""
-    yield name, node
-    if not isinstance(node, NestedArray):
-        return
-    kind = kind_of(node)
-    if kind.indices:
-        if not has_missing(node):
-            yield f"{name}.indices", node.indices
-        return
-    if kind.fields and len(set(node.field_names)) == len(node.field_names):
-        for key in node.field_names:
-            yield from _parts(f"{name}[{key!r}]", node[key])
-    elif kind.named:
-        for k, child in enumerate(node.children):
-            yield from _parts(f"{name}.children[{k}]", child)
-    elif not (kind.all_missing or kind.views or kind.packed) and not (node.meaning is not None and has_missing(node)):
-        yield from _parts(f"{name}.content", node.content)

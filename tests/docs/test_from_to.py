@@ -26,7 +26,7 @@ def test_every_call_of_the_page(source):
                 arrayhub.convert(x, name, copy=True)
             continue
         made = eval(call, {"arrayhub": arrayhub, "x": x})
-        (first, *_) = made if isinstance(made, tuple) else (made,)
+        (first, *_) = made if isinstance(made, (list, tuple)) else (made,)
         assert type(first).__module__.split(".")[0] in (title.lower(), "jaxlib", "numpy", "arrayhub"), call
         if "copy=True" in call and "missing=" not in call and title != "JAX":  # without it, the call fails
             with pytest.raises((BufferError, TypeError)):

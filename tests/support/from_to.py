@@ -96,12 +96,12 @@ def result_of(call, verdict):
     """Describe the result of a call that explain names."""
     if "dtype=" in call:
         result = "a copy in float32"
-    elif "copy=True" in call or verdict == "copy=True":
+    elif "copy=" in call or verdict == "copy=True":
         result = "a copy"
     else:
         result = "the same memory"
-    if ".content" in call:
-        return f"all values in one array: {result}"
+    if "for row in" in call:
+        return f"one array for each row: {result}"
     if "missing='nan'" in call:
         return f"{result}, with NaN for missing values"
     if "missing='mask'" in call:
