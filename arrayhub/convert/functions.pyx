@@ -537,8 +537,9 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing.
         - A value: replaces missing values. It must be representable in the element type.
 
-        For "nan" and a value, the result is a copy, which ``copy=False`` forbids. If no value is missing, the memory is shared
-        if the library can represent it, and copied otherwise.
+        "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers.
+        ``copy=False`` forbids these copies. Other arrays are shared if the library can represent the memory, else copied as
+        `copy` permits.
 
     Returns
     -------

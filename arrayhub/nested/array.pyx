@@ -100,7 +100,7 @@ cdef class NestedArray(Tree):
 
     @property
     def offsets(self):
-        """USMArray : start of each row in `content`, as int32 or int64.
+        """USMArray or None : start of each row in `content`, as int32 or int64.
 
         Row i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
         ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
@@ -114,13 +114,13 @@ cdef class NestedArray(Tree):
     def run_ends(self):
         """USMArray : end of each run of a run_end node, as int16, int32 or int64.
 
-        Element i is ``content[k]`` of the first run with ``run_ends[k] > run_offset + i``.
+        Element i is ``content[k]``, where k is the first run with ``run_ends[k] > run_offset + i``.
         """
         return self.part_named("run_ends", self.offsets_() if has(self, RUNS) else None)
 
     @property
     def run_offset(self):
-        """int : number of elements that a slice of a run_end node skips at the start of the runs."""
+        """int : number of elements that a slice of a run_end node skips at the start of the runs. 0 for other kinds."""
         return (<Tree> self).skip
 
     @property
@@ -140,7 +140,11 @@ cdef class NestedArray(Tree):
 
     @property
     def content(self):
-        """USMArray or NestedArray : elements of all rows, characters of all strings, or numbers of a flat node."""
+        """USMArray or NestedArray : array that contains the values.
+
+        Elements of all rows, characters of all strings, views of a string_view or bytes_view, numbers, packed booleans,
+        categories, or one value for each run.
+        """
         return self.part_named("content", (<Tree> self).content)
 
     @property
@@ -165,7 +169,10 @@ cdef class NestedArray(Tree):
 
     @property
     def null_count(self):
-        """int : number of elements that `validity` marks as missing, without NumPy's NaT. Computed on first access."""
+        """int : number of elements that `validity` marks as missing, computed on first access. All elements of kind ``"null"``.
+
+        NumPy's NaT, and missing elements of the children of a union or of the content of runs, are not counted.
+        """
         return count_nulls(self)
 
     @property
@@ -206,12 +213,16 @@ cdef class NestedArray(Tree):
 
     @property
     def width(self):
-        """int : number of elements in each row of a regular node."""
+        """int : number of elements in each row of a regular node. 0 for other kinds."""
         return (<Tree> self).width
 
     @property
     def meaning(self):
-        """str or None : Arrow format string of a logical type, such as a date or a time with a zone. None for plain numbers."""
+        """str or None : part of the type that the kind and the dtype do not determine.
+
+        Arrow format string of a logical type, such as a date, a time with a zone, a decimal or a map, or of a union.
+        ``"ordered"`` for ordered categories.
+        """
         return self.first_chunk().meaning
 
     @property
@@ -240,7 +251,10 @@ cdef class NestedArray(Tree):
 
     @property
     def protocol(self):
-        """str : protocol of the import, as in ``asarray(via=)``; ``"arrow"`` for records without fields."""
+        """str : protocol of the import, as in ``asarray(via=)``. ``"arrow"`` for records without fields.
+
+        ``"constructed"`` for memory that was not imported, such as copies of Python lists.
+        """
         cdef Descriptor a = first_array(self)
         return "arrow" if a is None else a.protocol
 
@@ -337,13 +351,13 @@ cdef class NestedArray(Tree):
 
         Returns
         -------
-        USMArray, NestedArray, str, bytes, bool, dict or None
+        USMArray, NestedArray, str, bytes, bool, Decimal, dict or None
             A row of numbers is a USMArray that shares the memory of `content`. A missing element is None.
 
         Raises
         ------
         IndexError, KeyError
-            The element or the field does not exist.
+            The element or the field does not exist, or several fields have the name.
         InterfaceError
             Offsets exceed the content, or a string is not valid UTF-8.
         BufferError
@@ -367,26 +381,29 @@ cdef class NestedArray(Tree):
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
 
-        Times are converted as ``numpy.ndarray.tolist`` converts them. For an extension type, the elements of its storage are
-        returned.
+        Times of NumPy's types are converted as in ``numpy.ndarray.tolist``. Arrow's dates, times of day and times with a zone
+        become ``datetime`` objects, and decimals become ``decimal.Decimal``. For an extension type, the elements of its
+        storage are returned.
 
         Raises
         ------
         BufferError
             The host cannot read the memory. The message names ``to_host()``.
+        ValueError
+            Two fields of a record have the same name.
         """
         if not is_on_host(self):
             raise BufferError(unreadable("to_list", self.device, call="call x.to_host()"))
         return listed(self)
 
     def to_dense(self, *, copy=None):
-        """Return lists of equal lengths, or the fields of records, as one array with one more dimension.
+        """Return the elements as one dense array. Rows of equal lengths, or the fields of records, become a dimension.
 
         Parameters
         ----------
         copy : bool, optional
-            True returns a copy. Packed booleans, Arrow's dates and records require a copy. "if_needed" returns a view, or a
-            copy if a view is impossible.
+            True returns a copy. Packed booleans, date32, records, run-end encoded arrays and several chunks require a copy.
+            "if_needed" returns a view, or a copy if a view is impossible.
 
         Returns
         -------
@@ -469,14 +486,14 @@ cdef class NestedArray(Tree):
     # --------------------------------------------------------------------------------------------------- protocols
 
     def __array__(self, dtype=None, copy=None):
-        """Return an ndarray for NumPy, or raise the error of `arrayhub.as_numpy`."""
+        """Return an ndarray for NumPy. Errors are those of `arrayhub.as_numpy`, with TypeError instead of BufferError."""
         return hooks.nested_array_method(self, dtype, copy)
 
     @property
     def __arrow_c_schema__(self):
         return arrow.emit_attribute(self, arrow.SCHEMA)
 
-    # A consumer can request int64 offsets, or string views, by ``requested_schema``.
+    # A consumer can request int64 offsets, or string views, with ``requested_schema``.
 
     @property
     def __arrow_array__(self):

@@ -51,7 +51,7 @@ def ascii_texts(list values not None):
 
 
 def rows_of_numbers(list values not None):
-    """Return the offsets, numbers and mask of a list of rows and None. A row is a list of float, or of int.
+    """Return the offsets, numbers and mask of a list of rows and None. All rows are lists of float, or all are lists of int.
 
     Return None for other lists, and for integers of more than 64 bits. The mask is as in `ascii_texts`.
     """

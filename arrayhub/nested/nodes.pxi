@@ -67,7 +67,7 @@ cdef extern from *:
     #else
     ARRAYHUB_WIDEN(arrayhub_widen_any, )
     #endif
-    /* With the vectors of SSE2, which all processors of x86-64 have, the loop took up to 2.5 times as long as with AVX2. */
+    /* With SSE2 vectors, which all x86-64 processors support, the loop took up to 2.5 times as long as with AVX2. */
     #if defined(__GNUC__) && defined(__x86_64__)
     #ifdef __clang__
     ARRAYHUB_WIDEN(arrayhub_widen_avx2, __attribute__((target("avx2"))))
@@ -84,7 +84,7 @@ cdef extern from *:
 
 
 def nested_of(node):
-    """Return a NestedArray unchanged, and a USMArray as a flat node."""
+    """Return a NestedArray unchanged, and a USMArray of one or more dimensions as a flat node."""
     return rooted(checked_node(node))
 
 
@@ -108,7 +108,10 @@ def chunked(nodes, /):
 
 
 def one_chunk(Tree t not None):
-    """Return the node itself if it is not chunked, or its only chunk with elements. Return None for several such chunks."""
+    """Return an unchunked node itself, or the only chunk with elements of a chunked node.
+
+    If no chunk has elements, return the first chunk. If several chunks have elements, return None.
+    """
     if not has(t, CHUNKS):
         return t
     cdef list full = [chunk for chunk in t.parts if (<Tree> chunk).length]
@@ -121,11 +124,11 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
          tuple field=None, tuple child_fields=None, name=None, copy=None):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
-    Offsets, sizes, indices, bitmaps, characters and views are read-only in the node. Parts that are not contiguous are
-    copied, or raise BufferError for ``copy=False``.
+    Offsets, sizes, indices, type codes, run ends, views and bitmaps are read-only in the node. These arrays, characters and
+    packed booleans are copied if they are not contiguous. For ``copy=False``, BufferError is raised instead.
 
-    A bitmap that starts within a byte is copied to a byte boundary if the host can read the bitmap. In Arrow, the offset of
-    an array applies to all of its buffers, but the other buffers of the node start at element 0.
+    The offset of an Arrow array applies to all of its buffers, and the buffers of a node start at element 0. A validity
+    bitmap with a nonzero bit offset is therefore copied, if the host can read the bitmap.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     if has(t, CHUNKS):
@@ -166,7 +169,7 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
 
 
 cdef int align_bitmap(Tree t) except -1:
-    """Copy a bitmap that starts within a byte to a byte boundary, if the host can read the bitmap."""
+    """Copy a validity bitmap with a nonzero bit offset to a byte boundary, if the host can read the bitmap."""
     if t.bit and t.validity is not None and host_readable(t.validity):
         t.validity = never_written(bitmap_of(mask_in(t.validity, t.bit, t.length)))
         t.bit = 0
@@ -182,7 +185,7 @@ cdef object one_array(object node):
 
 
 def field_facts(Tree t):
-    """Return the names, nullability and metadata of a node in Arrow's schema, as arguments of `make`."""
+    """Return a node's flags and metadata in Arrow's schema, those of its children, and the column name, for `make`."""
     return {"field": t.field, "child_fields": t.child_fields, "name": t.name}
 
 
@@ -192,7 +195,7 @@ def column_name(NestedArray t not None):
 
 
 def renamed(Tree t not None, name):
-    """Return the same array with another name."""
+    """Return an array with the column name `name` that shares the memory of `t`."""
     if has(t, CHUNKS):
         return new_chunked(tuple([renamed(chunk, name) for chunk in t.parts]))
     cdef Tree same = same_node(t)
@@ -223,7 +226,7 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
 
 
 cdef Descriptor never_written(Descriptor a):
-    """Return a read-only view of an array, because offsets that change after validation could exceed the content."""
+    """Return a read-only view of a writable array, because offsets that change after validation could exceed the content."""
     if a is None or not a.flags_ & WRITEABLE:
         return a
     cdef Descriptor view = same_layout(a)
@@ -234,7 +237,7 @@ cdef Descriptor never_written(Descriptor a):
 def unwrapped(Tree t not None):
     """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged.
 
-    An array does not have an extension type, or names and metadata of the items of rows.
+    An array cannot store an extension type, or the names and metadata of the items of rows.
     """
     if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.child_fields is not None \
             or arrow_extension_of(t) is not None:
@@ -297,7 +300,7 @@ cdef Descriptor widened(Tree t):
 def sized(Descriptor a, Py_ssize_t length):
     """Return an array of `length` elements that starts where `a` starts. `a` may be shorter.
 
-    The import of characters on a device does not know their number, so it creates an empty array.
+    The import of characters on a device cannot read their number from the offsets, and creates an empty array.
     """
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length
@@ -320,7 +323,7 @@ cdef int check_readable(Descriptor a, void* readable) except -1:
 
 
 def from_arrow(obj):
-    """Import an object through Arrow's interfaces. Return None if the object does not support Arrow."""
+    """Import an object through Arrow's interfaces. Return a NestedArray itself, and None if `obj` does not support Arrow."""
     if isinstance(obj, NestedArray):
         return obj
     cdef list chunks = arrow.parse_chunks(obj)

@@ -1,4 +1,4 @@
-"""Import and export of NumPy's StringDType by its C API, and conversion between string offsets and string views."""
+"""Import and export of NumPy's StringDType through its C API, and conversion between string offsets and string views."""
 
 import numpy as np
 
@@ -122,8 +122,8 @@ cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noe
 cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
-    A lock of NumPy prevents writes by other threads. The lock is held for one block at a time, and never while this function
-    waits for the GIL. A block that exceeds the capacity is loaded again.
+    NumPy's string allocator is locked while a block is loaded, so other threads cannot write to the array. The lock is
+    released before this function waits for the GIL. A block that exceeds the capacity is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
     cdef Block block
@@ -310,7 +310,9 @@ def with_offsets(Tree t):
 
 
 def with_views(Tree t):
-    """Convert strings with offsets to string views, of 16 bytes per element, that share the characters.
+    """Convert strings with offsets to string views that share the characters. Return other nodes unchanged.
+
+    A view has 16 bytes, which contain strings of up to 12 bytes.
 
     Raises
     ------

@@ -68,8 +68,8 @@ cdef object densified(object node, bint copy):
         raise BufferError("to_dense: the array has the type null, without elements; use x.to_list()")
     if has(t, RUNS):
         if not copy:
-            raise BufferError("to_dense: an element stands for a run of equal elements; call to_dense(copy=True), which"
-                              " repeats it")
+            raise BufferError("to_dense: the elements are run-end encoded; call to_dense(copy=True), which repeats the value"
+                              " of each run")
         return densified(hooks.nested_decoded(t), copy)
     if has(t, TYPES):
         raise BufferError("to_dense: the elements have several types; use x.children, arrays of one type each, or x.to_list()")
@@ -97,7 +97,7 @@ cdef object densified(object node, bint copy):
 
 
 cdef object densified_chunks(Tree t, bint copy):
-    """Concatenate chunks, unless at most one chunk has elements."""
+    """Return a chunked array as one array. Several chunks with elements are concatenated, which requires `copy`."""
     one = one_chunk(t)
     if one is not None:
         return densified(one, copy)
@@ -110,7 +110,7 @@ cdef object densified_chunks(Tree t, bint copy):
 
 
 cdef object of_numpys_type(Tree t, bint copy):
-    """Convert numbers of an Arrow logical type to the corresponding NumPy type."""
+    """Convert dates to NumPy's type. Raise BufferError for other Arrow logical types, which NumPy does not have."""
     if t.meaning == "tdm":      # date64, which is stored like datetime64[ms]
         return t.content
     if t.meaning[:2] == "d:":

@@ -118,7 +118,7 @@ cdef list list_bits(Tree t):
 ctypedef list (*Lister)(Tree t)
 ctypedef object (*ElementAt)(Tree t, Py_ssize_t i)
 
-# One function for each kind, in the order of `kinds`. Cython rejects lists of another length.
+# One function for each kind, in the order of `kinds`. Cython rejects lists of a different length.
 cdef Lister[<int> KINDS] _LISTED
 _LISTED[:] = [list_flat, list_bits, list_lists, list_views, list_regular, list_texts, list_texts, list_texts, list_texts,
               list_records, list_categories, list_union, list_chunks, list_flat, list_flat, list_runs, list_nulls]

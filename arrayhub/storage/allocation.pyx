@@ -60,7 +60,7 @@ cdef struct MemoryKind:
     # Allocate memory as the recipe specifies, and set the block, base and device of `a`.
     int (*take)(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1
     const char* name
-    int number      # DLPack's device type, or the kind of USM
+    int number      # DLPack's device type, or the USM type
     bint zeroes     # whether `take` can allocate zeros
 
 cdef enum:
@@ -113,7 +113,7 @@ cdef int check_host(const MemoryKind* kind, object device) except -1:
 
 
 cdef int take_shared(Descriptor a, Recipe recipe, const MemoryKind* kind, object device, bint zeroed) except -1:
-    """Allocate host memory that `arrayhub.ipc_handle` passes to other processes. Its bytes are zero."""
+    """Allocate zeroed host memory that other processes can map through `arrayhub.ipc_handle`."""
     from arrayhub.runtimes.shared_segment import new_segment
 
     check_host(kind, device)
@@ -164,7 +164,7 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # cupy's errors of the CUDA runtime
+    except Exception as error:      # cupy's CUDA runtime errors
         raise misplaced_error(kind, device, f"a CUDA device of this machine ({error})") from error
     return place_inside(a, recipe)
 
@@ -208,9 +208,9 @@ cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint
 
 
 cdef str pool_of(Descriptor model, object obj):
-    """Return "numpy" or "torch" if this library allocates for the model `obj`, imported as `model`, else None.
+    """Return the library that allocates memory for the model `obj`, which was imported as `model`.
 
-    For a USMArray, the result is the library of the object that owns its memory.
+    The result is "numpy" for host memory, "torch" for CUDA memory that belongs to a torch tensor, and None for other memory.
     """
     if model.device_.device_type == kDLCPU:
         return "numpy"
@@ -219,7 +219,7 @@ cdef str pool_of(Descriptor model, object obj):
 
 
 cdef tuple memory_of(Descriptor model):
-    """Return the arguments `memory` and `device` for the kind and place of the memory of `model`."""
+    """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`."""
     if model.usm_type_:
         return f"usm_{model.usm_type}", queue_of_array(model)
     kind = _KINDS_OF_CUDA.get(model.device.type)
@@ -244,7 +244,7 @@ cdef class Recipe:
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
     cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without `alignment`
     cdef object backend             # name of the preset, or None
-    cdef object source              # registry entry of the preset, which changes with each registration
+    cdef object source              # registry entry of the preset, which a new registration of the preset replaces
 
 cdef enum:
     RECIPES = 512                   # maximum size of the cache, which is cleared when it is full
@@ -270,7 +270,7 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
                 str pool):
     """Return a new array. `arguments` contains the item size, followed by the values of _ARGUMENTS.
 
-    The memory is of the kind `memory`, or from the `pool` of the library of `model`.
+    The memory has the kind `memory`, or is allocated by the library `pool` as for `model`, if `pool` is not None.
     """
     cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)
@@ -413,7 +413,7 @@ cdef object names_of(object dimensions, object dims):
 
 
 cdef object new_like(tuple arguments, object dtype, object memory, object device, bint zeroed, object like):
-    """Return a new array in memory of the library of `like`. `arguments` are the values of _ARGUMENTS."""
+    """Return a new array in memory like that of `like`. `arguments` are the values of _ARGUMENTS."""
     if memory is not None or device is not None:
         given = "memory" if memory is not None else "device"
         raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
@@ -442,10 +442,13 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. NumPy allocates host memory, torch's caching allocator memory for CUDA tensors, and
-        cupy's current allocator other CUDA memory. dpctl allocates USM of the same kind and with the queue of `like`. The
-        memory is on the device of `like`. For torch, it is also allocated on the stream of `like`. Shape, layout and labels of
-        `like` are not used.
+        Any array that `asarray` accepts. The memory is on the device of `like`. Shape, layout and labels of `like` are not
+        used. The kind of `like` determines the allocator:
+
+        - Host memory: NumPy.
+        - CUDA tensors of torch: torch's caching allocator, on the stream of `like`.
+        - Other CUDA memory: cupy's current allocator.
+        - USM: dpctl, with the USM type and the queue of `like`.
     aligned_index : sequence of int, optional
         Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
         `alignment` bytes. The default is the lower widths of `halo`, or zeros.
@@ -465,8 +468,8 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     origin : sequence of int, optional
         Index of the first element of a stencil's domain.
     memory : {"cpu", "usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed", "shared_memory"}, optional
-        Kind of memory, "cpu" by default. "cuda_host" is pinned host memory. "shared_memory" is host memory that
-        `arrayhub.ipc_handle` passes to other processes.
+        Kind of memory, "cpu" by default. "cuda_host" is pinned host memory. "shared_memory" is host memory that other
+        processes can map through `arrayhub.ipc_handle`.
     device : Device, str, tuple or object, optional
         Device of the allocation, as in `Device`, or for USM a ``dpctl.SyclQueue``. The default is the default device of
         dpctl or cupy.
