@@ -40,7 +40,7 @@ class Verdict:
         The name in `convert`.
     verdict : str
         ``"zero-copy"``: the result uses the same memory. ``"copy=True"``: the caller has to request a copy, except for
-        booleans and NumPy strings to Arrow, polars or pandas, which ``copy=None`` copies too.
+        booleans to Arrow or polars and NumPy strings to Arrow, polars, pandas or awkward, which ``copy=None`` copies.
         ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
     reason : str
         Why the conversion is not zero-copy. For ``"zero-copy"``, a note about the result, such as the offsets that
