@@ -1,10 +1,11 @@
 """Compare the time of arrayhub's calls with that of other libraries' calls: ``python -m benchmarks``.
 
-- rows, storage: tables of calls on small arrays, and of the calls to compare them with
-- copies: table of copies of large arrays
+- rows, storage, authors, native: calls on small arrays, compared with calls of other libraries
+- copies: copies of large arrays, compared with those of other libraries
 - sweep: copies of all shapes and layouts, with a report of the slowest
 - growth, startup: cost by number of dimensions, types and threads, and cost of the import
-- measure, report: timing, and output of the results
-- nanobind_peer: a peer that must be compiled
-- gpu, breakdown: separate programs for machines with a GPU, and with valgrind
+- engines, clusters: pickles and hashes, and transport by dask, ray, joblib and MPI
+- measure, peaks, report: timing, peak memory, and output of the results
+- nanobind_peer, native_peers: extension modules, which are compiled on first use
+- gpu, gpu_jax, breakdown, pythons: separate programs for machines with a GPU, with valgrind, and for several Pythons
 """

@@ -8,7 +8,7 @@ from arrayhub import sycl_runtime
 from . import authors, clusters, copies, engines, growth, native, report, rows, startup, storage, sweep
 from .measure import Result
 
-# One row per group: its name, its description, and the function that measures it.
+# Description and measuring function of each group.
 GROUPS = {
     "reach": ("imports and exports by all protocols, compared with other libraries", rows.reach),
     "elements": ("item, tolist and iteration, compared with NumPy", rows.values),

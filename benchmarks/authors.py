@@ -22,7 +22,7 @@ ROWS = (
     ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
 )
 
-# Limits in nanoseconds by row: the subject of the reported sentence, and the limit of the time or of the added time.
+# {row: (subject of the reported sentence, limit in nanoseconds)}. ADDED limits the time beyond that of the peer.
 ADDED = {
     "adapt, one NumPy array": ("`adapt` with one NumPy array", 2000),
     "adapt, a NumPy array and keywords": ("`adapt` with a NumPy array and keywords", 2000),
@@ -40,14 +40,14 @@ def annotated(x: Annotated[np.ndarray, REQUEST], width=3):
 
 
 def sklearn():
-    """Return scikit-learn's function that corresponds to `placement`."""
+    """Return the name `namespaces`, bound to scikit-learn's function that corresponds to `placement`."""
     from sklearn.utils import _array_api
 
     return {"namespaces": _array_api.get_namespace_and_device}
 
 
 def authors(options):
-    """Measure all rows, and report whether the limits in nanoseconds hold."""
+    """Measure all rows. Yield a `Result`, a fact about a limit, or a row and the reason why it is skipped."""
     names = {
         "a": np.arange(12.0),
         "adapted": arrayhub.adapt("numpy", copy="if_needed")(plain),

@@ -1,4 +1,4 @@
-"""Count the instructions of a call by function: ``python -m benchmarks.breakdown [--markdown]``. Requires valgrind.
+"""Count the instructions of a call per function: ``python -m benchmarks.breakdown [--markdown]``. Requires valgrind.
 
 Each call runs twice under callgrind, with few and with many repetitions. The difference of the instructions divided by
 the difference in repetitions is the cost of one call without one-time work. Instructions are counted, not timed, so the
@@ -26,7 +26,7 @@ def loop(n, asarray, x):
         asarray(x)
 loop(int(sys.argv[1]), asarray, x)
 """
-# One row per call: its name, and code that creates the object.
+# Description of each call, and code that creates the object.
 WAYS = {
     "asarray(numpy array)": "x = np.arange(12.0).reshape(3, 4)",
     "asarray(bytearray)": "x = bytearray(32)",
@@ -63,7 +63,7 @@ def counted(program, calls, folder):
 
 
 def readable(name):
-    """``libraries.numpy.parse`` for ``__pyx_f_8arrayhub_9libraries_5numpy_parse``."""
+    """Return a readable name, such as ``libraries.numpy.parse`` for ``__pyx_f_8arrayhub_9libraries_5numpy_parse``."""
     compiled = COMPILED.match(name)
     if not compiled:
         return name.split("(")[0].split("@@")[0].split("'")[0].removesuffix(".constprop.0").removesuffix(".isra.0")
@@ -77,7 +77,7 @@ def readable(name):
 
 
 def per_call(program):
-    """Return the instructions of one call by function, in descending order."""
+    """Return (instructions per call, function) pairs, in descending order."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         few, many = pool.map(lambda calls: counted(program, calls, folder), (FEW, MANY))
     costs = {name: (many.get(name, 0) - few.get(name, 0)) / (MANY - FEW) for name in {*few, *many}}

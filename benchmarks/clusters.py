@@ -35,7 +35,7 @@ def makers(options):
 
 
 def timed(act, prepare=lambda: None, clean=lambda found: None):
-    """Return a function for `compare` that calls `act` n times with new results of `prepare`. Only `act` is timed."""
+    """Return a function for `compare` that calls `act` n times, each with a new `prepare()`. Only `act` is timed."""
 
     def seconds(n):
         total = 0.0

@@ -29,7 +29,7 @@ ROWS = (
 
 
 def plain():
-    """Return host memory that has been written, so that timings exclude page faults."""
+    """Return the names for copies in host memory, which has been written, so that timings exclude page faults."""
     a, t, s = (np.random.default_rng(0).random((side, side)) for side in (SIDE, 4096, 3000))
     o = np.zeros_like(a)
     return {
@@ -51,7 +51,7 @@ def plain():
 
 
 def sycl():
-    """Measure the copies in device memory."""
+    """Return the names for copies from and to device memory."""
     import dpnp.tensor
 
     d = dpnp.tensor.asarray(np.random.default_rng(0).random((SIDE, SIDE)), usm_type="device")

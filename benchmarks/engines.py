@@ -37,7 +37,7 @@ LARGE_ROWS = (
 
 
 def apart(array):
-    """Pickle without copying the elements."""
+    """Pickle an array without its elements, which are passed out of band and dropped."""
     return pickle.dumps(array, 5, buffer_callback=_dropped)
 
 

@@ -6,7 +6,7 @@ Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`. This module me
 arrays.
 
 Each row times a call of arrayhub and its peers in one process, in alternation, so that disturbances affect all of them.
-The result is the ratio of the medians. The spread is that of the middle half of the repeats. No call waits for the
+The result is the ratio of the medians. The range is that of the middle half of the repeats. No call waits for the
 device, so only the host's work is measured. Peers that are not installed are skipped, and errors of peers are shown.
 """
 
@@ -20,14 +20,14 @@ import sys
 import timeit
 import warnings
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # jax would take most of the card
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # otherwise, jax preallocates 75% of the memory
 
 import arrayhub
 from arrayhub import asarray
 from benchmarks import gpu_copies, gpu_sweep
 
 PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
-# Limit of the ratio of asarray(x) to cuda.core's view of x.
+# Maximum ratio of the time of asarray(x) to that of cuda.core's view of x.
 TARGETS = {"asarray(cupy)": 0.75, "asarray(torch)": 0.6}
 
 
@@ -49,7 +49,7 @@ def view_of_cuda_core(x):
 
 
 def constructor_of_cuda_core(x):
-    """Return the call of `view_of_cuda_core` for older releases, by a constructor that newer releases deprecate."""
+    """Return a call of the constructor of `view_of_cuda_core`, which newer releases deprecate, or None."""
     utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
     return None if utils is None else lambda: utils.StridedMemoryView(x, stream_ptr=-1)
 
@@ -148,13 +148,13 @@ def measure(calls, repeats):
 
 
 def device_name():
-    """Return the name of the GPU in the CUDA runtime."""
+    """Return the name of the first GPU, or "unknown" without cupy."""
     cupy = module("cupy")
     return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode() if cupy else "unknown"
 
 
 def versions():
-    """Return the versions of the installed libraries."""
+    """Return the versions of Python and of the installed libraries."""
     found = {"python": sys.version.split()[0]}
     for name in PACKAGES:
         try:
@@ -165,7 +165,7 @@ def versions():
 
 
 def handovers(repeats):
-    """Print the rows of imports and exports. Return them for the report, and the number that miss their targets."""
+    """Print the rows of imports and exports. Return the report, and the number of rows that fail or miss a target."""
     print(f"{'way':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
     report, missed = [], 0
     for name, ours, peers in rows():
@@ -216,7 +216,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of rows")
     parser.add_argument("--repeats", type=int, default=31)
-    parser.add_argument("--json", metavar="FILE", help="write the figures there too")
+    parser.add_argument("--json", metavar="FILE", help="also write the results to FILE")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     report = {"device": device_name(), "versions": versions(), "repeats": options.repeats}

@@ -67,7 +67,7 @@ def rows(cupy, nbytes=GIB):
 
 
 def peer_copy(cupy, x):
-    """Return cupy's own copy to the second device."""
+    """Return a peer: cupy's own copy to the second device, by name."""
 
     def copy():
         with cupy.cuda.Device(1) as device:
@@ -79,7 +79,7 @@ def peer_copy(cupy, x):
 
 
 def small_rows(cupy):
-    """Yield rows whose time is mostly latency. The ratio is again a ratio of speeds."""
+    """Yield rows whose time is mostly latency. As in `rows`, the minimum is a ratio of speeds."""
     x = cupy.arange(10.0)
     yield "to_host of 80 bytes", 80, lambda: arrayhub.to_host(x), {"cupy.asnumpy": lambda: cupy.asnumpy(x)}, 1 / 1.2
 
@@ -133,7 +133,7 @@ def measure(calls, rounds, seconds=0.02):
 
 
 def run(cupy, rounds, groups):
-    """Print the rows of some groups. Return them for the report, and the number that miss their targets."""
+    """Print the rows of the groups. Return the report, and the number of missed targets."""
     report, missed = [], 0
     for name, nbytes, ours, peers, least in (row for group in groups for row in group(cupy)):
         found = measure({name: ours, **peers}, rounds)

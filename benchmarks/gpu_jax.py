@@ -8,7 +8,7 @@ The first table shows the nanoseconds of each candidate (median and middle half 
 - **ordered**: Start a long computation, import its result at once, and read it on another stream. Is the value new?
 - **held**: Import an array, and delete it (`x.delete()`). Does the imported array keep the memory?
 
-`is_ready` alone does neither. But if it is True, no work is pending, and because jax arrays are never written again,
+`is_ready` alone ensures neither. But if it is True, no work is pending, and because jax arrays are immutable,
 any candidate can be used without a stream. Only DLPack holds a reference that `delete` and donation respect.
 """
 
@@ -52,7 +52,7 @@ def candidates(jax, x):
 
 
 def find_direct():
-    """Return the C function that ``__dlpack__`` calls. Its name depends on the release, and it may be missing."""
+    """Return the C function that ``__dlpack__`` calls. Its module depends on the release."""
     for module in ("jaxlib._jax", "jaxlib.xla_extension"):
         try:
             found = getattr(__import__(module, fromlist=["_"]), "buffer_to_dlpack_managed_tensor", None)

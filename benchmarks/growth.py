@@ -1,4 +1,4 @@
-"""Measure a call's cost against the number of dimensions, of known types and of threads."""
+"""Measure how the cost of a call depends on the number of dimensions, of known types and of threads."""
 
 import gc
 import sys
@@ -16,7 +16,10 @@ from .rows import dict_of
 DIMENSIONS = (0, 1, 2, 3, 4, 6, 7, 8, 16, 32, 64)
 TYPES = (1, 16, 128, 256, 1000, 5000)
 THREADS = (1, 2, 3, 4)
-SPEED_UPS = (("an array of each thread's own", 1.8), ("one array for both", 1.2))  # of two threads, without the GIL
+SPEED_UPS = (
+    ("an array of each thread's own", 1.8),
+    ("one array for both", 1.2),
+)  # on 2 threads without the GIL
 
 
 def dimensions(options):
@@ -92,7 +95,7 @@ def kept_blocks(function, count):
 
 
 def threads(options):
-    """Measure calls on several threads. The time is the elapsed time divided by the calls of all threads."""
+    """Measure calls on several threads. A result is the elapsed time divided by the number of calls of all threads."""
     a = np.zeros((3, 4))
 
     def same():

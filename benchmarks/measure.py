@@ -11,7 +11,7 @@ UNROLLED = 8  # calls in one iteration of the loop, whose own cost is then negli
 
 
 class Result(NamedTuple):
-    """One row of the table. Times are medians in nanoseconds per call, and each ratio is that of one round."""
+    """One row of the table. Times are medians in nanoseconds per call, and `ratio` is the median over the rounds."""
 
     group: str
     way: str
@@ -19,7 +19,7 @@ class Result(NamedTuple):
     ours_ns: float
     peer_ns: float
     ratio: float
-    spread: tuple[float, float]  # the middle half of the ratios
+    spread: tuple[float, float]  # first and third quartiles of the ratios
     at_most: float | None
 
     @property
@@ -99,7 +99,7 @@ def summary(mine, theirs):
 
 
 def middle_half(values):
-    """Return the first and third quartile."""
+    """Return the first and third quartiles."""
     if len(values) < 2:
         return (values[0], values[0])
     first, _, third = statistics.quantiles(values, n=4, method="inclusive")

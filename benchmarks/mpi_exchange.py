@@ -82,7 +82,7 @@ def main(rounds, megabytes):
 
 
 def least_growth(act, array):
-    """Return the minimum over several rounds of the peak memory of both processes in total."""
+    """Return the increase of the peak memory of both processes in total, the minimum of several rounds."""
     return min(COMM.allreduce(growth(act, array)) for _ in range(ROUNDS))
 
 

@@ -9,8 +9,8 @@ import arrayhub
 from . import native_peers
 from .measure import Result, Timed, compare
 
-# Limits of the ratio to the peer's time, for each type of argument. The peers are nb::ndarray, py::array_t and
-# PyArray_FROM_OTF.
+# Limits of the ratio to the peer's time. The columns are the peers: nb::ndarray, py::array_t and PyArray_FROM_OTF.
+# The keys are types of the argument.
 LIMITS = {
     "numpy array": (0.7, 0.6, 1.05),
     "torch tensor": (0.08, 0.15, None),
@@ -24,7 +24,7 @@ LOOP_AT_MOST = 1.1
 
 
 def inputs():
-    """Return one float64 array of each installed library."""
+    """Yield the name and a float64 array of each type of argument, without libraries that are not installed."""
     a = np.arange(12.0)
     yield "numpy array", a
     yield "USMArray", arrayhub.asarray(a)
@@ -54,7 +54,7 @@ FRAMEWORKS = (
 
 
 def native(options):
-    """Return calls of one function with arrayhub and with the framework."""
+    """Measure the functions of each framework. Yield a `Result`, or the reason why a comparison is skipped."""
     for column, (name, make, own, take, out) in enumerate(FRAMEWORKS):
         try:
             module = make()

@@ -11,7 +11,7 @@ ROUNDS = 3  # the smallest result counts
 
 
 def fact(what, mine, theirs):
-    """Return the row of the report for peaks in bytes."""
+    """Return a fact for the report, which compares two peaks in bytes."""
     said = f"peak memory of {what}: {mine / 1e6:.0f} MB for a USMArray, and {theirs / 1e6:.0f} MB for an ndarray"
     if theirs > NOISE:
         said += f" (ratio {mine / theirs:.2f}, limit {AT_MOST})"
@@ -19,7 +19,7 @@ def fact(what, mine, theirs):
 
 
 def beside(what, act, prepares, processes):
-    """Return the row of `act` for the two results of `prepares`, a USMArray and an ndarray. Peaks are summed."""
+    """Compare the peak memory of `act` for a USMArray and an ndarray, which `prepares` create. Peaks are summed."""
     sizes = [[], []]
     for _ in range(ROUNDS):
         for peaks, prepare in zip(sizes, prepares, strict=True):
@@ -97,7 +97,7 @@ def of_one(act, make):
 
 
 def alone(makers):
-    """Yield the rows that need a single process. Each array is measured in a new process."""
+    """Yield the facts for calls in a single process. Each array is measured in a new process."""
     for what, act in ALONE.items():
         sizes = []
         for make in makers:

@@ -12,7 +12,7 @@ from .report import code, replace
 
 
 def ratios(results):
-    """Return, by call and peer, the ratio of their times and whether it is within the target."""
+    """Return {(call, peer, limit): ratio of the times, as text} for the rows that have a limit."""
     return {
         (row["way"], row["peer"], row["at_most"]): f"{row['ratio']:.2f}" + ("" if row["met"] else " (too much)")
         for row in results["rows"]

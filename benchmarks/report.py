@@ -67,7 +67,7 @@ def text(results, facts, skipped):
     lines = [HEADS, *map(cells, results)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(HEADS))]
     out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    out += [f"{group}: {fact}{'' if holds else '   <-- should not be'}" for group, fact, holds in facts]
+    out += [f"{group}: {fact}{'' if holds else '   <-- failed'}" for group, fact, holds in facts]
     out += [f"skipped: {what} ({why})" for what, why in skipped]
     return "\n".join(out)
 
@@ -118,7 +118,7 @@ def write_pages(results, facts, options):
 
 
 def replace(name, content):
-    """Write `content` between the markers of a name, on the page that has them."""
+    """Replace the text between the markers of `name`, on the only page that has them."""
     start, end = (marker.format(name) for marker in MARKERS)
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     pages = [page for page in sorted(DOCS.glob("performance*.md")) if pattern.search(page.read_text())]

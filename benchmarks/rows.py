@@ -22,7 +22,7 @@ class Row(NamedTuple):
     slow: bool = False  # whether a call takes about a second, so that it is timed singly and in fewer rounds
 
 
-MOST_ROUNDS = 7  # of rows that are slow
+MOST_ROUNDS = 7  # for slow rows
 
 
 ROWS = (
@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # Comparisons without a target, with other functions of NumPy and tvm_ffi that import these arrays.
+    # Comparisons without a target: other functions of NumPy, and tvm_ffi.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
@@ -147,7 +147,7 @@ def dict_of(a):
 
 
 def plain():
-    """Return the names in the statements that do not require a library. All arrays are small."""
+    """Return the names for statements that require only NumPy. All arrays are small."""
     a = np.arange(12.0).reshape(3, 4)
     aa = array.array("d", [1.0, 2.0, 3.0])
     interface = dict_of(a)
@@ -217,7 +217,7 @@ def nanoarrow():
 
 
 def large_columns():
-    """Return lists and strings of a million elements, and columns in 10,000 chunks."""
+    """Return lists and strings of a million elements, columns in 10,000 chunks, and a table of 10,000 columns."""
     import nanoarrow
     import polars
     import pyarrow as pa
@@ -291,7 +291,7 @@ def gt4py():
 
 
 def sparse():
-    """Return csr matrices whose indices are validated, and torch's tensors of their parts."""
+    """Return csr matrices whose indices are validated, and torch tensors of their components."""
     import scipy.sparse
     import torch
 
@@ -313,12 +313,12 @@ def sparse():
 
 
 def dlpack_1():
-    """Yield the rows that need NumPy 2.1."""
+    """Return no names, or raise if NumPy's ``__dlpack__`` does not support `max_version` (before 2.1)."""
     np.empty(0).__dlpack__(max_version=(1, 0))
     return {}
 
 
-# One row per library: its module, and a function that adds names for the statements.
+# {key of `Row.needs`: function that imports a library and returns names for the statements}
 SAMPLES = {
     "torch": torch,
     "jax": jax,

@@ -1,4 +1,4 @@
-"""Copies of many shapes, types and layouts, compared with a peer and with neighboring shapes. The worst rows count.
+"""Copies of many shapes, types and layouts, compared with a peer and with neighboring shapes. The worst are reported.
 
 The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time per
 element for a neighboring shape. The second reveals shapes of powers of two that are slow because their lines share few
@@ -35,10 +35,10 @@ SHOWN = 12  # reported rows per engine, the worst first
 BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s per engine
 TURN = 200e-6  # minimum seconds of one timing; short, so that other processes do not disturb all timings
 ROUNDS = 6  # even, because half of the rounds run in reverse order
-AGAIN = 4 * SHOWN  # rows that are measured a second time
+AGAIN = 4 * SHOWN  # worst rows that are measured again
 TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # small shapes by number of dimensions, for the fixed cost
 TYPES = ("u1", "f2", "f4", "f8", "c16")
-OPAQUE = ("V3", "V12", "V32")  # types that only NumPy has
+OPAQUE = ("V3", "V12", "V32")  # dtypes that only NumPy supports
 # Pairs of a shape of powers of two and a neighboring shape, with 1 Ki to 8 Mi elements. All rows have even lengths, so
 # that ``x[..., ::2]`` has the same stride within and across rows for both shapes.
 SHAPES = (
@@ -101,7 +101,7 @@ def cases(types, *ways):
 
 
 class Pair(NamedTuple):
-    """A call on two neighboring shapes."""
+    """A call, for a shape and a neighboring shape."""
 
     kind: str  # target and layout
     dtype: str
@@ -132,9 +132,9 @@ class Row(NamedTuple):
 
     @property
     def ratio(self):
-        """Return the smaller of the ratio of the minima and the median of the rounds' ratios.
+        """Return the ratio of the minimum times, or the median ratio of the rounds if it is smaller.
 
-        Either alone would be affected by a period in which the machine is faster than usual.
+        Each of the two alone would be affected by a period in which the machine is faster than usual.
         """
         return min(self.ours / self.peer, self.typical)
 
@@ -249,9 +249,9 @@ class Measured:
         for k in (0, 1):
             ours, peer = least[2 * k : 2 * k + 2]
             scale = self.sizes[k] / self.sizes[1 - k]
-            neighbour, shared = least[2 - 2 * k] * scale, 1.0
-            if neighbour < peer and not peer_only:
-                best, who = neighbour, f"its neighbour {self.pair.shapes[1 - k]}"
+            neighbor, shared = least[2 - 2 * k] * scale, 1.0
+            if neighbor < peer and not peer_only:
+                best, who = neighbor, f"its neighbor {self.pair.shapes[1 - k]}"
                 theirs = [time * scale for time in self.times[2 - 2 * k]]
                 shared = max(shared, peer / (least[3 - 2 * k] * scale))
             else:
@@ -277,7 +277,7 @@ def turns_of(call):
 
 
 def fixed_costs(pairs):
-    """Measure how many seconds longer than the peer each kind of call takes for a few elements: its fixed cost."""
+    """Return the fixed cost of each kind of call: seconds beyond the peer's call for a few elements."""
     costs = {}
     for pair in {pair.call(): pair for pair in pairs}.values():
         ours, peer, _ = pair.prepare(TINY[len(pair.shapes[0])])
@@ -359,7 +359,7 @@ def print_worst(engine, pairs, seconds, at_most, peer_only=False):
 
 
 def arguments(description, ways, seconds):
-    """Return a parser of the arguments that the sweeps share."""
+    """Return a parser for the arguments that are common to the sweeps."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--ways", nargs="+", choices=ways, default=ways, help="ways to measure")
     parser.add_argument("--seconds", type=float, default=seconds, help="duration of a sweep")

@@ -13,7 +13,7 @@ FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidd
 
 
 def load():
-    """Return the extension, which is built on first use.
+    """Return the extension. It is built on first use.
 
     Raises
     ------
@@ -55,8 +55,8 @@ def build(include, source, built):
                 [*command, SOURCE, source / "nb_combined.cpp", "-o", made], capture_output=True, text=True
             )
         except FileNotFoundError as error:
-            raise RuntimeError(f"no compiler {command[0]!r} to build it with") from error
+            raise RuntimeError(f"the compiler {command[0]!r} is not installed") from error
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if "error" in line]
-            raise RuntimeError(errors[0] if errors else "it does not compile")
+            raise RuntimeError(errors[0] if errors else "the compilation failed")
         made.replace(built)  # atomic, because another process may build it meanwhile

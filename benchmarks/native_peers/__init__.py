@@ -1,4 +1,4 @@
-"""Extensions that import and export arrays by arrayhub and by their framework. They are built once and cached."""
+"""Extensions that import and export arrays with arrayhub and with their framework. They are built once and cached."""
 
 import os
 import subprocess
@@ -17,19 +17,19 @@ FLAGS = ("-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-str
 
 
 def c():
-    """Return the extension in C, which compares with NumPy's conversion."""
+    """Return the C extension, whose functions use arrayhub or NumPy's C API."""
     return built("c_peer", "cc", [HERE / "c_peer.c"], [np.get_include()], "-std=c11")
 
 
 def pybind11():
-    """Return the pybind11 extension, which compares with ``array_t``."""
+    """Return the pybind11 extension, whose functions use arrayhub or ``py::array_t``."""
     import pybind11
 
     return built("pybind11_peer", "c++", [HERE / "pybind11_peer.cpp"], [pybind11.get_include()], "-std=c++17")
 
 
 def nanobind():
-    """Return the nanobind extension, which compares with ``ndarray``."""
+    """Return the nanobind extension, whose functions use arrayhub or ``nb::ndarray``."""
     import nanobind
 
     include = Path(nanobind.include_dir())
@@ -53,10 +53,10 @@ def built(name, compiler, sources, folders, standard):
             try:
                 done = subprocess.run([*command, *sources, "-o", made], capture_output=True, text=True)
             except FileNotFoundError as error:
-                raise RuntimeError(f"no compiler {command[0]!r} to build it with") from error
+                raise RuntimeError(f"the compiler {command[0]!r} is not installed") from error
             if done.returncode:
                 raise RuntimeError(
-                    next((line for line in done.stderr.splitlines() if "error" in line), "it does not compile")
+                    next((line for line in done.stderr.splitlines() if "error" in line), "the compilation failed")
                 )
             made.replace(path)
     return load_from(path)
