@@ -51,7 +51,7 @@ def check_consumer(
 
 
 def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
-    """Yield the cells for `isolation`."""
+    """Return an iterator over the cells, for `isolation`."""
     return rules.run_all(RULES, read, dtypes, layouts, first, fatal, has_layout)
 
 

@@ -62,7 +62,7 @@ def check_producer(
 
 
 def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
-    """Yield the cells for `isolation`."""
+    """Return an iterator over the cells, for `isolation`."""
     return rules.run_all(RULES, make, dtypes, layouts, first, fatal, has_layout)
 
 

@@ -1,7 +1,9 @@
-"""The examples in the docstrings of public names print the output that they contain."""
+"""Examples in docstrings print the output that they contain, and summaries agree with the statements they describe."""
 
+import ast
 import doctest
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,3 +52,71 @@ def test_examples_of_docstrings(name):
     results = runner.run(test, out=said.append)
     assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # GPU only
     assert results.failed == 0, "".join(said)
+
+
+# ----------------------------------------------------------------------------------- summaries that name a return value
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [path for folder in ("arrayhub", "tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def own_statements(function):
+    """Yield the nodes of a function, without those of functions and classes inside of the function."""
+    nodes = [*ast.iter_child_nodes(function)]
+    while nodes:
+        node = nodes.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            nodes += ast.iter_child_nodes(node)
+
+
+def fits_body(summary, function):
+    """Return whether a summary that begins with "Return" or "Yield" agrees with the statements of the function."""
+    nodes = [*own_statements(function)]
+    yields = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+    if summary.startswith("Yield "):
+        return yields
+    if yields:
+        decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+        return summary.startswith("Return a context manager") and any("contextmanager" in name for name in decorators)
+    return any(isinstance(node, ast.Return) and node.value is not None for node in nodes)
+
+
+def contradictions(source):
+    """Return (line, name, summary) of functions and classes whose summary wrongly begins with "Return" or "Yield"."""
+    documented = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
+    summaries = [(node, (ast.get_docstring(node) or "").partition("\n")[0]) for node in found]
+    return [
+        (node.lineno, node.name, summary)
+        for node, summary in summaries
+        if summary.startswith(("Return ", "Yield "))
+        and (isinstance(node, ast.ClassDef) or not fits_body(summary, node))
+    ]
+
+
+def test_summaries_agree_with_return_and_yield():
+    wrong = {path.relative_to(ROOT).as_posix(): contradictions(path.read_text()) for path in SOURCES}
+    assert {path: found for path, found in wrong.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    ("summary", "body", "is_wrong"),
+    [
+        ("Return one.", "return 1", False),
+        ("Return one.", "assert 1", True),
+        ("Return one.", "return", True),
+        ("Return numbers.", "yield 1", True),
+        ("Yield numbers.", "yield 1", False),
+        ("Yield numbers.", "return [1]", True),
+        ("Return one.", "def inner(): return 1", True),
+        ("Return a context manager.", "yield", True),
+        ("Check one.", "assert 1", False),
+    ],
+)
+def test_contradictions_are_found(summary, body, is_wrong):
+    assert bool(contradictions(f'def function():\n    """{summary}"""\n    {body}\n')) == is_wrong
+
+
+def test_a_class_does_not_return():
+    assert contradictions('class Number:\n    """Return one."""\n') == [(1, "Number", "Return one.")]
