@@ -1,4 +1,4 @@
-"""The table of element types, and types whose elements have several lanes."""
+"""Test the table of element types, and types whose elements have several lanes."""
 
 import pathlib
 import pickle

@@ -1,4 +1,4 @@
-"""Exceptions from a producer's code: treated as the absence of a protocol, or passed on to the caller."""
+"""Exceptions from a producer's code are treated as the absence of a protocol, or propagate to the caller."""
 
 import array
 import pathlib
@@ -52,7 +52,7 @@ def labelled(name, exception):
 
 
 def legacy(exception):
-    """A producer on a device, from before DLPack 1.0, that raises if it receives a stream."""
+    """Return a CUDA producer of a DLPack before 1.0: ``__dlpack__`` accepts only `stream`, and raises `exception`."""
 
     def export(self, *, stream=None, **keywords):
         raise TypeError if keywords else exception
@@ -223,7 +223,7 @@ FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
 
 def clauses_that_catch_too_much(path):
-    """Return the lines of a module that catch all exceptions, or RuntimeErrors, including those that must propagate."""
+    """Yield the lines of a module that catch all exceptions, or RuntimeErrors, including those that must propagate."""
     name = path.relative_to(PACKAGE).as_posix()
     lines = path.read_text().splitlines()
     function = ""

@@ -77,7 +77,7 @@ COARSE = 64  # alignment of the arrays below, in bytes
 
 @st.composite
 def fields(draw):
-    """Return an array whose fastest dimension is padded so that one plane is aligned, as `empty` allocates arrays."""
+    """Draw an array with one aligned plane, padded as by `empty`, its strides, and its fastest-varying dimension."""
     nd = draw(st.integers(1, 4))
     shape = draw(st.lists(st.integers(1, 11), min_size=nd, max_size=nd))
     order = draw(st.permutations(range(nd)))  # from the largest stride to the smallest
@@ -110,7 +110,7 @@ def part(draw, length):
 @given(st.data())
 @settings(deadline=None, max_examples=300)
 def test_origins_of_random_views_match_their_elements(data):
-    """`where` contains the numbers of the elements of `source`, so its first element shows where the view begins."""
+    """The labels of a view follow the position of its first element, which `where`, an array of flat indices, gives."""
     source, strides, fastest = data.draw(fields())
     view, where = source, np.arange(source.size).reshape(source.shape)
     stepped = False
@@ -579,7 +579,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 def test_xarray_operand_with_dims_equals_the_dataarray(use):
-    """xarray iterates over `dims` of each operand, but a USMArray without names gives None."""
+    """xarray rejects a USMArray without dims as an operand. NumPy and xarray views of the array are accepted."""
     xr = pytest.importorskip("xarray")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)

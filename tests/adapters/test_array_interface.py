@@ -1,4 +1,4 @@
-"""``__array_interface__`` and ``__array_struct__``: every rule, compared with NumPy, and invalid producers."""
+"""Test ``__array_interface__`` and ``__array_struct__``: every rule, compared with NumPy, and invalid producers."""
 
 import ctypes
 import sys
@@ -17,17 +17,17 @@ from arrayhub._core.errors import InterfaceError
 
 
 def says(**keys):
-    """An object whose ``__array_interface__`` consists of the given keys."""
+    """Return an object whose ``__array_interface__`` consists of the given keys."""
     return Shows(__array_interface__=keys)
 
 
 def part(array, name="__array_interface__"):
-    """An object with one attribute of another object."""
+    """Return an object with one attribute of another object."""
     return Shows(**{name: getattr(array, name)}, keeps=array)
 
 
 class Both:
-    """A producer with the dict and the struct, whose memory is freed with it."""
+    """A producer with the dict and the struct, which owns the array."""
 
     def __init__(self, array):
         self.array = array
@@ -37,7 +37,7 @@ class Both:
 
 
 class Buffered(bytearray):
-    """An object with a buffer of its own, for dicts without data."""
+    """An exporter of a buffer, for dicts without ``data``."""
 
 
 def dict_in(obj):
@@ -79,7 +79,7 @@ EVERY = NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS + UNSORTED
 
 
 def sample(dtype):
-    """A (4, 6) array of distinct, valid values."""
+    """Return a (4, 6) array of valid values."""
     if dtype.kind == "V":
         raw = np.arange(24 * dtype.itemsize) % 2
         return raw.astype("u1").view(dtype).reshape(4, 6) if "U" not in str(dtype) else np.zeros((4, 6), dtype)
@@ -122,7 +122,7 @@ def assert_same(seen, x):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 def test_numpy_round_trip(dtype, layout):
-    """NumPy selects one of buffer, struct, dict and ``__array__``, and reads the correct values."""
+    """NumPy reads the correct values, through whichever protocol it selects."""
     x = LAYOUTS[layout](sample(dtype))
     assert_same(np.asarray(arrayhub.asarray(x)), x)
 
@@ -177,7 +177,7 @@ def test_struct_time_units_are_read_from_descr():
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "float4_e2m1fn", "float6_e2m3fn"])
 def test_ml_dtypes_keep_their_type_through_numpy(name):
-    """A dict or struct would be wrong for these types, so neither is exported, and NumPy calls ``__array__``."""
+    """NumPy calls ``__array__`` for these types, because neither the dict nor the struct can represent them."""
     x = np.arange(3).astype(getattr(ml_dtypes, name))
     u = arrayhub.asarray(x)
     seen = np.asarray(u)
@@ -191,7 +191,7 @@ def test_ml_dtypes_keep_their_type_through_numpy(name):
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"])
 @pytest.mark.parametrize("place", ["a field", "a sub-array", "a record within", "behind padding"])
 def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place):
-    """NumPy's own dict describes these fields as '<V2', or as '<f1', which NumPy cannot parse."""
+    """NumPy calls ``__array__`` for records with these fields, because its own dicts describe the fields wrongly."""
     number = np.dtype(getattr(ml_dtypes, name))
     x = np.ones(
         3,
@@ -213,14 +213,14 @@ def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place
 
 
 def test_typestr_is_used_as_given():
-    """The dict of an ml_dtypes array contains '<V2'. If another producer forwards this dict, the type is two bytes."""
+    """Do not import '<V2' and '<f1' as ml_dtypes, although NumPy's dicts describe ml_dtypes by these types."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)
     assert dict_in(part(x)).dtype == np.dtype("V2")
     with pytest.raises(InterfaceError, match="typestr is '<f1'"):
         dict_in(says(shape=(3,), typestr="<f1", data=(AT, False)))
 
 
-# ---- What the dict says ----
+# ---- Contents of the exported dict ----
 
 
 def test_emitted_dict():
@@ -338,7 +338,7 @@ def test_data_without_buffer_raises(data):
         dict_in(says(shape=(1,), typestr="|u1", data=data))
 
 
-# ---- Bad input ----
+# ---- Invalid input ----
 
 
 ENDLESS = [("a", "<i4")]
@@ -367,7 +367,7 @@ def test_objects_in_a_record(descr):
 
 
 def test_numpys_stringdtype_is_refused():
-    """The dict contains a valid pointer and a type string that numpy.dtype accepts."""
+    """NumPy's StringDType is rejected, although the dict has a valid pointer and a type string that NumPy accepts."""
     x = np.array(["a", "b"], dtype=np.dtypes.StringDType())
     with pytest.raises(InterfaceError, match=r"typestr is '(StringDType|\|T16)"):
         dict_in(part(x))
@@ -384,7 +384,7 @@ def test_empty_array_may_have_a_null_address():
     u = dict_in(says(shape=(0, 3), typestr="<f8", data=(0, False)))
     assert (u.ptr, u.size) == (0, 0)
     assert np.asarray(u).shape == (0, 3)
-    if NUMPY >= (2, 4):  # earlier releases require an address, also for arrays without elements
+    if NUMPY >= (2, 4):  # earlier releases require a nonzero address, also for arrays without elements
         assert np.asarray(part(u)).shape == (0, 3)
 
 
@@ -413,7 +413,7 @@ def test_byte_order_and_access_are_flags():
 
 
 def test_struct_of_a_record_without_descr_is_read_only_bytes():
-    """NumPy clears all flags, including the one that marks `descr` as valid."""
+    """Import such a record as read-only bytes, because NumPy clears all flags, including the one for `descr`."""
     u = struct_in(part(np.zeros(2, RECORDS[0]), "__array_struct__"))
     assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
 
@@ -425,7 +425,7 @@ def test_fields_of_a_struct():
 
 
 def test_text_of_a_struct_is_measured_in_bytes():
-    """NumPy itself takes an item size of 28 bytes as 28 characters, and reads four times the memory."""
+    """The item size of a Unicode struct is a number of bytes. NumPy reads it as a number of characters."""
     assert struct_in(StructProducer(typekind=b"U", itemsize=20, shape=[2], strides=[20])).dtype == np.dtype("U5")
 
 
@@ -448,7 +448,7 @@ STRUCTS = [
 
 
 def test_hostile_structs():
-    """Run in a separate process, because C memory is read. Each error is an InterfaceError with a description."""
+    """Invalid structs raise an InterfaceError with a description. The test runs in a separate process for safety."""
     script = f"""
         import gc
         from exporters import StructProducer
@@ -540,6 +540,6 @@ def test_emitted_capsule_holds_the_array():
 
 
 def test_struct_of_a_0d_array_may_have_null_shape():
-    """The sanitizers (tools/sanitize.py) report an error if the null pointer is dereferenced or passed to memcpy."""
+    """Import a 0-d struct whose shape and strides are NULL, without a finding of the sanitizers (tools/sanitize.py)."""
     u = struct_in(StructProducer(nd=0, shape=None, strides=None))
     assert (u.shape, u.strides, arrayhub.as_numpy(u).item()) == ((), (), 0x03020100)

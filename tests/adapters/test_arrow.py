@@ -1,4 +1,4 @@
-"""Import and export of dense arrays by Arrow's C data, stream and device interfaces, with real libraries."""
+"""Import and export dense arrays by Arrow's C data, stream and device interfaces, with real libraries."""
 
 import array
 import ctypes
@@ -134,7 +134,7 @@ def test_the_tensors_of_the_specification():
 
 
 def test_stencil_view_reports_its_memory():
-    """The dimensions of the view are K, I, J, and the order in memory is K, J, I."""
+    """The dimensions of a view are exported in memory order, with the permutation that restores their order."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
     taken = ah.as_arrow(x, extension=True)
     assert (taken.type.shape, taken.type.permutation, taken.type.dim_names) == ([3, 2], [1, 0], ["J", "I"])
@@ -247,7 +247,7 @@ STRUCTS = {
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_consumer_may_release_instead_of_the_capsule(name):
-    """The capsule then does not release anything, and a second call of the release function does nothing."""
+    """A consumer may call the release function of a struct. The capsule and a second call then do nothing."""
     kind, release_type = STRUCTS[name]
     source = np.arange(10.0)
     alive = weakref.ref(source)
@@ -326,7 +326,7 @@ def test_the_device_interface_of_the_host():
 
 
 def test_arrays_that_outlive_the_interpreter():
-    """During finalization, arrays that pyarrow holds are released without calling Python."""
+    """During finalization, arrays that pyarrow holds are released without calls of Python code."""
     program = (
         "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"
@@ -334,7 +334,7 @@ def test_arrays_that_outlive_the_interpreter():
     python(program, silent=True)
 
 
-# For each array, a type that differs from its own, and that a call of pyarrow may request.
+# Arrays, and a type that differs from the array's own and that pyarrow may request.
 OTHER_TYPES = {
     "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
@@ -366,7 +366,7 @@ OTHER_TYPES = {
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_requested_schema_of_another_type_is_refused(name):
-    """pyarrow requests the type, and fails internally if the producer does not convert. For a stream, pyarrow casts."""
+    """Reject a type that requires a cast, because pyarrow expects the requested type. pyarrow casts streams itself."""
     make, requested = OTHER_TYPES[name]
     x = make()
     with pytest.raises(

@@ -37,7 +37,7 @@ def take(obj):
     return arrayhub.asarray(obj, via="buffer")
 
 
-# ---- Out: every request ----
+# ---- Export: every request ----
 
 # shape, byte strides, offset in bytes, over twelve integers of four bytes
 LAYOUTS = {
@@ -55,7 +55,7 @@ def laid_out(layout, writable=True):
 
 
 def seen_through(exporter, request):
-    """Return the fields of the Py_buffer for a request, read by `_testbuffer`."""
+    """Return the fields of the Py_buffer for a request, as `_testbuffer` reads them, or "BufferError"."""
     try:
         view = _testbuffer.ndarray(exporter, getbuf=request)
     except BufferError:
@@ -66,7 +66,7 @@ def seen_through(exporter, request):
 
 
 def judge(layout, writable):
-    """Return CPython's own exporter of the same elements, or a memoryview for empty arrays."""
+    """Return CPython's own exporter of the same layout, or a memoryview for empty arrays."""
     shape, strides, offset = LAYOUTS[layout]
     if 0 in shape:
         return memoryview(laid_out(layout, writable))
@@ -101,7 +101,7 @@ def test_refusals_name_a_call(request_, layout, words):
 
 
 def test_the_c_struct_itself():
-    """Shape and strides point to the fields of the array, so they are valid as long as the view exists."""
+    """The fields and references of the Py_buffer are correct while the view exists and after its release."""
     x = np.arange(12, dtype="i4").reshape(3, 4)[::-1]
     u, view = arrayhub.asarray(x), PyBuffer()
     count = sys.getrefcount(u)
@@ -119,7 +119,7 @@ def test_the_c_struct_itself():
 
 @pytest.mark.parametrize("dtype", ["i4", [("a", "i1"), ("b", ">f8")]], ids=str)
 def test_several_views_at_once(dtype):
-    """Each view has its own copy of an unusual format."""
+    """Views can be released in any order, also if each has its own copy of an unusual format."""
     u = arrayhub.asarray(np.zeros(3, dtype))
     count = sys.getrefcount(u)
     views = [memoryview(u) for _ in range(10)]
@@ -200,7 +200,7 @@ def test_types_without_a_format_export_bytes(dtype):
     assert np.shares_memory(np.asarray(u), x)
 
 
-# ---- In: the exporters of the standard library ----
+# ---- Import: the exporters of the standard library ----
 
 
 @pytest.mark.parametrize("typecode", array.typecodes)
@@ -319,7 +319,7 @@ class Pointers(ctypes.Structure):
 
 @pytest.mark.parametrize("structure", [Padded, Packed, Foreign, Either, Nested], ids=lambda s: s.__name__)
 def test_ctypes_structures(structure):
-    """Their formats omit trailing padding, or describe nine bytes as 'B', so the ctypes type is used instead."""
+    """Import structures with the ctypes type, because their formats omit trailing padding or are 'B' for nine bytes."""
     for source, shape in ((structure(), ()), ((structure * 2)(), (2,)), (((structure * 2) * 3)(), (3, 2))):
         for exporter in (source, memoryview(source)):
             u = take(exporter)
@@ -388,7 +388,7 @@ def test_objects_without_a_buffer():
 
 
 def test_suboffsets_are_refused_and_the_named_call_works():
-    """Buffers with suboffsets are valid, so the next protocol is tried. NumPy also rejects them with a BufferError."""
+    """The error for suboffsets names a call that works. If the object has another protocol, this protocol is used."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
     with pytest.raises(BufferError, match=rf"suboffsets\[0\] is 0; accepted: memory without suboffsets.*{call}"):
@@ -446,7 +446,7 @@ LIES = [
 
 
 def test_hostile_exporters():
-    """Run in a separate process, because C memory is read. No buffer is kept, and each buffer is released."""
+    """Errors release the buffer. The test runs in a separate process, because the exporters describe invalid memory."""
     script = f"""
         import gc
         from exporters import exporter

@@ -1,5 +1,6 @@
 """Import and export by ``__cuda_array_interface__``. These tests do not need a GPU, because they do not access the
-memory that a dict describes."""
+memory that a dict describes.
+"""
 
 import weakref
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver knows that t
 
 
 class Producer:
-    """A producer that sets the dict on the instance, as many producers do, and counts reads."""
+    """A producer that creates the dict in a property, and counts reads."""
 
     def __init__(self, **keys):
         self.keys = keys
@@ -160,7 +161,7 @@ def test_stream_of_version_3_is_emitted(named, emitted):
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_versions_below_3_have_no_stream(version):
-    """Order the array after the legacy default stream, and ignore keys of later versions."""
+    """Order the array after the legacy default stream, and ignore keys of later versions of the protocol."""
     assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
 
 
@@ -231,7 +232,7 @@ def test_stream_none_and_invalid_streams(stream, error):
         asarray(producer, via="cuda").__dlpack__(stream=stream, max_version=(1, 0))
 
 
-# ----------------------------------------------------------------------------------------------------- bad dicts
+# ------------------------------------------------------------------------------------------------- invalid dicts
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_malformed_descriptions(descr):
 
 
 def test_keys_that_run_code():
-    """Keys, lengths and flags may be arbitrary objects, which must not crash the interpreter."""
+    """Keys, lengths and flags may be objects whose methods raise, modify the dict, or return invalid values."""
     program = """
         import arrayhub
 
@@ -338,8 +339,8 @@ def test_cuda_dict_is_exported_by_dlpack():
     assert '"dltensor"' in repr(a.__dlpack__(stream=1))
 
 
-def test_numba_reads_the_dict():
-    """numba validates the dict before it creates a CUDA context, so this part does not require a GPU."""
+def test_numba_finds_the_attribute():
+    """``numba.cuda.is_cuda_array`` only tests for the attribute, so this test does not require a GPU."""
     devicearray = pytest.importorskip("numba.cuda.cudadrv.devicearray")
     assert devicearray is not None
     from numba import cuda

@@ -1,4 +1,4 @@
-"""Import and export by DLPack, legacy and versioned: every rule, with hand-made capsules and with real libraries."""
+"""Import and export by DLPack, legacy and versioned: every rule, with hand-made capsules and real libraries."""
 
 import contextlib
 import ctypes
@@ -175,7 +175,7 @@ def test_legacy_capsules_are_read_only():
 
 
 def legacy_consumer(jax):
-    """Return whether jax requests legacy capsules, which cannot represent read-only memory: releases before 0.12."""
+    """Return whether jax requests legacy capsules, which cannot represent read-only memory (before 0.12)."""
     return tuple(map(int, jax.__version__.split(".")[:2])) < (0, 12)
 
 
@@ -334,7 +334,7 @@ def test_a_later_minor_version_is_fine():
 
 
 class Old(Handmade):
-    """A producer from before DLPack 1.0, whose method accepts only a stream."""
+    """A producer of a DLPack before 1.0, whose method accepts only a stream."""
 
     def __dlpack__(self, stream=None):
         return super().__dlpack__(stream=stream)
@@ -347,7 +347,7 @@ def test_type_error_is_the_sign_of_an_old_producer():
 
 
 class HalfNew(Handmade):
-    """A producer that accepts the keyword but rejects its values, like array_api_strict on NumPy 2.0."""
+    """A producer that accepts `max_version` but rejects its values, like array_api_strict on NumPy 2.0."""
 
     def __dlpack__(self, **keywords):
         if keywords.pop("max_version", None) is not None:
@@ -388,7 +388,7 @@ def test_a_type_error_on_both_calls_is_raised():
 
 
 def test_capsule_name_determines_the_version():
-    """jax and mlx accept max_version, but return a legacy capsule."""
+    """The name of a capsule determines its version: jax and mlx accept `max_version`, but return a legacy capsule."""
     made = Handmade(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{"max_version": (1, 3)}]
@@ -431,7 +431,7 @@ def test_the_attribute_is_read_once_a_request():
 
 
 def test_a_type_that_changes_is_looked_at_again():
-    """Discard the cache entry of a type after the type has changed."""
+    """After a type has changed, its cache entry is discarded."""
 
     class Changing(Handmade):
         pass
@@ -452,7 +452,7 @@ def test_a_type_that_changes_is_looked_at_again():
 
 
 def test_a_type_that_changes_while_it_is_looked_at():
-    """A metaclass turns its class into a producer between two look-ups, so the first result must not be cached."""
+    """A look-up is not cached if the metaclass changes the class during the look-up."""
 
     class Meta(type):
         def __getattribute__(cls, name):
@@ -471,7 +471,7 @@ def test_a_type_that_changes_while_it_is_looked_at():
 
 
 def test_producer_may_import_another_array_in_dlpack():
-    """A producer's methods may import arrays of other types, which may evict the cache entry of the producer's type."""
+    """A producer's methods may import other types, which may evict the cache entry of the producer's type."""
 
     class Inner(Handmade):
         __dlpack_device__ = None
@@ -492,7 +492,7 @@ def test_producer_may_import_another_array_in_dlpack():
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
 def test_unknown_device_is_called_without_a_stream(pair):
-    """The pair only determines the arguments of ``__dlpack__``. The device of the array comes from the capsule."""
+    """``__dlpack__`` receives no stream for an unknown device. The device of the array comes from the capsule."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
     assert made.requests == [{"max_version": (1, 3)}]
@@ -514,7 +514,7 @@ def test_invalid_device_is_refused(pair):
 
 
 class Number:
-    """An enumeration of an old pybind11, without ``__index__``."""
+    """An enumeration as in old versions of pybind11, without ``__index__``."""
 
     def __int__(self):
         return 2
@@ -524,7 +524,7 @@ class Number:
     "kind", [enum.Enum("DLDeviceType", {"kDLCUDA": 2}).kDLCUDA, enum.IntEnum("T", {"c": 2}).c, Number()]
 )
 def test_a_device_type_may_be_an_enumeration(kind):
-    """open3d's device type is neither an int nor convertible by ``__index__``. numpy.from_dlpack does not read it."""
+    """The device type may be an int, an object with ``__index__``, or, as in open3d, neither."""
     made = Handmade(device=(2, 0), announced=(kind, 0))
     assert take(made).device == "cuda:0"
     assert made.requests == [{"max_version": (1, 3), "stream": -1}]
@@ -718,7 +718,7 @@ def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
 
 @both
 def test_a_pending_exception_survives_the_deleter(versioned):
-    """A C function drops its arguments after a failure, so finalizers run Python code while an exception is set."""
+    """A deleter that runs while an exception is set does not change the exception."""
     made = Handmade(versioned=versioned)
     with pytest.raises(TypeError, match="accepted: arrays of integers without dimensions"):
         operator.index(take(made))
@@ -757,7 +757,7 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
 @pytest.mark.parametrize(
     "body",
     [
-        # C++ objects that outlive the interpreter call the deleter after the interpreter has ended
+        # C++ objects may call the deleter after the interpreter has ended
         "m = consume(arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version}))\n"
         "ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(m.deleter), ctypes.c_void_p(ctypes.addressof(m)), None)",
         # the interpreter clears modules in any order
@@ -778,7 +778,7 @@ def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
 
 @pytest.mark.skipif(NUMPY < (2, 1), reason="from_dlpack returns read-only arrays, which NumPy does not export")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
-    """If two libraries exchange an array repeatedly, each array keeps the array of the previous exchange alive."""
+    """Free a chain of arrays, each of which holds the previous one, as after repeated exchanges of two libraries."""
     script = AT_EXIT.format(
         body="""
 for step in (
@@ -807,7 +807,7 @@ ML_DTYPES = [
 @pytest.mark.parametrize("name", ["float32", *ML_DTYPES])
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_a_librarys_own_from_dlpack(library, name):
-    """The matrix tests from_dlpack of NumPy and tvm-ffi, but torch and jax only through as_torch and as_jax."""
+    """Test torch's and jax's own from_dlpack, which the matrix does not call."""
     pytest.importorskip("ml_dtypes")
     module = pytest.importorskip(library)
     if library == "torch" and not hasattr(module, name):
@@ -832,7 +832,7 @@ def test_a_librarys_own_from_dlpack(library, name):
 
 def test_read_only_flag_is_imported():
     a = arrayhub.asarray(b"abcd")
-    if NUMPY < (2, 1):  # it requests legacy capsules, which cannot represent read-only memory
+    if NUMPY < (2, 1):  # this NumPy requests legacy capsules, which cannot represent read-only memory
         with pytest.raises(BufferError, match="read-only"):
             np.from_dlpack(a)
     else:

@@ -1,4 +1,4 @@
-"""The C exchange table of DLPack: arrayhub's own table, called like from C code, and tables of other libraries."""
+"""Test the C exchange table of DLPack: arrayhub's own table, called as from C code, and tables of other libraries."""
 
 import ctypes
 import gc
@@ -63,7 +63,7 @@ def refcount(obj):
     return sys.getrefcount(obj)
 
 
-# ---- ours ----------------------------------------------------------------
+# ---- arrayhub's table ----------------------------------------------------------------
 
 
 def test_table_header_fields():
@@ -230,7 +230,7 @@ def test_the_allocator_reports_by_set_error_alone(case, with_gil):
 
 
 def test_exception_from_set_error_stays_pending():
-    """SetError of a C++ caller may set a Python exception, which ctypes raises when the function returns."""
+    """A C++ caller's SetError may set a Python exception, which is still set when the allocator returns."""
     set_error = SET_ERROR(ctypes.cast(ctypes.pythonapi.PyErr_SetString, pointer).value)
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)
@@ -274,7 +274,7 @@ def test_every_function_from_a_thread_without_the_gil():
 
 
 def test_tvm_ffi_uses_the_table():
-    """An FFI call imports its arguments by the table, and returns tensors in the type of the arguments."""
+    """An FFI call imports its arguments by the table, and returns arrays of the arguments' type."""
     tvm_ffi = pytest.importorskip("tvm_ffi")
     seen = []
 
@@ -294,11 +294,11 @@ def test_tvm_ffi_uses_the_table():
         tvm_ffi.convert(record)(arrayhub.asarray(np.zeros(3, ">f4")))
 
 
-# ---- others ----------------------------------------------------------------
+# ---- other libraries' tables ----------------------------------------------------------------
 
 
 class Foreign:
-    """A wrapper of a Handmade. A hand-made exchange table can be set on this type."""
+    """A wrapper of a Handmade, whose subclasses have a hand-made exchange table."""
 
     def __init__(self, made):
         self.made = made
@@ -308,7 +308,7 @@ _kept = []
 
 
 def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name="Foreign"):
-    """Return a new type whose table exports `made.managed`, and the list of exported objects."""
+    """Return a new type whose table exports `made.managed`, a list of the objects to export, and the table."""
     asked = []
 
     def hand_over(address, out):
@@ -385,7 +385,7 @@ def test_table_that_fails_without_an_exception():
 
 
 def test_tensor_subclasses_do_not_use_the_table():
-    """The table would export the raw memory, although the subclass changes the meaning of its elements."""
+    """Import a tensor subclass by its ``__dlpack__``, because the table would ignore the override."""
     torch = pytest.importorskip("torch")
 
     class Negated(torch.Tensor):

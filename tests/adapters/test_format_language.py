@@ -1,4 +1,4 @@
-"""The format language of PEP 3118: every rule, compared with NumPy, ctypes' deviations, and invalid formats."""
+"""Test the format language of PEP 3118: every rule, compared with NumPy, ctypes' deviations, and invalid formats."""
 
 import array
 import ctypes
@@ -20,7 +20,7 @@ FOREIGN = ">" if LITTLE else "<"
 
 
 def flat(dtype):
-    """Return the total shape and the element type. In NumPy, a sub-array may consist of sub-arrays."""
+    """Return the total shape and the element type. In NumPy, the base of a sub-array may be a sub-array."""
     if dtype.subdtype is None:
         return (), dtype
     base, shape = dtype.subdtype
@@ -159,7 +159,7 @@ def test_records(format, expected):
 
 
 def test_the_example_of_the_pep():
-    """White space, nesting and an array, as PEP 3118 writes them."""
+    """Parse white space, nesting and a sub-array in the example of PEP 3118."""
     format = """
         i:ival:
         T{
@@ -211,7 +211,7 @@ def test_trailing_padding_is_optional(format, itemsize, offsets):
         ("T{i:a:b:b:}", 6),
         ("T{=i:a:b:b:}", 12),
         ("T{b:a:=i:b:}", 8),  # ambiguous: packed with three bytes at the end, or aligned with three between
-        ("T{<q:a:T{<h:b:<b:c:}:d:<b:e:}", 16),  # the same, one level down
+        ("T{<q:a:T{<h:b:<b:c:}:d:<b:e:}", 16),  # ambiguous in the nested record
         ("(2)T{<i:a:<b:b:}", 16),
         ("T{}", 6),
         ("", 1),
@@ -223,7 +223,7 @@ def test_other_sizes_are_refused(format, itemsize):
         parse_format(format, itemsize)
 
 
-# ---- What is refused ----
+# ---- Invalid and unsupported formats ----
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_parses_the_formats_that_numpy_parses(parts):
     expected = numpy_reads(format)
     found = parse_format(format, expected.itemsize)
     if found.base.kind == "V" and found.base.names is None:
-        return  # padding alone, which NumPy reads as a record without fields
+        return  # padding only, which NumPy reads as a record without fields
     assert same(found, expected)
 
 
@@ -321,7 +321,7 @@ LEAVES = st.sampled_from([*NUMBERS, "S1", "S5", "U3", ">U2", "V3"])
 
 @st.composite
 def records(draw, leaves):
-    """A record: aligned as in C, packed, or with gaps anywhere."""
+    """Draw a record dtype: aligned as in C, packed, or with gaps anywhere."""
     formats = draw(st.lists(st.tuples(leaves, st.sampled_from([(), (), (2,), (2, 3)])), min_size=1, max_size=4))
     formats = [np.dtype((base, shape)) if shape else np.dtype(base) for base, shape in formats]
     names = [f"n{k}" for k in range(len(formats))]
@@ -406,7 +406,7 @@ def test_structures_that_ctypes_describes_as_a_byte_are_refused(ctype):
 
 
 def test_missing_padding_in_ctypes_formats_is_refused():
-    """ctypes writes padding since CPython 3.12."""
+    """Reject formats without padding, which ctypes writes before CPython 3.12."""
     view = memoryview(Gap())
     if "x" in view.format:
         assert same(parse_format(view.format, view.itemsize), np.dtype(Gap))

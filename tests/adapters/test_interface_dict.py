@@ -1,4 +1,4 @@
-"""The three interface dicts: lookup of keys, invalid values, and lifetimes."""
+"""Test the three interface dicts: lookup of keys, invalid values, and lifetimes."""
 
 import gc
 import re
@@ -38,13 +38,13 @@ EVERY = {
         "typedescr": DESCR,
     },
 }
-# The CUDA dict is skipped if a driver would check the pointer. tests/gpu tests valid pointers.
+# The CUDA dict is skipped if a driver would validate the pointer. tests/gpu tests valid pointers.
 PROTOCOLS = {"array_interface": "__array_interface__", "sycl": "__sycl_usm_array_interface__"}
 PROTOCOLS |= {} if has_driver() else {"cuda": "__cuda_array_interface__"}
 
 
 class Text(str):
-    """Return a string that is not interned."""
+    """A subclass of str, whose instances are not interned."""
 
 
 def other_string(key):
@@ -94,7 +94,7 @@ def test_keys_of_other_protocols_are_ignored(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_are_held_while_the_dict_is_cleared(protocol):
-    """If ``__index__`` clears the dict, the import uses the values that the dict had, and none is freed too early."""
+    """If ``__index__`` clears the dict, the import uses and holds the values from before."""
 
     class Length:
         def __index__(self):
@@ -129,7 +129,7 @@ def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("wrong", ["raises", "version", "shape", "typestr", "strides", "data"])
 def test_error_releases_all_references(protocol, wrong):
-    """An error does not keep the dict or its values alive."""
+    """An error does not keep references to the dict or its values."""
 
     class Key:
         def __hash__(self):
@@ -152,14 +152,14 @@ def test_error_releases_all_references(protocol, wrong):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("power", [0, 14, 15, 29, 30, 31, 32, 59, 60])
 def test_integers_of_every_size(protocol, power):
-    """Python stores small and large integers differently. An array without elements may have lengths of any size."""
+    """Python stores small and large integers differently. Arrays without elements may have lengths of any size."""
     for number in (2**power - 1, 2**power, 2**power + 1):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
         with pytest.raises(InterfaceError, match=f"shape.*{-number}" if number else "version"):
             take(protocol, EVERY[protocol] | ({"shape": (-number, 0)} if number else {"version": -1}))
 
 
-# ------------------------------------------------------------------------------------------------ values that are wrong
+# ---------------------------------------------------------------------------------------------------- invalid values
 
 PLAIN = {  # the same array without optional keys
     protocol: {k: v for k, v in EVERY[protocol].items() if k not in ("descr", "typedescr", "mask", "stream", "offset")}
@@ -167,7 +167,7 @@ PLAIN = {  # the same array without optional keys
     for protocol, keys in EVERY.items()
 }
 MISSING = object()
-HERE = object()  # stands for the address
+HERE = object()  # placeholder for the address
 BIG = 2**62
 BAD = {
     "shape": [
@@ -240,7 +240,7 @@ def test_invalid_value_error_releases_all_references(protocol, key, value):
         ah.asarray(producer, via=protocol)
     said = str(caught.value)
     assert said.startswith(f"{PROTOCOLS[protocol]}: ") and "; accepted: " in said and len(said) < 1000
-    # A combination of values that is invalid is reported for one of its keys.
+    # If the combination of several values is invalid, the error names one of the keys.
     assert key in said or (key in ("strides", "offset", "data") and re.search(": (shape|strides|data)", said)), said
     del caught
     gc.collect()

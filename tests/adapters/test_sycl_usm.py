@@ -1,4 +1,4 @@
-"""``__sycl_usm_array_interface__``: every rule of its specification, hostile producers, and third-party outputs."""
+"""Test ``__sycl_usm_array_interface__``: its specification, invalid producers, and objects of other libraries."""
 
 import ctypes
 import gc
@@ -24,7 +24,7 @@ CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host":
 
 
 class Result:
-    """An object of a SYCL extension that owns USM, and exports it."""
+    """A result of a SYCL extension, which owns and exports USM."""
 
     def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
         self.memory = memory
@@ -254,7 +254,7 @@ def test_a_class_that_only_bears_the_name():
 
 
 def described(base, **keys):
-    """A subclass of a buffer exporter whose dict lacks ``data``."""
+    """Return a subclass of a buffer exporter, with a dict without ``data``."""
     interface = {"shape": (4,), "typestr": "|f4", "version": 1, **keys}
     return type("Described", (base,), {NAME: interface})
 
@@ -364,7 +364,7 @@ assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
 
 
 def test_objects_that_only_claim_a_class():
-    """A mock's ``__class__`` is the class that it imitates, but the mock does not have the C struct of this class."""
+    """Reject mocks, whose ``__class__`` is the class that they imitate, but which do not have the class's C struct."""
     python(MASKS, beside=__file__)
 
 
@@ -399,7 +399,7 @@ def test_a_view_that_leaves_its_allocation(kind, shape, strides, offset):
         ah.asarray(Result(filled(kind), shape, strides=strides, offset=offset))
 
 
-# --------------------------------------------------------------------------------------------------------- hostile keys
+# ------------------------------------------------------------------------------------------------------ invalid keys
 
 
 def test_empty_arrays_may_have_a_null_pointer():
@@ -495,7 +495,7 @@ def test_onedal_tables(usm_type, source):
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("writable", [True, False])
 def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
-    """The read-only flag in the SYCL dict is False for every table, even if it is read-only (sklearnex 2026.2)."""
+    """Import tables as read-only, as by DLPack, although their SYCL dict never sets the flag (sklearnex 2026.2)."""
     to_table = pytest.importorskip("onedal.datatypes").to_table
     x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
     x.flags.writable = writable
@@ -512,7 +512,7 @@ def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
 
 
 def test_onedal_results():
-    """Tables that oneDAL has computed are imported by the protocol that matches their memory."""
+    """Import tables that oneDAL has computed, by the protocol of their memory."""
     module = pytest.importorskip("onedal.basic_statistics")
     results = []
 

@@ -1,4 +1,4 @@
-"""adapters/table, the list of protocols. All other files that list the protocols agree with the table."""
+"""Other files that list the protocols agree with the table of protocols, adapters/table."""
 
 import ast
 import re
@@ -122,7 +122,7 @@ def test_any_attribute_of_a_protocol_selects_it(row):
 
 
 def test_one_module_lists_the_protocols():
-    """Only the table, the class with the attributes, and two docstrings name more than three protocols."""
+    """Only the table, the array class, and the docstrings of two modules name more than three protocols."""
     number_of = {name: row.number for row in PROTOCOLS for name in row.attributes}
     found = set()
     for path in [path for suffix in ("py", "pyx", "pxd", "pxi") for path in PACKAGE.rglob(f"*.{suffix}")]:

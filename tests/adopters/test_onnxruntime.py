@@ -1,4 +1,4 @@
-"""A session of onnxruntime that reads and returns the caller's arrays by OrtValue, without a copy."""
+"""A session of onnxruntime reads and returns the caller's arrays as OrtValues, without a copy."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def session():
 
 
 def run(session, x):
-    """Return the output of a model as an array of the library of `x`."""
+    """Run a model. Return its output as a USMArray, and the OrtValue of the input."""
     value = ah.convert(x, "onnxruntime.OrtValue", copy=None)
     (y,) = session.run_with_ort_values(["y"], {"x": value})
     return ah.asarray(y), value

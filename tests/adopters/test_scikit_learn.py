@@ -1,4 +1,4 @@
-"""Replacements of scikit-learn's `move_to` and `_convert_to_numpy`, compared with the installed scikit-learn."""
+"""Compare replacements of scikit-learn's `move_to` and `_convert_to_numpy` with the installed scikit-learn."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 
 
 def move_to(*arrays, xp):
-    """Convert arrays to the namespace `xp`. None is returned unchanged, and so are sparse matrices if `xp` is NumPy."""
+    """Convert arrays to the namespace `xp`. None, and sparse matrices if `xp` is NumPy, are returned unchanged."""
     unchanged = (type(None), sparse.sparray, sparse.spmatrix) if xp is np else type(None)
     moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy="if_needed") for x in arrays)
     return moved[0] if len(moved) == 1 else moved
@@ -76,7 +76,7 @@ def test_scikit_learn_serves_fewer_cells():
 
 
 def moved_by_scikit_learn(x, xp):
-    """Return what `move_to` of scikit-learn returns, or None if it raises."""
+    """Return the result of scikit-learn's `move_to`, or None if it raises."""
     namespace, _, device = with_dispatch(_array_api.get_namespace_and_device, xp.asarray([1.0]))
     try:
         return with_dispatch(_array_api.move_to, x, xp=namespace, device=device)
@@ -115,10 +115,10 @@ def test_arrays_move_to_the_place_of_another(source, reference):
 
 @pytest.fixture(autouse=True)
 def _with_scipy(monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # without it, scikit-learn refuses array_api_dispatch
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # otherwise, scikit-learn rejects array_api_dispatch
 
 
 def with_dispatch(function, *arguments, **keywords):
-    """Call a function of scikit-learn that uses the namespaces of arrays."""
+    """Call a function of scikit-learn with array API dispatch enabled."""
     with pytest.importorskip("sklearn").config_context(array_api_dispatch=True):
         return function(*arguments, **keywords)

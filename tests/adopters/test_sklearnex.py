@@ -2,7 +2,7 @@
 
 scikit-learn-intelex (2026.2) calls ``__array_namespace__().asnumpy`` of each array that has
 ``__sycl_usm_array_interface__``. `USMArray` does not implement arithmetic, so it does not offer that namespace, and the
-estimators reject it. They accept the dpnp array that `as_dpnp` makes on the same memory without a copy.
+estimators reject it. They accept the dpnp array that `as_dpnp` makes on the same memory.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ pytest.importorskip("dpnp")
 
 @pytest.fixture(params=["usm_device", "usm_shared"])
 def in_usm(request):
-    """Return a function that copies values into new USM memory of one kind."""
+    """Return a function that copies values into new USM memory of the requested type."""
     dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
@@ -53,7 +53,7 @@ def test_k_means(in_usm):
 
 
 def test_usm_arrays_are_converted_by_the_caller(in_usm):
-    """Estimators use the array API namespace of a SYCL array. `USMArray` does not have a namespace."""
+    """Estimators reject a USMArray, which does not have the array API namespace that they use. dpnp arrays work."""
     x = in_usm(VALUES)
     assert not hasattr(x, "__array_namespace__")
     with pytest.raises(AttributeError, match="__array_namespace__"):

@@ -1,4 +1,4 @@
-"""xarray's `apply_ufunc` with a function that uses NumPy, applied to DataArrays over arrays of several libraries."""
+"""Apply xarray's `apply_ufunc`, with a function that uses NumPy, to DataArrays over arrays of several libraries."""
 
 import numpy as np
 import pytest

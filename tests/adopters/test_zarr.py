@@ -1,4 +1,4 @@
-"""A buffer prototype of zarr over USMArrays: chunks are decoded into the memory that the prototype allocates."""
+"""A buffer prototype for zarr: chunks are decoded into USMArrays, which the prototype allocates."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from zarr.testing.buffer import StoreExpectingTestBuffer, TestBuffer  # noqa: E4
 
 
 def prototype_of(memory, buffer=TestBuffer):
-    """Return a prototype whose arrays are in `memory`, one of the kinds of `arrayhub.empty` that the host can read."""
+    """Return a prototype whose arrays are in `memory`, a memory kind of `arrayhub.empty` that the host can read."""
 
     class USMBuffer(cpu.NDBuffer):
         @classmethod
@@ -47,7 +47,7 @@ VALUES = np.arange(100, dtype="f4").reshape(10, 10)
 
 @pytest.fixture
 def array():
-    """Return an array in a store that checks that all chunks are of the prototype's buffer class."""
+    """Return an array in a store that asserts that all chunks are of the prototype's buffer class."""
     return zarr.create_array(StoreExpectingTestBuffer(), shape=VALUES.shape, chunks=(4, 3), dtype="f4", fill_value=-1)
 
 

@@ -1,4 +1,4 @@
-"""``x[key] = value`` and ``to_device(out=)`` with device memory on either side, for SYCL devices."""
+"""Test ``x[key] = value`` and ``to_device(out=)`` with device memory on either side, for SYCL devices."""
 
 import sys
 
@@ -30,7 +30,7 @@ SHAPE = (8, 12)
 
 
 def sample(dtype="f8", seed=0, shape=SHAPE):
-    """Return distinct values of any dtype."""
+    """Return random values of any dtype."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
@@ -53,7 +53,7 @@ def same(x, y):
 
 @pytest.fixture(params=["dpnp", "dpctl alone"])
 def packing(request, monkeypatch):
-    """Copy with dpnp's kernel, and without it."""
+    """Copy with dpnp's kernel, or without dpnp."""
     if request.param == "dpnp":
         pytest.importorskip("dpnp.tensor")
     else:
@@ -63,7 +63,7 @@ def packing(request, monkeypatch):
 # ------------------------------------------------------------------------------------------------------ to_device(out=)
 
 
-# Arrays of a given shape, whose elements are a view of a larger array.
+# Views of the given shape in larger arrays.
 SOURCES = {
     "C": lambda whole, shape: whole(shape),
     "F": lambda whole, shape: whole(shape[::-1]).transpose(*reversed(range(len(shape)))),
@@ -77,7 +77,7 @@ SOURCES = {
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("memory", ["usm_device", "usm_shared", "cpu"])
 def test_any_layout_to_any_layout(source, target, memory, packing):
-    """Elements between those of `out` keep their values."""
+    """The copy changes only the elements of `out`, and not those between them."""
     expected = sample(seed=2)
     whole = there(expected)
     out = LAYOUTS[target](whole)
@@ -110,7 +110,7 @@ def test_every_kind_of_memory(source, target):
 @pytest.mark.parametrize("rows", [8, 80])
 @pytest.mark.parametrize("memory", [dpm.MemoryUSMHost, dpm.MemoryUSMShared])
 def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packing):
-    """dpnp must not read such memory as an ndarray, and does not see that arrayhub's view is USM."""
+    """USM that a NumPy array views can be assigned, from the NumPy array and from arrayhub's view of the array."""
     shape = (rows, 12)
     values = np.ndarray(shape, buffer=memory(sample(shape=shape).nbytes))
     values[...] = sample(shape=shape)
@@ -123,7 +123,7 @@ def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packi
 
 @pytest.mark.parametrize("nbytes", [8, 4096, 4104, 1 << 20, (1 << 20) + 8, (1 << 21) + 8])
 def test_gaps_keep_their_values_for_any_size(nbytes):
-    """The size determines whether dpnp's kernel reads host memory, or a staging buffer in one or several pieces."""
+    """Only the selected elements change, whether dpnp reads host memory, or a staging buffer in one or more pieces."""
     pytest.importorskip("dpnp.tensor")
     expected = sample(shape=(nbytes // 4,))
     whole = there(expected)
@@ -232,7 +232,7 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
 
 @pytest.fixture
 def busy():
-    """Return a function that queues a matrix product, which takes longer than a call, and then fills an array."""
+    """Return a function that queues a matrix product, which outlasts a call, and then returns a queued array."""
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
@@ -264,7 +264,7 @@ def is_done(queue):
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_shared", "usm_device"])
 def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
-    """The call returns while slow kernels are still queued before the copy, and every reader gets the new values."""
+    """The call returns while kernels are still queued before the copy, and every reader gets the new values."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue(property=list(properties))
     out = ah.empty((1 << 20,), memory=memory, device=dpctl.SyclQueue())
@@ -281,14 +281,14 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
             assert (values_of(out) == value).all()
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
-        source[...] = -1.0  # behind the copy
+        source[...] = -1.0  # queued after the copy
     assert ahead >= 1  # 0 if a call waited
 
 
 @pytest.mark.parametrize("layout", ["columns", "negative", "F"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_device"])
 def test_a_copy_between_layouts_on_a_queue_does_not_wait(memory, layout, busy):
-    """dpnp's kernel reorders the elements. The views of the arrays are freed before the kernel runs."""
+    """The views may be freed before dpnp's kernel, which reorders the elements, has run."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue()
     whole = ah.zeros((1024, 1024), memory=memory, device=dpctl.SyclQueue())

@@ -1,4 +1,4 @@
-"""Values of another type are converted without loss or rejected, by x[...] = value, full and asarray."""
+"""``x[...] = value``, full and asarray convert values of another type without loss, or reject them."""
 
 import datetime
 import tracemalloc
@@ -105,8 +105,8 @@ def test_lossy_values_are_refused(case):
             ah.full(1, value, own)
 
 
-def test_pandas_nanoseconds_are_preserved():
-    """NumPy converts pandas' times like datetime objects, and so drops the nanoseconds."""
+def test_pandas_times_are_not_truncated_to_microseconds():
+    """Reject pandas Timestamps for nanoseconds, because NumPy would drop their nanoseconds, as of datetime objects."""
     pandas = pytest.importorskip("pandas")
     when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
     for value in (when, [when], [pandas.NaT], [datetime.datetime(2020, 1, 2), when]):
@@ -138,7 +138,7 @@ def test_list_with_dtype_refuses_integer_overflow(value, dtype):
             call(value, dtype=dtype)
 
 
-MIXED = {  # sequences of several kinds, whose values NumPy's common type would change
+MIXED = {  # sequences of several types, whose values NumPy's common type would change
     "text and numbers": ([(1, "a"), (2.5, "b")], TypeError, "mixes text with other values"),
     "an integer between floats": ([2**60 + 1, 0.5], OverflowError, "1152921504606846977 among floats"),
     "an integer in an array": ([np.array([2**60 + 1]), [0.5]], OverflowError, "1152921504606846977 among floats"),
@@ -184,7 +184,7 @@ def test_dtype_is_checked_for_each_value_of_a_mixed_list():
     "values", [[D("1500-01-01"), D("2000-01-01", "ns")], [T(400000, "D"), T(10**9, "ns")]], ids=repr
 )
 def test_mixed_time_units_are_cast_to_the_dtype(values):
-    """NumPy would convert to the finest unit, whose range does not include all values."""
+    """Cast all values to `dtype`, not to the finest unit, whose range does not include all values."""
     wanted = [int(value.astype("M8[s]" if value.dtype.kind == "M" else "m8[s]").view("i8")) for value in values]
     dtype = values[0].dtype.kind + "8[s]"
     assert ah.as_numpy(ah.asarray(values, dtype=dtype)).view("i8").tolist() == wanted
@@ -192,7 +192,7 @@ def test_mixed_time_units_are_cast_to_the_dtype(values):
 
 
 def test_durations_and_numbers_do_not_mix():
-    """NumPy's timedelta64 is a subclass of its integer types."""
+    """Reject durations among numbers, although NumPy's timedelta64 is a subclass of its integer types."""
     with pytest.raises(ValueError, match="fill_value"):
         ah.full(1, T(14, "s"), dtype="?")
     values = np.empty(2, object)
@@ -217,7 +217,7 @@ def test_numpys_own_errors_name_the_call(own, value):
 
 
 def test_a_records_scalar_is_copied():
-    """numpy.asarray returns a view of a record scalar."""
+    """Copy a record scalar, of which numpy.asarray would return a view."""
     records = np.zeros(2, RECORD)
     for copy in (None, True):
         taken = ah.asarray(records[0], copy=copy)
@@ -235,7 +235,7 @@ def test_a_records_scalar_is_copied():
     ids=["integers", "an integer", "dates", "times", "durations"],
 )  # fmt: skip
 def test_dtype_converts_other_objects(value, dtype):
-    """Without `dtype`, NumPy would create an array of Python objects."""
+    """Convert values with `dtype` that NumPy would otherwise convert to an array of Python objects."""
     with pytest.raises(TypeError, match="asarray"):
         ah.asarray(value)
     made, expected = ah.asarray(value, dtype=dtype), np.array(value, dtype)

@@ -1,4 +1,4 @@
-"""The constructor of the USM array specification: every example, every kind of buffer, and invalid arguments."""
+"""Test the constructor of the USM array specification: its examples, all types of buffers, and invalid arguments."""
 
 import array
 import ctypes
@@ -24,7 +24,7 @@ KINDS = [*USM_KINDS, "cpu"]
 
 
 def positions(a):
-    """Return an array of the shape of `a` with the position of each element in the memory block."""
+    """Return the position of each element in the memory block, as an array of the shape of `a`."""
     index = np.full(a.shape, a.offset)
     for axis, (length, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
         steps = np.arange(length).reshape([-1 if k == axis else 1 for k in range(a.ndim)])
@@ -48,7 +48,7 @@ def test_instance_c_contiguous_matrix():
 
 
 def test_instance_f_contiguous_matrix():
-    # The heading of the example has shape (3, 2), and its text has (2, 3) with strides (1, 2). The test uses the text.
+    # The heading of the example has shape (3, 2), but its text has (2, 3) with strides (1, 2). The test uses the text.
     a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
     assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
     assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]  # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
@@ -452,7 +452,7 @@ def test_buffer_ctor_kwargs_may_be_empty():
         USMArray((3,), "f8", buffer_ctor_kwargs=3)
 
 
-# ------------------------------------------------------------------------------------------------------------ bad input
+# -------------------------------------------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize("kind", ["device", "cpu"])

@@ -1,4 +1,4 @@
-"""Methods of ndarray that do not compute: view, ravel, astype, flatten, ctypes, flags, and assignment."""
+"""Test methods of ndarray that do not compute: view, ravel, astype, flatten, ctypes, flags, and assignment."""
 
 import ctypes
 import datetime
@@ -202,7 +202,7 @@ def test_methods_that_compute_are_numpys(name):
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
 
-INSTEAD = {  # the call that replaces an attribute
+INSTEAD = {  # alternatives to ndarray's attributes
     "fill": "x[...] = value",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape)",
@@ -305,7 +305,7 @@ WITHOUT_A_SIZE = [
 @pytest.mark.parametrize("dtype", [str, bytes, "U", "S", "V", "M8", "m8"])
 @pytest.mark.parametrize("a", WITHOUT_A_SIZE, ids=lambda a: str(a.dtype))
 def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
-    """NumPy chooses the size or the unit. Otherwise elements would have 0 bytes, and all values would be lost."""
+    """Choose the size or the unit as NumPy does. Elements of 0 bytes would lose all values."""
     x = ah.asarray(a)
     expected = outcome(a.astype, dtype)
     assert outcome(x.astype, dtype) == outcome(ah.asarray, a, dtype=dtype) == expected
@@ -340,7 +340,7 @@ def test_any_array_is_assigned():
     x[0] = torch.arange(3)
     x[1] = ah.asarray(np.array([5.0]))
     assert a.tolist() == [[0, 1, 2], [5, 5, 5]]
-    x[...] = x[::-1, ::-1]  # which overlaps
+    x[...] = x[::-1, ::-1]  # source and target overlap
     assert a.tolist() == [[5, 5, 5], [2, 1, 0]]
 
 
@@ -489,7 +489,7 @@ SHUFFLES = {  # these seeds change the order of four rows, and of six
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
 def test_shuffling_rows_is_refused(shuffle, turn):
-    """Shuffling raises an error, because swapping two views would overwrite a row."""
+    """Shuffling raises an error, because a swap of two views would overwrite a row."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)
     turned = {"ij": x, "ji": x.T, "backwards": x[::-1], "deep": x[:, None]}[turn]

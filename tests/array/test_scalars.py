@@ -1,4 +1,4 @@
-"""Elements as Python objects: conversion of arrays with one element, item, tolist, tobytes, iteration."""
+"""Elements as Python objects: conversion of arrays with one element, item, tolist, tobytes and iteration."""
 
 import inspect
 import operator
@@ -11,7 +11,7 @@ from dlpack_by_hand import Handmade
 import arrayhub as ah
 
 NUMBERS = [
-    np.array(51, "u1"),  # the byte of this number is the text "3"
+    np.array(51, "u1"),  # its byte is the character "3"
     np.array(-51, "i1"),
     np.array(-51, ">i2"),
     np.array(2**16 - 2, "u2"),
@@ -115,7 +115,7 @@ def test_formats():
 
 
 def layouts(value):
-    """A matrix of an element's type, and views of it."""
+    """Return a matrix with an element's type, and views of the matrix."""
     matrix = np.zeros((3, 4), value.dtype)
     matrix[::2] = value
     return matrix, matrix.T, matrix[::-1, ::-2], matrix[1:1], matrix[0], matrix[0, 0:1].reshape(()), matrix[:, None]
@@ -125,7 +125,7 @@ def layouts(value):
 def test_lists_items_and_bytes_are_numpys(value):
     for a in layouts(value):
         x = ah.asarray(a)
-        assert repr(x.tolist()) == repr(a.tolist())  # the types too
+        assert repr(x.tolist()) == repr(a.tolist())  # compares the types, too
         assert (x.tobytes(), x.tobytes("F"), x.tobytes("A")) == (a.tobytes(), a.tobytes("F"), a.tobytes("A"))
         assert repr(list(map(repr, iter(x)))) == repr(list(map(repr, iter(a)))) if a.ndim == 1 else True
         for k in range(-a.size, a.size):

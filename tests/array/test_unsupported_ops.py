@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and hashing: the other operand computes the result, or a TypeError is raised."""
+"""For arithmetic, comparison and hashing, the other operand computes the result, or a TypeError is raised."""
 
 import collections.abc
 import operator
@@ -110,7 +110,7 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("symbol", IN_PLACE)
 def test_in_place_operators_write_the_memory(symbol):
-    """The name remains bound to the array. NumPy's result is copied to the memory of the array."""
+    """An in-place operator copies NumPy's result to the memory of the array, and returns the same array."""
     a = A.copy()
     x = y = ah.asarray(a)
     expected = BINARY[symbol](A, B)

@@ -1,4 +1,4 @@
-"""Views: indexing, transpose and reshape, compared with NumPy, and the memory block that views share."""
+"""Compare views (indexing, transpose and reshape) with NumPy's, and test the memory block that views share."""
 
 import operator
 import pickle
@@ -33,8 +33,8 @@ def arrays(draw, max_dims=5, max_side=4):
     return array
 
 
-def same(view, expected, source):
-    """Return whether a USMArray has the values, layout and address of NumPy's view."""
+def assert_same(view, expected, source):
+    """Assert that a USMArray has the values, layout and address of NumPy's view."""
     assert view.shape == expected.shape
     assert view.dtype == expected.dtype
     assert view.size == expected.size
@@ -52,14 +52,14 @@ def same(view, expected, source):
 
 
 def c_step(a, k):
-    """Return the stride of dimension `k` in C order, given the next dimension."""
+    """Return the stride of dimension `k` in C order, computed from the stride and length of the next dimension."""
     if k == a.ndim - 1:
         return a.itemsize
     return a.byte_strides[k + 1] * max(a.shape[k + 1], 1)
 
 
 def numpys_view(array, key):
-    """Return the view that NumPy's indexing gives; the ellipsis prevents a scalar."""
+    """Index with NumPy. An ellipsis is added to get a view instead of a scalar."""
     keys = key if isinstance(key, tuple) else (key,)
     return array[keys if any(part is ... for part in keys) else (*keys, ...)]
 
@@ -80,7 +80,7 @@ def test_basic_indexing_is_numpys(data):
     array = data.draw(arrays())
     key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
     a = arrayhub.asarray(array)
-    same(a[key], numpys_view(array, key), a)
+    assert_same(a[key], numpys_view(array, key), a)
 
 
 wild = st.one_of(
@@ -110,7 +110,7 @@ def test_index_results_and_errors_equal_numpy(array, key):
     got, ours = outcome(lambda: a[key])
     if error is None:
         assert ours is None
-        same(got, expected, a)
+        assert_same(got, expected, a)
     else:
         assert type(ours) is type(error)
 
@@ -123,7 +123,7 @@ def test_views_of_views(array, data):
         key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=7))
         array = numpys_view(array, key)
         a = a[key]
-        same(a, array, source)
+        assert_same(a, array, source)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_integer_index_returns_a_0d_view():
 
 
 def test_empty_view_keeps_its_address():
-    """The strides of such an array are arbitrary, and must not be used."""
+    """Indexing an empty array does not change its address, because its strides, which are arbitrary, are not used."""
     array = np.lib.stride_tricks.as_strided(np.zeros(1), (0, 5, 3), (2**61, 2**61, -(2**62)))
     a = arrayhub.asarray(array)
     for key in ((slice(None), 4), (slice(None), slice(None, None, -1)), (..., 2), (slice(None), slice(1, 5, 3), -1)):
@@ -194,13 +194,13 @@ def test_empty_view_keeps_its_address():
 @settings(deadline=None, max_examples=200)
 def test_transpose_is_numpys(array, data):
     a = arrayhub.asarray(array)
-    same(a.T, array.T, a)
-    same(a.transpose(), array.transpose(), a)
+    assert_same(a.T, array.T, a)
+    assert_same(a.transpose(), array.transpose(), a)
     axes = data.draw(st.permutations(range(array.ndim)))
     axes = [axis - array.ndim if data.draw(st.booleans()) else axis for axis in axes]
-    same(a.transpose(tuple(axes)), array.transpose(axes), a)
+    assert_same(a.transpose(tuple(axes)), array.transpose(axes), a)
     if axes:
-        same(a.transpose(*axes), array.transpose(*axes), a)
+        assert_same(a.transpose(*axes), array.transpose(*axes), a)
 
 
 @pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2), (-3, 0), (2**70, 0), ()])
@@ -216,7 +216,7 @@ def test_invalid_permutations_raise(axes):
 
 @st.composite
 def shapes_of_size(draw, size):
-    """A shape with that many elements; one length may be -1."""
+    """Draw a shape of `size` elements. One length may be -1."""
     if size == 0:
         shape = [0, *draw(st.lists(st.integers(0, 4), max_size=3))]
     else:
@@ -243,7 +243,7 @@ def test_reshape_is_numpys_view_or_a_buffer_error(data):
     got, error = outcome(a.reshape, shape)
     if needs_copy is None:
         assert error is None
-        same(got, expected, a)
+        assert_same(got, expected, a)
     else:
         assert type(error) is BufferError
         assert "copy()" in str(error)
@@ -258,7 +258,7 @@ def test_reshape_to_anything(array, shape):
     if error is not None:
         assert type(ours) is ValueError
     elif ours is None:
-        same(got, expected, a)
+        assert_same(got, expected, a)
     else:
         assert type(ours) is BufferError
         assert not np.shares_memory(expected, array)
@@ -300,7 +300,7 @@ def test_reshape_accepts_integers_or_a_tuple():
 
 
 def test_reshape_with_strides_near_the_address_limit():
-    """The address one step past the end overflows, but is not computed."""
+    """Reshape an array for which the address one step past the end would overflow."""
     far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
     a = arrayhub.asarray(far)
     assert a.reshape(1, 2, 1).byte_strides[1] == 2**62
@@ -316,16 +316,16 @@ def test_any_number_of_dimensions(nd):
     array = np.arange(4.0)[:2].reshape((1,) * (nd - 1) + (2,)) if nd else np.array(3.0)
     a = arrayhub.asarray(array)
     assert a.ndim == nd
-    same(a, array, a)
-    same(a.T, array.T, a)
-    same(a.reshape(-1), array.reshape(-1), a)
-    same(a[...], array[...], a)
+    assert_same(a, array, a)
+    assert_same(a.T, array.T, a)
+    assert_same(a.reshape(-1), array.reshape(-1), a)
+    assert_same(a[...], array[...], a)
     if nd == 64:
         with pytest.raises(IndexError, match="65 dimensions"):
             a[None]
-        same(a[None, 0], array[None, 0], a)
+        assert_same(a[None, 0], array[None, 0], a)
     else:
-        same(a[None], array[None], a)
+        assert_same(a[None], array[None], a)
 
 
 def test_strides_of_length_one_are_normalised():
@@ -347,16 +347,16 @@ def test_strides_between_elements_have_byte_strides_only():
         _ = a.strides
     assert not (a.flags.aligned)
     assert not (a.flags.c_contiguous)
-    same(a[::2, 1:], RECORDS["value"][::2, 1:], a)
-    same(a.T, RECORDS["value"].T, a)
-    same(a.reshape(12), RECORDS["value"].reshape(12), a)
+    assert_same(a[::2, 1:], RECORDS["value"][::2, 1:], a)
+    assert_same(a.T, RECORDS["value"].T, a)
+    assert_same(a.reshape(12), RECORDS["value"].reshape(12), a)
     assert a[1, 2].strides == ()
     assert a[:1, :1].strides == (1, 1)
     assert a[::, ::8].byte_strides == (36, 8)
 
 
 def test_slice_may_restore_element_strides():
-    """Strides of nine bytes are not multiples of the item size, 8, but strides of every eighth record are."""
+    """Strides of nine bytes are not multiples of the item size, 8, but eight of these strides are."""
     column = np.zeros(64, [("tag", "i1"), ("value", "<f8")])["value"]
     a = arrayhub.asarray(column)
     assert a[::8].strides == (9,)
@@ -381,8 +381,8 @@ DTYPES = ["?", "i1", "u8", "f2", "c16", "g", ">f4", "M8[us]", "m8[D]", "S3", "U2
 def test_every_element_type_can_be_viewed(dtype):
     array = np.zeros((4, 3), dtype)
     a = arrayhub.asarray(array)
-    same(a[::-2, 1:], array[::-2, 1:], a)
-    same(a.T, array.T, a)
+    assert_same(a[::-2, 1:], array[::-2, 1:], a)
+    assert_same(a.T, array.T, a)
     assert a[1:].dtype == array.dtype
 
 
@@ -464,7 +464,7 @@ def test_init_does_not_change_an_imported_array():
 
 
 def test_index_method_is_called_once():
-    """``__index__`` is called once, so that shape and labels of a view agree."""
+    """``__index__`` is called once, so that the address and the labels of a view agree."""
 
     class Index:
         asked = 0
@@ -554,7 +554,7 @@ def test_an_index_past_64_bits_is_named(index):
 @pytest.mark.parametrize("shape", [(0, 2**62, 4), (2**40, 2**40, 0), (2**62, 0, 2**62)])
 def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strides):
     said = {"version": 3, "typestr": "<f8", "shape": shape, "strides": strides, "data": (4096, False)}
-    x = arrayhub.asarray(type("Producer", (), {"__array_interface__": said})())  # NumPy itself refuses such an array
+    x = arrayhub.asarray(type("Producer", (), {"__array_interface__": said})())  # NumPy itself rejects such an array
     assert (x.size, x.nbytes, x.shape) == (0, 0, shape)
     assert x.byte_strides == tuple(8 * stride for stride in x.strides)
     assert x.flags.c_contiguous and x.flags.f_contiguous and x.flags.aligned
@@ -564,7 +564,7 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
 
 
 def test_strides_are_rejected_as_byte_strides():
-    """Code for NumPy arrays expects strides in bytes. skimage's view_as_blocks, for example, would be wrong."""
+    """Arithmetic on `strides` raises. Code for NumPy arrays, such as skimage's view_as_blocks, expects bytes."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
     assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
     for compute in (
@@ -611,7 +611,7 @@ def test_strides_tuples_are_freed():
 
 
 def test_overlapping_fields_have_no_native_byte_order():
-    """A change of byte order in one view would also change the other."""
+    """`native` rejects fields that share bytes, because swapping the bytes of one field would change the other."""
     inner = {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [0, 0], "itemsize": 4}
     for dtype in (np.dtype(inner), np.dtype([("x", "u1"), ("y", inner)])):
         with pytest.raises(TypeError, match="share bytes"):

@@ -195,7 +195,7 @@ def test_request_applies_only_allowed_conversions(probe, remedy):
     if wanted.get("dtypes") == (F4, F8):
         assert a.dtype == "f8"  # the first type that represents all values, not the first type
     before = probe.request(a, **wanted, may=may)
-    assert before is a  # nothing is done twice
+    assert before is a  # a result that meets the request is not converted again
 
 
 @pytest.mark.parametrize("x", [np.array([1.5]), np.array([1j]), np.array(["1"]), [1.5]], ids=str)
@@ -282,7 +282,7 @@ def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=
 
 
 def both_requests():
-    """Yield each object of the tables above with each of its requests that `Request` can also express."""
+    """Yield each object of the tables above with each of its requests that `Request` can express, too."""
     for good, bad, wanted, *_ in CONDITIONS.values():
         yield from ((x, wanted) for x in (good, bad))
     for x, wanted, may in REMEDIES.values():
@@ -809,7 +809,7 @@ def test_memory_does_not_grow(c):
 
 @pytest.fixture(scope="session")
 def old(folder):
-    """An extension compiled against the header of version 1."""
+    """Return an extension that is compiled against the header of version 1."""
     (folder / "v1").mkdir(exist_ok=True)
     (folder / "v1" / "arrayhub.h").write_text((build.SOURCES / "arrayhub_v1.h").read_text())
     source = build.SOURCES / "old.c"
@@ -858,7 +858,7 @@ def test_a_model_excludes_members_that_describe_memory(probe, key, options):
 
 
 def newer_header():
-    """A header of a future arrayhub, with the next version and an additional function at the end."""
+    """Return a header of a future arrayhub, with the next version and an additional function at the end."""
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
     newer = text.replace("#define ARRAYHUB_C_VERSION 3", "#define ARRAYHUB_C_VERSION 4")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
@@ -893,9 +893,12 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_source_file_of_an_extension_shares_the_table(folder, language, limited):
-    """Run in a separate process, because the second file's pointer to the table is NULL until it is set. Without
-    optimization, the linker keeps only one of the two files' copies of an inline function."""
+def test_each_source_file_of_an_extension_finds_the_table(folder, language, limited):
+    """Each source file of an extension finds the table, whether all files have one pointer (C++17) or one pointer each.
+
+    The calls run in new processes, because a pointer is NULL only until it is set. Without optimization, the linker
+    keeps only one of the two files' copies of an inline function.
+    """
     compiler, *standard = LANGUAGES[language]
     sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
     there = folder / f"two_{language}_{len(limited)}"

@@ -167,7 +167,7 @@ def test_copy_is_an_error_that_names_the_argument():
 
 
 def refused(x, library="numpy"):
-    """Return the error of a function that is adapted without `copy`, after calling it with `copy`."""
+    """Call an adapted function without and with `copy`. Return the text of the error, which must be the same."""
     errors = []
     for options in ({}, {"copy": "if_needed"}):
         with pytest.raises(BufferError) as raised:

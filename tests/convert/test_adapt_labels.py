@@ -1,4 +1,4 @@
-"""adapt: index, names of columns and types of data frames."""
+"""adapt: the index, the column names and the types of data frames."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Frequent first calls: they work, or their errors name the call to make instead."""
+"""Typical first calls work, or their errors name the call to make instead."""
 
 import importlib.util
 import os
@@ -151,7 +151,7 @@ BROKEN_WAYS = {
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
 def test_missing_feature_of_a_library_is_named(tmp_path, name):
-    """The library is already installed, so the error must not advise to install it."""
+    """The error for an installed library that cannot be imported does not advise to install the library."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
     done = finished(

@@ -19,7 +19,7 @@ VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 
 class Speaks:
-    """An object with one protocol, that of an ndarray."""
+    """An object with some of the attributes by which an ndarray is exported."""
 
     def __init__(self, *protocols, of=None):
         self.array = np.arange(6.0).reshape(2, 3) if of is None else of
@@ -155,7 +155,7 @@ def test_usm_array_is_returned_as_itself():
 
 
 def test_a_wrapper_of_wrappers_without_end_is_an_error():
-    """Run in a separate interpreter, because infinite recursion would overflow the C stack."""
+    """Wrappers that contain each other or new wrappers raise an error, and do not overflow the C stack."""
     out = python(
         """
         import arrayhub as ah, numpy as np, pandas as pd
@@ -334,7 +334,7 @@ def test_unknown_device(device):
 
 
 def test_unknown_device_without_dpctl():
-    """A misspelled device raises a ValueError also without dpctl, and not only the advice to install dpctl."""
+    """Without dpctl, the error for a misspelled device names the accepted devices, and how to install dpctl."""
     python(
         """
         import sys
@@ -524,7 +524,7 @@ def test_negative_strides_never_reach_torch():
 
 
 def test_refused_tensors_are_released():
-    """The exchange table leaks a managed tensor of a type that it does not support."""
+    """A tensor of a type that torch does not support is released. torch's exchange table would leak the tensor."""
     pytest.importorskip("torch")
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.zeros(3, ml_dtypes.float8_e3m4)
@@ -553,8 +553,7 @@ def test_to_host_with_out():
 
 
 def test_type_inspected_while_another_is_inspected():
-    """A metaclass may run arbitrary code while its class is inspected. Here, the code imports objects of other types,
-    which evict the cache entry."""
+    """While a class is inspected, its metaclass may import objects of other types, which evict the cache entry."""
     python(
         """
         import numpy as np, arrayhub
@@ -568,10 +567,10 @@ def test_type_inspected_while_another_is_inspected():
                 raise AttributeError(name)
         class Array(np.ndarray, metaclass=Meta):
             __slots__ = ()
-        others = [type("Other", (), {"__slots__": ()})() for _ in range(8000)]     # some share the place of Array
+        others = [type("Other", (), {"__slots__": ()})() for _ in range(8000)]     # some use the cache entry of Array
         arrayhub.asarray(np.arange(3.0).view(Array))
         assert met
-        for obj in reversed(others):     # the last one in each place is still remembered
+        for obj in reversed(others):     # the last type in each entry is still cached
             try: print(arrayhub.asarray(obj))
             except TypeError as error: assert "does not support an array protocol" in str(error), error
         """
@@ -601,9 +600,9 @@ def test_import_loads_only_numpy():
     assert out.split() == []
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is not counted any more")
-def test_unsupported_protocols_leave_no_exception_pending():
-    """Importers return None for protocols that the object lacks, and the reference to None is released."""
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="references to None are not counted since 3.12")
+def test_references_to_none_are_released():
+    """Importers return None for protocols that the object does not support. The reference to None is released."""
     producer = Speaks("__array_interface__")
     before = sys.getrefcount(None)
     for _ in range(2000):
@@ -611,8 +610,8 @@ def test_unsupported_protocols_leave_no_exception_pending():
     assert abs(sys.getrefcount(None) - before) < 500
 
 
-def test_refusal_is_raised_without_context():
-    """When the next protocol is tried, the exception of the refused one is not the current exception."""
+def test_next_protocol_is_tried_without_a_current_exception():
+    """While the next protocol is tried, the exception of the rejected protocol is not the current exception."""
     met = []
 
     def interface(self):
@@ -626,7 +625,7 @@ def test_refusal_is_raised_without_context():
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_class_collected_during_import(via):
-    """A metaclass changes the class of the imported object, the only instance. The old class must stay alive."""
+    """The class of an imported object stays alive if its metaclass changes ``__class__`` of the only instance."""
     out = python(
         f"""
         import gc, weakref, arrayhub as ah
@@ -738,14 +737,14 @@ def test_type_is_inspected_again_after_a_change():
     for changed in (base, Derived):
         assert ah.asarray(Derived()).ptr == ah.asarray(Derived()).ptr == first.ctypes.data
         base.asked.clear()
-        changed.lent = second  # any change does
+        changed.lent = second  # any change of the class
         assert ah.asarray(Derived()).ptr == second.ctypes.data
         assert "__sycl_usm_array_interface__" in base.asked
         changed.lent = first
 
 
 def test_type_without_version_tags_left():
-    """CPython assigns a type at most 1000 versions (from 3.12 on). Types without a version must not be cached."""
+    """Types without a version are not cached. CPython (from 3.12 on) assigns at most 1000 versions to a type."""
     cls = counting(np.arange(3.0))
     with_struct = np.arange(4.0)
     for _ in range(1100):
@@ -839,8 +838,10 @@ def test_convert_requires_a_name(name):
 
 @pytest.mark.parametrize("via", [None, "array_interface", "array_struct", "buffer"])
 def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
-    """NumPy's own buffer and interfaces are read-only, although flags.writeable is still True
-    (NPY_ARRAY_WARN_ON_WRITE)."""
+    """The arrays that broadcast_arrays returns are imported as read-only, as in NumPy's own buffer and interfaces.
+
+    ``flags.writeable`` is still True (NPY_ARRAY_WARN_ON_WRITE).
+    """
     torch = pytest.importorskip("torch")
     repeated, _ = np.broadcast_arrays(np.arange(3.0), np.zeros((2, 3)))
     x = ah.asarray(repeated, via=via)
@@ -849,7 +850,7 @@ def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_torch(x)
     assert isinstance(ah.as_torch(x, copy=True), torch.Tensor)
-    repeated.flags.writeable = True  # NumPy's call for shared elements
+    repeated.flags.writeable = True  # NumPy requires this before a write to shared elements
     assert ah.asarray(repeated, via=via).access == "readwrite"
 
 

@@ -91,7 +91,7 @@ def test_bytes_of_a_new_dict_count_as_a_copy(look, is_copy):
 
 
 class Lender:
-    """An object with bytes in an attribute, which creates a new dict on each access."""
+    """A producer that holds bytes in an attribute, and creates a new dict on each access."""
 
     def __init__(self, data):
         self.data = data
@@ -110,7 +110,7 @@ class Slotted:
 @pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
 @pytest.mark.parametrize("cls", [Lender, Slotted])
 def test_bytes_held_by_the_producer_are_not_a_copy(cls, data):
-    """Python shares one object for each single byte."""
+    """Bytes that the producer holds are not a copy, also if CPython shares the object, as for single bytes."""
     x = ah.asarray(cls(data), copy=False)
     assert not x.is_copy
     assert x.tobytes() == data

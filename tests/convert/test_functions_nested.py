@@ -76,7 +76,7 @@ def works(call, x):
 
 
 def check(make, export, message, copy):
-    """Make the calls that an error names until one works."""
+    """Make the calls that an error names, and assert that one of them works."""
     for argument in ("copy", "allow_readonly"):
         if f"{argument}=True" in message and (argument != "copy" or copy is None):
             with contextlib.suppress(BufferError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""like: all pairs of the matrix's producers. Labels, devices, element types, and models that are not arrays."""
+"""like: all pairs of the matrix's producers, labels, devices, element types, and models that are not arrays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import arrayhub as ah
 PREFERRED = ["float32", "uint8", "int8", "bfloat16", "record"]
 NUMPY = "numpy.ndarray"
 
-# Type of the result if the model is an array of the producer. All other producers as models give a NumPy array.
+# Result type by the producer of the model. For all other producers, the result is a NumPy array.
 RESULTS = {
     "torch": "torch.Tensor",
     "jax": "jax.Array",

@@ -1,4 +1,4 @@
-"""Device streams, exchanged with Arrow's C++ library, because no Python library supports them yet."""
+"""Exchange device streams with Arrow's C++ library, because Python libraries do not support device streams yet."""
 
 import ctypes
 import re
@@ -35,7 +35,7 @@ def arrow(tmp_path_factory):
 
 
 def read(arrow, x):
-    """Return Arrow's text of the stream of `x`, without spaces."""
+    """Return the text that Arrow C++ prints for the stream of `x`, without white space."""
     capsule = x.__arrow_c_device_stream__()
     stream = struct_in(capsule, DeviceStream)
     said = arrow.read_stream(ctypes.addressof(stream)).decode()

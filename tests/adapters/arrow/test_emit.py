@@ -1,4 +1,4 @@
-"""Dense arrays in Arrow's ordinary types: consumers import the same elements as from the NumPy array."""
+"""Consumers import dense arrays through Arrow with the same elements as the NumPy array."""
 
 import gc
 import weakref
@@ -103,7 +103,7 @@ def test_ordinary_functions_compute():
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_frame_of_rows_is_made_through_numpy(name):
-    """polars requests the same type for a Series and for a DataFrame, which accepts only records."""
+    """polars rejects a dense array as a DataFrame, because its Arrow type is not a struct. NumPy views are accepted."""
     x = ah.asarray(ROWS[name])
     with pytest.raises(pl.exceptions.SchemaError, match="expected `Struct`"):
         pl.DataFrame(x)
@@ -201,7 +201,7 @@ def test_changes_after_the_export_of_a_stream_are_read_with_its_chunk():
 
 @pytest.mark.parametrize("start", [0, 3, 9])
 def test_booleans_in_records_and_lists_are_bits(start):
-    """The offset of a parent's bitmap applies to its children, so zeros precede the bits of a child."""
+    """Booleans in records and lists are exported as bits, after leading zeros if the parent's bitmap has an offset."""
     values = BOOLEANS[start:]
     n = len(values)
     records = ah.asnested(pa.array([{"a": k} for k in range(37)], mask=np.arange(37) == 20))[start:]
@@ -275,7 +275,7 @@ LAYOUTS = {
 
 
 def outcome(function, values):
-    """Return the result of a function, or None if the library refuses the ndarray."""
+    """Return the result of a function, or None if the library rejects `values`."""
     try:
         return function(values)
     except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):
@@ -288,7 +288,7 @@ def outcome(function, values):
 )
 @settings(max_examples=300, deadline=None)
 def test_any_array_is_read_like_the_ndarray(source, layout):
-    """Arrays that are not in C order are copied by consumers, and refused by as_arrow without copy=True."""
+    """Consumers copy arrays that are not in C order. `as_arrow` rejects these arrays without copy=True."""
     values = LAYOUTS[layout](source)
     x = ah.asarray(values)
     column = pa.array(x)
@@ -354,7 +354,7 @@ def test_the_functions_with_an_argument_copy_do_not_copy_strided_arrays(name):
     x = ah.asarray(STRIDED[name](np.arange(12.0)))
     assert np.shares_memory(ah.as_pandas(x, copy=False).to_numpy(), ah.as_numpy(x))
     for export in (ah.as_arrow, ah.as_polars):
-        for copy in (None, False) if x.dtype != bool else (None,):  # False also refuses the copy to bits
+        for copy in (None, False) if x.dtype != bool else (None,):  # False rejects the copy to bits, too
             with pytest.raises(BufferError, match=r"byte strides .*call x\.copy\(\) first.*pass copy=True"):
                 export(x, copy=copy)
         assert len(export(x, copy=True)) == len(export(x, copy="if_needed")) == len(x)

@@ -1,4 +1,4 @@
-"""Arrow structs with wrong descriptions raise an error, are not read out of bounds, and are released once."""
+"""Invalid Arrow structs raise an error, are not read out of bounds, and are released once."""
 
 import ctypes
 import json
@@ -24,7 +24,7 @@ from dlpack_by_hand import new_capsule
 
 import arrayhub as ah
 
-OTHER = b"other"  # a capsule keeps no copy of its name
+OTHER = b"other"  # global, because a capsule does not copy its name
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def outcomes():
     return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
 
 
-# Matches the start of the expected error: the format or kind of the array, and the field.
+# Matches the start of the expected error, which names the format or kind of the array, and the field.
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |"
     r"(list|list_view|string|string_view|categorical|union|run_end) array's [(a-z]|"
@@ -45,7 +45,7 @@ NAMED = re.compile(
 def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
     kind, message, schemas, arrays = outcomes[f"{form}: {case}"]
     if case == "released array" and "stream" in form:
-        return  # the end of it
+        return  # a released array is the end of the stream
     assert kind == "InterfaceError", message
     assert "accepted" in message
     assert re.match(NAMED, message), message
@@ -156,7 +156,7 @@ def test_null_count_smaller_than_the_bitmap():
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
 
-# Arrays without elements. Their offsets are a buffer of 0 bytes directly before a page without read access.
+# Arrays without elements, whose offsets are an empty buffer at the start of a page without read access.
 GUARDED = """
 import arrow_by_hand as by_hand
 import arrayhub as ah

@@ -1,4 +1,4 @@
-"""Arrow streams that can be read once, and queries. Inspection and rejection do not read them."""
+"""Inspection and rejection do not consume Arrow streams that can be read once, or queries."""
 
 import gc
 
@@ -48,7 +48,7 @@ READERS = {
 
 
 def look(at, x):
-    """Inspect an object by one function, and ignore errors."""
+    """Call an inspection function, and ignore its errors."""
     try:
         LOOKS[at](x)
     except (BufferError, TypeError):
@@ -77,7 +77,7 @@ def test_a_refused_reader_names_a_call_that_reads_it(kind):
 
 
 def test_readers_survive_explain_in_a_process_of_their_own():
-    """In a separate process, no other object can keep the batches that were read."""
+    """`explain` does not consume a reader. The process has no other object that keeps the batches."""
     done = python(
         "import arrayhub, pyarrow as pa\n"
         "b = pa.record_batch({'a': [1.0, 2.0]})\n"
@@ -109,11 +109,11 @@ def test_explain_describes_a_reader():
     assert [verdict.consumer for verdict in ah.explain(reader(), to="pandas").verdicts] == ["pandas"]
 
 
-# ---- producers whose schema only the stream contains
+# ---- producers whose schema is only in the stream
 
 
 class Once:
-    """An object whose only attribute is a stream, which can be requested once."""
+    """An object with a stream as its only protocol, which can be requested once."""
 
     def __init__(self, source):
         self.source, self.asked = source, 0
@@ -130,7 +130,7 @@ class OnceAndNumbers(Once):
 
 
 class Chunks:
-    """Batches that are created, and counted, when they are read."""
+    """An iterable that creates and counts batches as they are read."""
 
     def __init__(self):
         self.read = 0
@@ -338,7 +338,7 @@ def test_the_call_named_for_an_expression_of_ibis_works():
 
 @pytest.mark.parametrize("native", ["pyarrow", "polars"])
 def test_a_series_of_narwhals_is_viewed(native):
-    """The array interface copies all chunks to one array. The stream shares the chunks."""
+    """Share the chunks of narwhals' ``__arrow_c_stream__``; its ``__arrow_c_array__`` would concatenate them."""
     narwhals = library("narwhals")
     values = np.arange(4.0)
     owner = pa.chunked_array([values]) if native == "pyarrow" else library("polars").Series(values)
