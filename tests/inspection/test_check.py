@@ -100,7 +100,7 @@ SOUND = np.zeros(3)
 
 
 def tensor(dlpack, **attributes):
-    """An object with one correct interface, and a `__dlpack__`."""
+    """Return an object with one correct interface, and a `__dlpack__`."""
     return producer(__array_interface__=described(SOUND), __dlpack__=dlpack, **attributes)
 
 
@@ -131,7 +131,7 @@ class Mute(Exception):
     ids=["KeyError", "OSError", "Mute"],
 )
 def test_failing_interface_is_reported(error, words):
-    """The other interfaces are still compared."""
+    """A failing interface is reported, and the other interfaces are still compared."""
     by_call = check(tensor(raising(error)))
     by_getter = check(tensor(lending(np.zeros(4)), __cuda_array_interface__=property(raising(error))))
     assert len(by_call) == 1 and by_call[0].startswith("__dlpack__ fails with ") and words in by_call[0]
@@ -141,7 +141,7 @@ def test_failing_interface_is_reported(error, words):
 
 
 def test_unsupported_types_are_reported():
-    """NumPy's interfaces describe Python objects consistently and without violating a specification."""
+    """Reject Python objects, which NumPy's interfaces describe consistently and without violating a specification."""
     with pytest.raises(TypeError, match="without Python objects"):
         check(np.array([None, 1]))
 

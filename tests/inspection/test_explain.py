@@ -455,7 +455,7 @@ class Endless:
 
 
 class Text(str):
-    """A string whose methods return wrong results."""
+    """A string whose methods raise."""
 
     __slots__ = ()
 

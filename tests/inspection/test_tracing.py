@@ -22,7 +22,7 @@ def test_imports_are_recorded():
     a = np.arange(5.0)
     with ah.trace() as traced:
         x = ah.asarray(a)
-        ah.asarray(x)  # which is one already
+        ah.asarray(x)  # not recorded, because `x` is a USMArray
         ah.asarray(a, via="buffer")
         ah.from_dlpack(a)
     assert found(traced, "kind", "by", "source", "target", "nbytes") == [
@@ -126,7 +126,7 @@ def test_events_have_the_line_of_the_program():
     jnp = pytest.importorskip("jax.numpy")
     x = ah.asarray(np.arange(16, dtype="i4"))
     with ah.trace() as traced:
-        jnp.asarray(x)  # this line, although jax's own code requests the memory
+        jnp.asarray(x)  # the recorded line, although jax's own code requests the memory
     asked = [event for event in traced.events if event.kind == "out"]
     assert asked
     assert {(event.file, event.code) for event in asked} == {
@@ -136,7 +136,7 @@ def test_events_have_the_line_of_the_program():
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
 def test_library_code_outside_site_packages_is_skipped(tmp_path, monkeypatch, folder):
-    """The folders include the user's site-packages, and Debian's dist-packages, outside of the environment."""
+    """Lines in site-packages and dist-packages outside of the environment, as of a user or Debian, are not recorded."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "reader.py").write_text("def read(x):\n    return memoryview(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path / folder))
@@ -306,7 +306,10 @@ def test_failure_to_write_events_is_an_error(tmp_path):
 
 
 def test_a_trace_without_memory_does_not_affect_later_ones():
-    """Each allocation of a trace fails in turn, also that of a tuple, which CPython usually reuses."""
+    """After each allocation of a trace has failed in turn, later traces are complete.
+
+    `kept` prevents CPython from reusing a freed tuple instead of allocating one.
+    """
     pytest.importorskip("_testcapi")
     python(
         """
@@ -350,7 +353,7 @@ def test_nested_data_is_counted_under_the_name_of_the_call():
     size = 3 * 4 + 3 * 8  # offsets and numbers
     with ah.trace() as traced:
         x = ah.asnested(lists)
-        ah.asnested(x)  # which is one already
+        ah.asnested(x)  # not recorded, because `x` is a NestedArray
     assert found(traced, "kind", "by", "source", "nbytes") == [("in", "asnested", "pyarrow.ListArray", size)]
     for obj in (lists, x):
         for name in ("as_arrow", "as_polars", "as_pandas", "as_awkward"):

@@ -18,7 +18,7 @@ NESTED = {
 
 
 def made(call, x):
-    """Make a call that `explain` names."""
+    """Return the result of a call that `explain` names."""
     return eval(call, {"arrayhub": ah, "x": x})
 
 

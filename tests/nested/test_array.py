@@ -31,7 +31,7 @@ JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
-# One row per kind of array: a pyarrow array, and its type in the language of DyND and awkward.
+# A pyarrow array of each kind, and its datashape.
 ARRAYS = {
     "numbers": (pa.array([1, 2, 3]), "3 * int64"),
     "missing numbers": (pa.array([1, None, 3]), "3 * ?int64"),
@@ -283,7 +283,7 @@ def test_missing_records_are_missing_in_their_fields():
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_missing_records_are_missing_elsewhere(start):
-    """Only a Series of records can represent missing records. The columns of a DataFrame cannot."""
+    """Missing records stay missing elements, except in the columns of a DataFrame, which cannot represent them."""
     source = pa.array([{"a": 1}, None, {"a": None}])[start:]
     for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
         taken = take(source, copy=False)
@@ -311,7 +311,7 @@ def test_a_field_shares_the_bits_of_its_records():
 
 
 def test_new_children_start_at_offset_zero():
-    """New offsets start at row 0, so the validity bitmap of a slice, which starts within a byte, is shifted."""
+    """New children of a slice start at offset 0, also with a validity bitmap that starts within a byte."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
     assert na.c_array(conform.for_polars(x)).offset == 0
@@ -342,7 +342,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
     ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
 )
 def test_polars_accepts_slices_of_fixed_size_lists(x):
-    """polars panics if such rows have both a validity bitmap and an offset."""
+    """Slices are exported without a validity bitmap beside an offset, for which polars panics."""
     series = ah.as_polars(x)
     assert series.to_list() == pa.array(x).to_pylist()
     if x.kind == "flat":
@@ -565,7 +565,7 @@ def test_empty_string_columns(kind):
 
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_numpy_strings_of_varying_length(step):
-    """The sampled strings are short and the others long, so the estimate is too small, and the copy has to grow."""
+    """Copy strings whose total size is underestimated, because the sampled strings are short and the others long."""
     values = [None if k % 7 == 3 else "é" * (k % 3) if k % 5 == 0 or k < 4000 else "x" * (k % 97) for k in range(9000)]
     source = np.array(values, np.dtypes.StringDType(na_object=None))[::step]
     x = ah.asnested(source)
@@ -798,7 +798,7 @@ def test_requested_schema_is_honored(rows, wanted):
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
 def test_requested_schema_is_honored_by_the_device_interfaces(name):
-    """pyarrow requests a type through the device interface if it exists."""
+    """The exported type is the requested type. pyarrow requests types through the device interface if it exists."""
     x = ah.asnested(["a string of more than twelve bytes", None])
     taken = ah.asnested(given(name, getattr(x, name)(pa.string_view().__arrow_c_schema__())))
     assert taken.kind == "string_view"
@@ -862,7 +862,7 @@ def test_asarray_names_asnested():
 
 
 def test_xarray_arrays_are_imported_as_by_asarray():
-    """xarray's own stream would be a table, in which a dimension without coordinates is missing."""
+    """A dimension without coordinates is kept. xarray's own stream would be a table without this dimension."""
     xarray = pytest.importorskip("xarray")
     numbers = np.arange(6.0).reshape(2, 3)
     source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")
@@ -919,7 +919,7 @@ def test_sycl_memory(sycl, kind):
 
 
 def leaves(node):
-    """Yield all arrays of a nested array."""
+    """Return a list of all arrays of a nested array."""
     if not isinstance(node, ah.NestedArray):
         return [node]
     below = [getattr(node, name, None) for name in ("validity", "offsets", "sizes", "indices", "content")]
@@ -939,7 +939,7 @@ def test_to_device_and_back(sycl):
 
 @pytest.mark.parametrize("name", IDS)
 def test_each_array_crosses_once(sycl, name):
-    """Offsets are also on the device, although the host reads them to determine the referenced elements."""
+    """Each array is copied at most once, including offsets, which the host reads to find the referenced elements."""
     x = ah.asnested(ARRAYS[name][0])
     with ah.trace() as to_device:
         there = x.to_device("oneapi:0")
@@ -1087,7 +1087,7 @@ def test_formats_of_one_library_are_refused_by_their_name():
 
 
 class Series(pl.Series):
-    """A user's class with polars' methods."""
+    """A user's subclass of a polars Series."""
 
 
 @pytest.mark.parametrize("take", [ah.asarray, ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
@@ -1097,7 +1097,7 @@ class Series(pl.Series):
     ids=["series", "empty", "frame", "columns", "subclass"],
 )
 def test_python_objects_of_polars_are_refused(make, take):
-    """polars exports their addresses as fixed-size bytes."""
+    """Python objects are rejected, because polars exports their addresses as fixed-size bytes."""
     source = make(pl.Series("o", [object(), None], dtype=pl.Object))
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects.*to_list"):
         take(source)

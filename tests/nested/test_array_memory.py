@@ -177,7 +177,7 @@ REWRITTEN = {
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
 def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
-    """Run in a separate process, because a failure could crash it."""
+    """Offsets that change after their validation raise an error. A failure could crash the separate process."""
     if name == "dense" and text:
         pytest.skip("strings are never dense")
     words = "parameters={'__array__': 'string'}" if text else ""
@@ -231,7 +231,7 @@ def awkward_lists_of(content):
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
 @pytest.mark.parametrize("name", MISLED)
 def test_offsets_outside_the_content_are_not_exported(name, take):
-    """The test does not read the elements, because such an offset could crash the process."""
+    """Exports reject these offsets. The test does not read the elements, because an offset could crash the process."""
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)
@@ -240,7 +240,7 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
 @pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
 def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
-    """The test exports these offsets with nanoarrow, because pyarrow would reject some of them."""
+    """Wide copies for polars reject the offsets, which nanoarrow exports, because pyarrow would reject some of them."""
     content = pa.array([1, 2])
     if pa.types.is_map(kind):
         fields = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.int64())]
@@ -298,7 +298,7 @@ def test_stream_reports_offsets_changed_before_reading():
 
 
 def test_empty_arrays_are_exported_without_offsets():
-    """Arrow allows arrays of length 0 without offsets."""
+    """Arrays of length 0 may have no offsets, as Arrow allows."""
     for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
         assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
 

@@ -80,7 +80,7 @@ ROWS_OF_ROWS = pa.list_(pa.field("rows", ROWS), 2)
     [(ROWS, [[1, 2]], [[3, 4], None]), (ROWS_OF_ROWS, [[[1, 2], [3, 4]]], [[[5, 6], None], None])],
 )
 def test_items_of_fixed_size_lists_come_back_from_chunks(kind, dense, missing):
-    """Only the chunk without missing rows is imported as a multidimensional array."""
+    """The item field is kept, although only the chunk without missing rows becomes a multidimensional array."""
     chunks = [pa.array(dense, kind), pa.array(missing, kind)]
     assert ah.as_arrow(chunks[0]).type == kind
     field = pa.field("n", kind, metadata={"k": "v"})
@@ -132,7 +132,7 @@ def test_copies_of_permuted_tensors_have_metadata_of_their_memory():
 
 
 def test_strides_of_empty_tensors_do_not_change_the_permutation():
-    """The strides of an empty tensor, and of dimensions of length 1, do not determine the order in memory."""
+    """Strides of empty tensors and of dimensions of length 1 do not determine the order in memory."""
     source = tensors([1, 0], ["h", "w"])
     column = pa.chunked_array([source, source[:0]])
     assert pa.chunked_array(ah.asnested(column)).equals(column)

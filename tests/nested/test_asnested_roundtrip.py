@@ -184,7 +184,7 @@ def test_names_nullability_and_metadata_come_back(source, facts, producer, copie
 
 
 def test_null_columns_and_decimals_of_polars():
-    """polars 2.1 exports null arrays with a bitmap. In Arrow's specification, null arrays do not have buffers."""
+    """Import polars' null arrays, which have a bitmap in polars 2.1, although Arrow specifies no buffers for them."""
     polars = pytest.importorskip("polars")
     nulls = polars.Series("n", [None, None])
     assert ah.asnested(nulls).kind == "null" and ah.as_polars(nulls).to_list() == [None, None]

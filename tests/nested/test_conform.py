@@ -1,4 +1,4 @@
-"""Layouts that consumers expect."""
+"""Conversion of nested arrays to the layouts that consumers expect."""
 
 import pandas as pd
 import polars as pl

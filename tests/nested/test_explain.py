@@ -213,7 +213,7 @@ def test_check_follows_offsets_and_strings():
 
 
 def test_the_strings_of_the_examples():
-    """Three strings in 14 bytes."""
+    """Describe three strings in 14 bytes, DyND's example."""
     x = ah.asnested(["This", "is", "unicode."])
     facts = ah.inspect(x)
     assert json.loads(json.dumps(facts)) == facts

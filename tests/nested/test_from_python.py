@@ -24,7 +24,7 @@ ROWS = st.one_of(
 
 
 def outcome(values):
-    """Import a sequence. Return the type, the elements and the content type of the array, or the class of the error."""
+    """Import a sequence. Return the type, elements, kind and content type of the array, or the class of the error."""
     try:
         x = from_python(values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -136,7 +136,7 @@ SHARED = {
 
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_rows_count_each_time(name):
-    """Each row is visited once: visits of every element would take minutes."""
+    """Each row is visited once. A visit of every element would take minutes."""
     values, count = SHARED[name]
     with pytest.raises(TypeError, match=re.escape(f"the nested lists have {count} elements; accepted: at most 2**32")):
         ah.asnested(values)

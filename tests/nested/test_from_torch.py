@@ -1,4 +1,4 @@
-"""Jagged torch tensors made of nested arrays."""
+"""Nested arrays as jagged torch tensors."""
 
 import pyarrow as pa
 import pytest

@@ -54,7 +54,7 @@ def test_the_facts_of_a_device(dpctl):
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 def test_the_limit_is_that_of_the_runtime(dpctl, kind):
-    """The runtime refuses one byte more without a reason. arrayhub names the limit before it allocates."""
+    """The error names the limit before the allocation, which the runtime would reject without a reason."""
     most = dpctl.SyclDevice().max_mem_alloc_size
     with pytest.raises(
         MemoryError, match=f"allocate {most + 1} bytes of USM-{kind} memory; accepted: at most {most} bytes"
@@ -84,7 +84,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, call):
-    """Tests with the properties of a device without fp64."""
+    """Each allocation checks the limits of its device, here those of a device without fp64."""
     monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
     with pytest.raises(TypeError, match="dtype is (float64|complex128), which Arc A770 does not support .*Pass dtype="):
         CALLS[call]()
@@ -93,7 +93,7 @@ def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, 
 
 
 def test_words_of_16_bytes_need_no_fp64(dpctl, monkeypatch):
-    """dpnp is not used on a device without fp64: it copies such words as complex128, and would narrow them there."""
+    """Without fp64, words of 16 bytes are copied without dpnp, which would copy them as complex128 and narrow them."""
     pytest.importorskip("dpnp.tensor")
     out = ah.to_device(np.zeros((4, 6), "V16"), "oneapi:0")
     given = np.arange(4 * 3 * 16, dtype="u1").view("V16").reshape(4, 3)

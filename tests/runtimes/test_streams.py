@@ -42,8 +42,10 @@ class Race:
         self.out = memory.MemoryUSMHost(NBYTES, queue=self.reading)
 
     def stale(self, take):
-        """Return the number of rounds in which the reading queue saw bytes from before the write. In each round,
-        `take` receives the reading queue before the read."""
+        """Return the number of rounds in which the reading queue saw bytes from before the write.
+
+        In each round, `take` receives the reading queue before the read.
+        """
         count = 0
         for turn in range(ROUNDS):
             value = turn % 2
@@ -102,7 +104,7 @@ def test_in_order_queue_of_the_caller(dpctl):
 
 
 def test_array_uses_the_queue_of_the_caller_afterwards(race):
-    """Later consumers of the result wait for this queue. The original array keeps its order."""
+    """Later consumers of the result wait for the caller's queue. The original array keeps its order."""
     x = arrayhub.asarray(race.memory)
     a = arrayhub.asarray(x, stream=race.reading)
     assert a is not x
@@ -118,7 +120,7 @@ def test_array_uses_the_queue_of_the_caller_afterwards(race):
 
 
 def test_dpnp_array_uses_the_queue_of_the_caller(race):
-    """The memory of the array may belong to another queue. dpnp uses the queue of the memory."""
+    """The dpnp array has the caller's queue, although the memory may belong to a different queue."""
     dpnp = pytest.importorskip("dpnp")
     a = arrayhub.asarray(race.memory, stream=race.reading)
     for x in (a, a[16:], a[::2]):
@@ -128,11 +130,11 @@ def test_dpnp_array_uses_the_queue_of_the_caller(race):
     assert arrayhub.as_dpnp(arrayhub.asarray(race.memory)).sycl_queue == race.writing
     race.reading.memcpy(race.memory, race.sources[1], NBYTES)
     del a, x
-    assert (dpnp.asnumpy(array) == 1).all()  # it holds the memory
+    assert (dpnp.asnumpy(array) == 1).all()  # `array` holds the memory
 
 
 def test_strided_memory_is_copied_on_the_callers_queue(race):
-    """Strided memory is copied by a kernel of dpnp, which requires all arrays to have the same queue."""
+    """Strided memory is copied by dpnp's kernel, which requires all arrays to have the same queue."""
     pytest.importorskip("dpnp.tensor")
     for take in (
         lambda x: arrayhub.asarray(x, copy=True, stream=race.reading),
@@ -206,7 +208,7 @@ def test_invalid_stream_is_refused_for_host_memory(call, stream):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_stream_is_accepted_for_host_memory(call):
-    """A library passes its stream for every array. For host memory, no work is pending."""
+    """Streams are accepted for host memory, because libraries pass their stream for every array."""
     streams = [None, -1, 1, 2, 0x7F0000001000, type("S", (), {"ptr": 0})()]
     for make in HOST.values():
         for stream in streams:
@@ -241,9 +243,9 @@ def test_a_queue_is_refused_for_cuda_memory(race):
         arrayhub.asarray(producer, stream=race.reading)
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
 def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
-    """Code that uses the original array is still ordered after the producer's stream."""
+    """A view has the new stream. Code that uses the original array is still ordered after the producer's stream."""
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
     x = arrayhub.asarray(type("P", (), {"__cuda_array_interface__": interface})())
     a = arrayhub.asarray(x, stream=0x7F0000001000)
@@ -299,7 +301,7 @@ IN = {
 }
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
 @pytest.mark.parametrize(
     ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
 )
@@ -312,7 +314,7 @@ def test_handle_of_a_stream_object_is_read_once(memory, call):
     assert stream.asked == 1
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of a stream that is made up")
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
 def test_cuda_producer_is_called_once_with_the_stream():
     made = Handmade(device=(2, 0), announced=(2, 0), shape=(0,))
     a = arrayhub.asarray(made, stream=Counted())
@@ -344,7 +346,7 @@ def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
 def test_invalid_stream_is_refused_for_cuda_and_unknown_runtimes(stream):
-    """The error is raised before the producer is called."""
+    """An invalid stream is rejected before the producer is called."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))
         a = arrayhub.asarray(made)

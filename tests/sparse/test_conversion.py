@@ -99,7 +99,7 @@ def test_dense_dimensions_are_kept(format):
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
 @pytest.mark.parametrize("target", ALL)
 def test_narrow_indices_do_not_overflow(dtype, target):
-    """The numbers of the rows exceed the range of the type of the column indices."""
+    """Row numbers that exceed the range of the column index type are stored as int32."""
     given = scipy.sparse.csr_array((1000, 4))
     given.data = np.ones(1000, "float32")
     given.indices, given.indptr = np.ones(1000, dtype), np.arange(1001, dtype="int32")

@@ -79,7 +79,7 @@ def test_broadcast_batches_are_refused():
 
 @pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
 def test_padding_of_jax_is_left_out(make):
-    """jax pads with indices outside of the shape, and with elements after the last pointer."""
+    """Conversions omit jax's padding: indices outside of the shape, and elements after the last pointer."""
     given = make.fromdense(jnp.eye(3), nse=5)
     x = ah.assparse(given)
     assert x.nnz == 5

@@ -192,7 +192,7 @@ def test_narrow_indices_of_a_wide_shape_are_widened():
 
 
 def test_int64_indices_of_scipy_are_not_narrowed():
-    """SciPy's constructors would copy int64 indices to int32 if the values fit."""
+    """int64 indices are shared. SciPy's constructors would copy int64 indices to int32 if the values fit."""
     given = matrix("csr")
     given.indices, given.indptr = given.indices.astype("int64"), given.indptr.astype("int64")
     for made in (ah.as_scipy(given), ah.like(given, scipy.sparse.csr_matrix((1, 1)))):
@@ -228,7 +228,7 @@ def test_coordinates_with_explicit_zeros_and_without_values(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_numbers_of_dimensions(library):
-    """Arrays with three sparse dimensions in coo, with dense dimensions, and with batches are exported or refused."""
+    """Arrays with three sparse dimensions in coo, with dense dimensions, and with batches are exported or rejected."""
     values = np.arange(24, dtype="float32").reshape(2, 3, 4)
     made = ah.convert(scipy.sparse.coo_array(values), library, copy="if_needed")
     assert dense(made) == values.tolist()

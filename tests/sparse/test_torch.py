@@ -31,7 +31,7 @@ def test_invalid_indices_of_columns_of_blocks():
 
 
 def test_tensors_without_the_private_names_name_coalesce():
-    """Remove `_indices` in another process, because the type is torch's own."""
+    """Without `_indices`, the error names `coalesce`. A separate process removes it from torch's type."""
     program = """
         import arrayhub, torch
         tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
@@ -49,7 +49,7 @@ def test_tensors_without_the_private_names_name_coalesce():
 
 
 def test_unsorted_indices_would_give_wrong_results():
-    """torch multiplies the elements of two csr tensors as if their columns were sorted."""
+    """as_torch rejects unsorted indices, because torch multiplies csr tensors as if their columns were sorted."""
     pointers, values = torch.tensor([0, 3]), torch.tensor([1.0, 2.0, 3.0])
     unsorted = torch.sparse_csr_tensor(pointers, torch.tensor([2, 0, 1]), values, (1, 3))
     ordered = torch.sparse_csr_tensor(pointers, torch.tensor([0, 1, 2]), values, (1, 3))

@@ -46,7 +46,7 @@ USES = {
 )
 def test_an_invalid_index_is_named(use, format, part, index, value, text):
     x = ah.assparse(damaged(format, part, index, value))
-    for _ in range(2):  # the second use too
+    for _ in range(2):  # the second use raises an error, too
         with pytest.raises(ah.InterfaceError, match=f"assparse: {text}"):
             USES[use](x)
 
@@ -142,8 +142,7 @@ def test_rows_of_canonical_order_may_begin_anywhere():
 
 
 def test_trusted_indices_are_not_read_by_exports():
-    """Exports of `validate=False` pass an invalid index on. Every method that uses indices still raises an error that
-    names the index."""
+    """Exports with `validate=False` include an invalid index, and methods that use indices raise an error."""
     given = damaged("csr", "indices", 3, 8)
     x = ah.assparse(given, validate=False)
     assert ah.as_scipy(x).indices[3] == ah.as_torch(x).col_indices()[3] == 8

@@ -30,7 +30,7 @@ def test_host_memory_comes_from_numpy(call, host_model):
 
 
 def test_numpy_counts_the_memory():
-    """tracemalloc sees what NumPy allocates, and that it is freed with the last view."""
+    """tracemalloc counts the memory that NumPy allocates, until the last view is freed."""
     model = np.zeros(1)
     ah.empty(1, like=model)
     tracemalloc.start()
@@ -105,7 +105,7 @@ def test_dpnp_arrays_are_models(sycl):
 
 
 def test_torchs_allocator_is_asked_through_the_exchange_table():
-    """`empty(like=)` calls the function for CUDA models only. This test calls it for a model in host memory."""
+    """`empty(like=)` calls torch's allocator for CUDA models only. This test calls it for a model in host memory."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library
 

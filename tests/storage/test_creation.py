@@ -160,7 +160,7 @@ def test_presets_pad_rows_in_elements_as_gt4py():
 
 @pytest.fixture
 def registered():
-    """Names that a test may register, removed from both registries afterwards."""
+    """Yield names that a test may register, and remove these names from both registries afterwards."""
     names = ("test:mine", "test:theirs")
     yield names
     for name in names:
@@ -203,7 +203,7 @@ def test_presets_registered_with_gt4py(registered):
 
 
 def test_builtin_presets_do_not_import_gt4py():
-    """Importing arrayhub does not import the storage modules either."""
+    """Importing arrayhub does not import the storage modules. Only names that are not built in import gt4py."""
     pytest.importorskip("gt4py")
     program = (
         "import sys, arrayhub\n"
@@ -260,7 +260,7 @@ ON_BOUNDARIES = {
 @pytest.mark.parametrize("options", ON_BOUNDARIES.values(), ids=ON_BOUNDARIES.keys())
 @pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
 def test_dpnp_imports_usm(memory, options, dtype):
-    """dpnp interprets the whole allocation as elements, so its size is a multiple of the item size."""
+    """The size of an allocation is a multiple of the item size, because dpnp interprets the allocation as elements."""
     import dpnp
 
     kept = []
@@ -340,7 +340,7 @@ def test_repeated_calls_return_equal_layouts_on_new_memory():
 
 
 def test_enumeration_members_are_accepted_as_names():
-    """`str` of a member of a str enumeration includes the class name; its value does not."""
+    """The name is the value of a member of a str enumeration. `str` of the member includes the class name."""
 
     class Axis(str, enum.Enum):  # noqa: UP042
         I = "I"  # noqa: E741
@@ -452,7 +452,7 @@ def test_like_functions_copy_all_properties(memory):
 
 
 def test_like_functions_of_views():
-    """The labels of a view can refer to elements outside of the view."""
+    """The new array has the labels of the view, which may refer to elements outside of the view."""
     x = empty((10, 12), "f4", halo=(2, 1), alignment=64, origin=(2, 1), aligned_index=(2, 1))
     for part in (x[5:], x[:1], x[:, 3:0], x[::3], x[4], x.T):
         like = arrayhub.zeros_like(part)
@@ -527,7 +527,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_invalid_arguments(case):
     options, words = BAD[case]
-    for _ in range(2):  # a failed call leaves no cache entry
+    for _ in range(2):  # a failed call does not leave a cache entry
         with pytest.raises(ValueError, match=words):
             empty((3, 4), "f8", **options)
 

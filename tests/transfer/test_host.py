@@ -58,7 +58,7 @@ def views(draw, dtypes=DTYPES):
 
 @st.composite
 def places(draw, like):
-    """Draw a writable ndarray with the shape and type of `like` in any layout, and the memory that contains it."""
+    """Draw memory, and a writable view of the memory with the shape and type of `like` and any layout."""
     order = draw(st.permutations(range(like.ndim)))
     steps = draw(st.lists(st.sampled_from([1, -1, 2, -2]), min_size=like.ndim, max_size=like.ndim))
     lengths = [like.shape[k] * abs(step) for k, step in zip(order, steps, strict=True)]
@@ -138,7 +138,7 @@ def test_sparse_views_with_and_without_packing(data):
 
 
 def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
-    """dpnp 0.20 raises RuntimeError if the strides of a dimension of length 1 are 4 and 8 elements here."""
+    """dpnp 0.20 raises a RuntimeError if the strides of the dimension of length 1 are 4 and 8 elements, as here."""
     pytest.importorskip("dpnp.tensor")
     a = np.arange(8, dtype="u1").reshape(1, 2, 2, 2)
     view = arrayhub.to_device(a, "oneapi:0").transpose(1, 3, 0, 2)
@@ -159,7 +159,7 @@ def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
     ],
 )
 def test_transposed_copies_by_tiles(size, turn):
-    """Strides of large powers of two, with incomplete tiles at the edges."""
+    """Copy arrays whose strides are large powers of two, with incomplete tiles at the edges."""
     rows, columns = 4096, (4096 + 40) // size
     memory = np.random.default_rng(0).integers(0, 256, (rows, 4096 + 40), "u1")
     a = turn(np.ndarray((rows, columns), f"V{size}", memory, 0, (4096, size)))
@@ -170,7 +170,7 @@ def test_transposed_copies_by_tiles(size, turn):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 31, 32, 40])
 def test_elements_of_any_size_in_any_layout(size):
-    """Rows, runs, broadcasts and tiles at any address. Only the elements are written."""
+    """Copy rows, runs, broadcasts and tiles at any address. Only the elements are written."""
     rng = np.random.default_rng(size)
 
     def laid_out(shape):
@@ -217,7 +217,7 @@ def test_columns_across_many_pages(size, far):
 
 
 def test_copies_stay_within_their_memory():
-    """Source and target end or start at a page without access rights."""
+    """Copies do not access the pages directly before or after their source and target."""
     python(
         """
 import ctypes, itertools, mmap
@@ -295,7 +295,7 @@ def test_large_host_copies_are_split_into_pieces(monkeypatch):
 
 @pytest.mark.parametrize("order", "CF")
 def test_contiguous_copies_use_larger_pieces(monkeypatch, order):
-    """memcpy is faster for large sizes. With `progress`, pieces stay small."""
+    """Contiguous copies use larger pieces, for which memcpy is faster. With `progress`, pieces stay small."""
     pieces = []
 
     class Recorded:
@@ -401,7 +401,7 @@ def bytes_at(a):
 
 
 class Copies:
-    """Records the copies that are queued."""
+    """A recorder of the copies that are queued."""
 
     def __init__(self, monkeypatch, module):
         self.spans = []
@@ -432,7 +432,7 @@ def test_only_the_extent_of_a_view_is_copied(sycl, monkeypatch):
 
 @pytest.mark.parametrize("nbytes", [4095, 4097, 65521, 1_000_003, (1 << 20) - 8])
 def test_copies_to_the_cpu_device_are_split_at_multiples_of_4096(sycl, monkeypatch, nbytes):
-    """The CPU device copies a prime number of bytes one by one: 1,000,003 took 150 ms, and 1,000,000 took 0.1 ms."""
+    """Copies are split, because the CPU device copies a prime number of bytes one byte at a time."""
     a = np.random.default_rng(0).integers(0, 256, nbytes, "u1")
     copies = Copies(monkeypatch, sycl.sycl)
     x = arrayhub.to_device(a, "oneapi:0")
@@ -480,7 +480,7 @@ def new_queue(in_order):
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
-    """Each copy function is called immediately after long kernels were queued."""
+    """Each copy has the results of long kernels that were queued immediately before."""
     pytest.importorskip("dpnp")
     queue, other = new_queue(in_order), new_queue(False)
     out = np.empty(400_000, "f4")
@@ -844,7 +844,10 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
 
 
 def test_the_pool_is_unlocked_without_memory():
-    """Each allocation fails in turn, including that of a tuple, for which CPython usually reuses a freed one."""
+    """The lock is released after each allocation has failed in turn, including that of a tuple.
+
+    `kept` prevents CPython from reusing a freed tuple instead of allocating one.
+    """
     pytest.importorskip("_testcapi")
     python(
         """

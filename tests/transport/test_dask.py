@@ -1,4 +1,4 @@
-"""dask: tokens, sizes, and two real workers. One cluster serves the file."""
+"""dask: tokens, sizes, and two real workers. Most tests with workers share one cluster, the fixture `client`."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ def test_tokens_are_equal_for_equal_arrays(name):
 
 @pytest.mark.parametrize("char", "gG")
 def test_tokens_ignore_padding_of_long_double(char):
-    """Half of the bytes of a long double on x86 are undefined, and may differ between equal arrays."""
+    """Tokens ignore the padding of a long double on x86, which may differ between equal arrays."""
     tokens = set()
     for filler in (0, 255):
         memory = np.full(np.dtype(char).itemsize * 6, filler, "u1")
@@ -102,7 +102,7 @@ def test_tokens_of_ml_dtypes():
 
 @pytest.mark.parametrize("n", [1, 5, 4001])
 def test_tokens_and_pickles_ignore_unused_bits(n):
-    """The last byte of packed elements may have unused bits."""
+    """Tokens and pickles ignore the unused bits that the last byte of packed elements may have."""
     import pickle
 
     import joblib
@@ -123,7 +123,7 @@ def test_tokens_and_pickles_ignore_unused_bits(n):
 
 
 def test_broadcast_elements_are_hashed_once():
-    """A broadcast array of 8 TiB whose elements have padding."""
+    """Hash a broadcast array of 8 TiB, whose elements have padding, without visiting its elements one by one."""
     import joblib
 
     record = np.zeros(3, np.dtype([("a", "i1"), ("b", "f8")], align=True))
@@ -205,7 +205,7 @@ def test_sizes_are_those_of_the_elements():
 
 
 def test_dask_does_not_import_arrayhub():
-    """arrayhub does not import dask or another engine, either."""
+    """dask does not import arrayhub, and arrayhub does not import dask or another engine."""
     program = "import sys, {}; print([m for m in {} if m in sys.modules])"
     assert python(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]\n"
     engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
@@ -299,7 +299,7 @@ def test_arguments_reach_the_task(client):
 
 
 def test_spilling(client, workers):
-    """Four arrays of 20 MB with a target of 40 MB: spilled arrays are read from the disk."""
+    """Four arrays of 20 MB with a target of 40 MB, so spilled arrays are read from the disk."""
     futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
     totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
@@ -321,7 +321,7 @@ def test_a_refusal_reaches_the_client(client):
 
 
 def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
-    """dask tests whether an exception can be sent, and sends only its text otherwise."""
+    """dask sends only the text of an exception that cannot be pickled."""
     with pytest.raises(Exception, match=r"ValueError\(.shape is wrong., "):
         client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
 
@@ -335,7 +335,7 @@ def test_a_refusal_between_workers_reaches_the_client(client, workers):
 
 @pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
 def test_refusal_of_an_argument_reaches_the_client(client, n):
-    """Large arrays are pickled in a separate thread."""
+    """The error reaches the client for small arrays, and for large arrays, which are pickled in a separate thread."""
     x = tasks.make_on_device(n)
     ways = [
         lambda: client.submit(tasks.total, x, pure=False),
@@ -353,7 +353,7 @@ def test_refusal_of_an_argument_reaches_the_client(client, n):
 
 
 def test_refusal_in_a_direct_gather_reaches_the_client(client):
-    """An error would leave the worker waiting, and it would interpret the next request as the acknowledgement."""
+    """The error is raised by a use of the result. A worker that raised the error would misread the next request."""
     there = client.submit(tasks.make_on_device, 10, pure=False)
     for _ in range(3):
         found = client.gather(there, direct=True)
@@ -483,7 +483,7 @@ def test_arrays_of_python_objects_are_refused(client):
 
 @contextlib.contextmanager
 def scheduler_of_its_own(tmp_path, **variables):
-    """Yield a client of a scheduler in a process of its own and two workers, which have `variables`."""
+    """Yield a client of a scheduler and two workers in separate processes. The workers have `variables`."""
     file = tmp_path / "scheduler.json"
     paths = os.pathsep.join([str(SUPPORT), str(ROOT), os.environ.get("PYTHONPATH", "")])
     common = ["--no-dashboard", "--scheduler-file", str(file)]
@@ -746,7 +746,7 @@ def test_frames_of_a_later_release_raise(told, workers):
 
 
 def test_message_is_deserialized_twice():
-    """Elements are moved only once, within the buffer in which they arrived."""
+    """Elements are moved to an aligned address only once, within the received buffer."""
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -768,8 +768,10 @@ def test_message_is_deserialized_twice():
 
 
 def test_results_of_a_killed_worker_are_computed_again(client, workers):
-    """Another worker computes the results of the killed worker again. This test is the last in the file, because the
-    cluster has to restart the worker."""
+    """Another worker computes the results of the killed worker again.
+
+    This test is the last in the file, because the cluster has to restart the worker.
+    """
     there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
     there.result(timeout=WAIT)
     holder = next(iter(client.who_has(there)[there.key]))

@@ -1,4 +1,4 @@
-"""IPC handles of host memory: the same memory in two processes, the count of borrowers, and refused handles."""
+"""IPC handles of host memory: the same memory in two processes, the count of borrowers, and rejected handles."""
 
 import concurrent.futures
 import contextlib
@@ -44,13 +44,13 @@ def shared(value=0.0, shape=(4, 6), **options):
 
 
 def sent(handle):
-    """The handle as another process receives it."""
+    """Return the handle as another process receives it."""
     return pickle.loads(pickle.dumps(handle))
 
 
 @contextlib.contextmanager
 def child_with(target, *arguments):
-    """Run `target` in a process, which is always terminated. Yield the process and the connection to it."""
+    """Run `target` in a process, which is always terminated. Yield the process and a connection to the process."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=target, args=(*arguments, theirs), daemon=True)
@@ -64,7 +64,7 @@ def child_with(target, *arguments):
 
 
 def eventually(condition):
-    """Return whether a condition becomes true soon. The thread of the server may need some time."""
+    """Return whether a condition becomes true soon. The server's thread may need some time."""
     for _ in range(WAIT * 100):
         if condition():
             return True
@@ -108,7 +108,7 @@ def test_another_process_writes_into_the_memory(method):
 
 @pytest.mark.parametrize("module", ["multiprocessing", "torch.multiprocessing"])
 def test_a_handle_is_an_argument_of_a_process(module):
-    """`Process.start` drops its arguments, including the handle. The array `x` keeps the memory alive."""
+    """`Process.start` drops its arguments, including the handle, while the array `x` keeps the memory alive."""
     x = shared(2.0)
     context = pytest.importorskip(module).get_context("spawn")
     results = context.SimpleQueue()
@@ -181,7 +181,7 @@ def test_readonly_memory_is_mapped_readonly():
 
 
 def test_the_size_of_shared_memory_cannot_change():
-    """An access to a page beyond the end of a file crashes the process."""
+    """Shared memory cannot be resized, because an access beyond the end of a file crashes the process."""
     x = shared()
     for size in (0, 1 << 20):
         with pytest.raises(PermissionError):
@@ -257,7 +257,7 @@ def test_arrays_that_outlive_their_block_stay_mapped():
 
 
 def test_memory_is_released_after_the_last_borrow():
-    """Neither the handle nor the server keeps the memory after that."""
+    """Neither the handle nor the server keeps the memory after the last borrow."""
     arrayhub.ipc_handle(shared())  # starts the server
     before = len(os.listdir("/proc/self/fd"))
     for close in (True, False):
@@ -366,7 +366,7 @@ def test_a_handle_of_an_ended_process_is_refused():
 
 
 def test_a_server_that_is_not_the_owner_is_refused():
-    """A reply under the owner's name is not trusted."""
+    """An invalid reply from a server with the owner's name raises an error."""
     handle = arrayhub.ipc_handle(shared())
     for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:

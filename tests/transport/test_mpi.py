@@ -132,7 +132,7 @@ def test_read_only_memory_is_not_received_into():
     "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
 )
 def test_copies_are_not_received_into(make):
-    """The elements would arrive in a temporary copy."""
+    """Sequences and scalars are copied, so `as_mpi` rejects them as targets. The elements would arrive in the copy."""
     assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(make()), source=0)
@@ -300,7 +300,7 @@ COLLECTIVES = """
 
 
 def test_collective_calls_keep_within_their_buffers():
-    """mpi4py interprets a given count as the count of each block."""
+    """Counts are correct, although mpi4py interprets a given count as the count of each block."""
     assert run_two(COLLECTIVES).count("all right") == 2
 
 
@@ -363,7 +363,7 @@ KILLED = """
     ids=["sends", "receives", "pickles"],
 )
 def test_a_rank_that_is_killed_in_the_middle(begin, wait):
-    """mpiexec and all ranks end with an error."""
+    """mpiexec and all ranks end with an error if a rank is killed."""
     said = run_two(KILLED.format(begin=begin, wait=wait), fails=True)
     assert "nobody was killed" not in said
     ranks = [int(line.split()[1]) for line in said.splitlines() if line.startswith("process ")]
@@ -372,7 +372,7 @@ def test_a_rank_that_is_killed_in_the_middle(begin, wait):
 
 
 def test_the_stencil_of_the_how_to():
-    """Run the whole program on two ranks."""
+    """Run the complete program of the page on two ranks."""
     blocks = python_blocks(ROOT / "docs" / "howto" / "cluster_user.md")
     (program,) = [block for block in blocks if block.startswith("# stencil.py")]
     run_two(program)

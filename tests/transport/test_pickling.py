@@ -98,8 +98,7 @@ def test_pickle_contains_only_the_elements(name):
 
 
 def test_random_layouts():
-    """Any view of any view: the restored array has the same elements, and the pickle does not contain more bytes than
-    the elements."""
+    """Restore random views of views from pickles that contain at most as many bytes as the elements."""
     draw = random.Random(5)
     for _ in range(400):
         base = np.arange(3 * 4 * 5 * 6, dtype="i2").reshape(3, 4, 5, 6)
@@ -382,7 +381,7 @@ class ForgedArray:
 
 @pytest.mark.parametrize("name", FORGED_DTYPES)
 def test_a_forged_dtype_is_refused(name):
-    """Run in a separate process, because the invalid state may crash the interpreter."""
+    """Reject the dtype. The process is separate, because the invalid state may crash the interpreter."""
     program = """
         import pickle, sys, arrayhub
         try:
@@ -564,7 +563,7 @@ def test_pickles_of_form_1_are_read(name):
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_form_1_is_written_unchanged(name):
-    """If the written form changes, it needs another number, and the old pickles need a separate table."""
+    """A changed form requires a new number, and a separate table for the old pickles."""
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
     assert (function, state) == (again, state_now)
@@ -709,7 +708,7 @@ def test_blocks_end_in_any_order():
 
 
 def test_blocks_of_threads_leave_no_settings():
-    """Threads are switched as often as Python permits."""
+    """Concurrent blocks do not leave settings. Threads are switched as often as Python permits."""
     program = """
         import sys, threading
         import arrayhub

@@ -86,8 +86,10 @@ def test_files_of_any_name(tmp_path, name):
 
 
 def by_name(tmp_path, dumps=ForkingPickler.dumps):
-    """A mapped file, and the pickle of its array, which contains the file's name if multiprocessing creates the
-    pickle."""
+    """Return a path, and the pickle of an array of the mapped file.
+
+    If multiprocessing creates the pickle, the pickle contains the path.
+    """
     path = tmp_path / "elements"
     np.arange(500.0).tofile(path)
     return path, bytes(dumps(asarray(np.memmap(path, "f8", mode="r+"))))
@@ -161,7 +163,7 @@ def test_process_executor_round_trip(method):
 
 
 def test_queue_copies_device_memory_by_policy():
-    """The queue's feeder thread pickles, so the policy of the calling thread must apply."""
+    """The policy of the calling thread applies, although the queue's feeder thread pickles the array."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="host"):
         queue.put(tasks.make_on_device(5))
@@ -172,7 +174,7 @@ def test_queue_copies_device_memory_by_policy():
 
 
 def test_queue_reports_refused_device_memory(capfd):
-    """The queue's feeder thread prints an error; the next object arrives."""
+    """The queue's feeder thread prints an error, and the next object arrives."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="refuse"):
         queue.put(tasks.make_on_device(5))
@@ -220,8 +222,7 @@ def test_queue_get_raises_the_error():
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
-    """The writes of a killed process remain, the memory stays mapped, and a process that waits for the killed process
-    receives an error."""
+    """The writes of a killed process remain, the memory stays mapped, and waiting callers receive an error."""
     before = set(os.listdir("/dev/shm"))
     shared = shared_memory.SharedMemory(create=True, size=1 << 20)
     try:
@@ -285,7 +286,7 @@ def test_joblib_hashes_by_content():
         a.flags.writeable = False
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
-    for n in (3, 1000):  # of any access
+    for n in (3, 1000):  # the access does not change the hash
         readable = np.arange(float(n))
         readable.setflags(write=False)
         assert joblib.hash(asarray(readable)) == joblib.hash(asarray(np.arange(float(n))))
@@ -461,7 +462,7 @@ def how_to_actors():
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
 def test_ray(program, tmp_path):
-    """The test runs in a separate process, so that ray's processes end with it."""
+    """The test runs in a separate process, so that ray's processes end with the test."""
     pytest.importorskip("ray", reason="ray is not released for this Python yet")
     folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
     # The path is short, because the paths of ray's sockets must fit in 107 bytes.

@@ -49,7 +49,7 @@ def test_unaligned_is_written_outside_of_byteswap():
 
 
 def test_complex_float16_has_no_dtype():
-    """NumPy does not support half-precision complex numbers."""
+    """The datashape of half-precision complex numbers, which NumPy does not support, is available."""
     torch = pytest.importorskip("torch")
     assert ah.datashape(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
 
@@ -301,7 +301,7 @@ def _assert_same(theirs, dtype):
 
 @pytest.mark.parametrize("text", ["var * int32", "string", "3 * ?float64", "datetime64[ns]", "?{x: var * string}"])
 def test_awkward_parses_nested_datashapes(text):
-    """Ragged rows, strings of variable length and missing values."""
+    """awkward accepts the same text for ragged rows, strings of variable length and missing values."""
     from_datashape = pytest.importorskip("awkward").types.from_datashape
     assert str(from_datashape(text, highlevel=False)) == str(ah.parse_type(text)) == text
 

@@ -302,7 +302,7 @@ def test_svg_of_a_submatrix():
 
 @pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
 def test_the_marker_of_element_zero_is_inside_of_the_picture(offset):
-    """The text of the marker is wider than its cell, which may be the last cell of a line."""
+    """The text of the marker, which is wider than a cell, is inside of the picture also at the last cell of a line."""
     root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
     (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
     x, long = float(words.get("x")), 12 * 5.5
@@ -379,7 +379,7 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
 
 
 def test_text_contrast_on_light_and_dark_pages():
-    """The picture of a view beyond the end of its buffer has all kinds of text: prose, numbers, dots and a warning."""
+    """All text has enough contrast in the picture of a view beyond the end of its buffer: prose, numbers and a warning."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
     colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
     assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
@@ -415,7 +415,7 @@ def test_notebooks_show_values_of_host_memory():
 
 
 def test_notebooks_do_not_read_device_memory():
-    """The address is invalid: reading it would crash the process."""
+    """The representation of an array does not read device memory. A read of this invalid address would crash."""
     keys = dict(data=(1 << 40, False), shape=(4,), typestr="<f4", version=3, strides=None, stream=None)
     x = arrayhub.asarray(type("Device", (), {"__cuda_array_interface__": keys})())
     ElementTree.fromstring(x._repr_html_())
@@ -521,7 +521,7 @@ def tool():
 
 
 def test_committed_svg_is_current(tool):
-    """After a change to the drawing, run: python tools/draw_pictures.py."""
+    """The committed SVG is the output of ``python tools/draw_pictures.py``, which must run after each change."""
     assert (STATIC / "layout.svg").read_text() == tool.front_picture()
     assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
 
