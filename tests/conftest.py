@@ -11,7 +11,7 @@ import arrayhub
 # isort: split
 import pytest
 
-# Files and tests that are slow, or that start processes, compilers or clusters. `pytest -m "not slow"` leaves them out.
+# Files and tests that are slow, or that start processes, compilers or clusters. `pytest -m "not slow"` omits them.
 SLOW = (
     "adapters/arrow/test_emit.py::test_any_array_is_read_like_the_ndarray",
     "adapters/arrow/test_stream.py::test_reader_keeps_all_rows_after_explain",
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Exclude the objects of imported libraries from garbage collections. With them, a collection takes 0.5 s."""
+    """Exclude the objects of imported libraries from garbage collection, which would otherwise take 0.5 s each time."""
     gc.collect()
     gc.freeze()
 
@@ -137,14 +137,14 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session", autouse=True)
 def _sycl_first():
-    """Load the CPU runtime and its TBB before OpenVINO loads an older one."""
+    """Load the CPU runtime and its TBB before OpenVINO loads an older TBB."""
     if importlib.util.find_spec("dpctl") is not None:
         importlib.import_module("dpctl").get_devices()
 
 
 @pytest.fixture(scope="session")
 def sycl():
-    """Skip the test if there is not a SYCL device."""
+    """Skip the test if dpctl does not find a SYCL device."""
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
 
@@ -161,7 +161,7 @@ def dpctl():
 
 @pytest.fixture
 def policy():
-    """Set the default policy of pickling."""
+    """Set the default pickling policy during the test."""
     with arrayhub.pickling(device="refuse", arrive="restore"):
         yield
 

@@ -253,7 +253,7 @@ def test_output_of_libraries_is_tolerated(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["dpctl", "numpy"])
 def test_a_broken_library_is_installed_again_without_arrayhub(name):
-    """Installing an extra would also reinstall arrayhub, from an index that may not have this version."""
+    """The fix installs only the library. An extra would also reinstall arrayhub, perhaps in a different version."""
     entry = doctor.verdict(name, {"error": "broken"}, LIBRARIES[name].install)
     assert entry["fix"] == f"pip install --force-reinstall {name}"
 
@@ -271,7 +271,7 @@ def test_every_fix_is_a_command():
 
 
 def test_doctor_without_package_metadata(tmp_path):
-    """The metadata is missing if the package was copied, or imported from its build folder."""
+    """The doctor reports the version without metadata, which a copy or a build folder of the package does not have."""
     program = (
         "import importlib.metadata as metadata, sys\n"
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"

@@ -39,7 +39,7 @@ def run(code, *options, **settings):
 @needs_runtime
 @needs_choice
 def test_older_tbb_loaded_first_is_named():
-    """A process loads one TBB, and OpenVINO's TBB lacks functions that the CPU runtime needs."""
+    """The error names OpenVINO's TBB if it was loaded first, because the CPU runtime needs functions of a newer TBB."""
     pytest.importorskip("openvino")
     said, devices = run("""
         import json, openvino, arrayhub, dpctl
@@ -234,7 +234,7 @@ class TestWithoutTheRuntime:
 class TestFinding:
     @staticmethod
     def environment(folder, *, library="lib/libintelocl.so", packages="lib/python3.11/site-packages"):
-        """Lay out an environment as pip does; return its package folder and its runtime."""
+        """Create the files of an environment as pip does. Return the package folder and the path of the runtime."""
         for name in (library, f"{packages}/dpctl.py"):
             folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
             folder.joinpath(name).touch()

@@ -1,4 +1,4 @@
-"""Checked by mypy, and never run: the types of public names in a user's type checker."""
+"""Types of public names in a user's type checker. mypy checks this file, which is never run."""
 
 from typing import Any, Literal, assert_type
 

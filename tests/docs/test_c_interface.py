@@ -19,7 +19,7 @@ COMPILER = (sysconfig.get_config_var("CC") or "cc").split()
 
 
 def example(language):
-    """Return the code block of the page in that language."""
+    """Return the only code block of the page in `language`."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert len(blocks) == 1
     return blocks[0]
@@ -131,7 +131,7 @@ def test_cython_knows_strangers(cython_consumer, stranger):
 
 
 def test_cython_cannot_subclass(tmp_path):
-    """The fields of the subclass would overlap fields of arrayhub that the declaration lacks."""
+    """Cython rejects a subclass, whose fields would overlap fields that the declaration omits."""
     pytest.importorskip("Cython")
     source = tmp_path / "subclass.pyx"
     source.write_text("from arrayhub cimport USMArray\ncdef class Sub(USMArray):\n    cdef int extra\n")

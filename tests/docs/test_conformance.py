@@ -1,4 +1,4 @@
-"""docs/conformance.md agrees with the reports of the kit about the installed libraries."""
+"""docs/conformance.md agrees with the conformance kit's reports on the installed libraries."""
 
 import pytest
 from conformance.page import LIBRARIES, section, sections_of_page, version_of

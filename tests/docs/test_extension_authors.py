@@ -118,7 +118,7 @@ def rust(folder):
 
 
 def project(folder, name, *files):
-    """A folder with a project that a build system is to build."""
+    """Write the files of a project into a folder, and return the folder."""
     place = folder / name
     place.mkdir(exist_ok=True)
     for file in files:
@@ -474,7 +474,7 @@ class Number:
 def test_a_conversion_before_a_view(framework):
     """The first pass requests no view if an earlier argument needs a conversion."""
     if framework.__name__ == "frameworks_nanobind":
-        pytest.skip("nanobind does not tell casters about earlier arguments, see docs/howto/cpp_author.md")
+        pytest.skip("nanobind's casters have no access to earlier arguments, see docs/howto/cpp_author.md")
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
 
 
@@ -529,7 +529,7 @@ def test_operators_leave_the_other_operand_its_turn(framework):
 
 
 class Owner:
-    """Return a callable Python object that must not be called."""
+    """A callable that must not be called."""
 
     called = 0
 
@@ -558,7 +558,7 @@ def keeps_and_does_not_call(hand_out):
 def plain_cpp(folder, *options):
     folder.mkdir(exist_ok=True)
     flags = ("-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-pthread", *options)
-    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # not arrayhub's headers
+    flags += ("-Wpedantic", "-Wsign-conversion", "-isystem", build.PYTHON_INCLUDE)  # no warnings for Python's headers
     return build.compiled(folder, "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=build.CXX)
 
 
@@ -567,7 +567,7 @@ APIS = {"whole": (), "limited": (build.LIMITED,)}
 
 @pytest.fixture(scope="session", params=APIS)
 def plain(request, folder):
-    """Every function of arrayhub.hpp, without pybind11 or nanobind; also with the limited API of Python."""
+    """Return an extension with each function of arrayhub.hpp, without pybind11 or nanobind, for each Python API."""
     return build.load(plain_cpp(folder / f"plain_{request.param}", *APIS[request.param]))
 
 
@@ -610,14 +610,14 @@ def test_an_mdspan_of_narrow_indices(plain):
 
 
 def real_mdspan():
-    """A C++ compiler whose library has std::mdspan."""
+    """Return a C++ compiler whose library has std::mdspan."""
     ours = [*build.CXX, "-std=c++23"]
     zig = [sys.executable, "-m", "ziglang", "c++", "-std=c++23"]
     for compiler in (ours, zig):
         macros = finished("sh", "-c", 'echo "#include <mdspan>" | exec "$@" -x c++ -E -dM -', "sh", *compiler)
         if "__cpp_lib_mdspan" in macros.stdout:
             return compiler
-    pytest.skip("no compiler here has std::mdspan: neither the one of this Python nor ziglang's")
+    pytest.skip("neither the default C++ compiler nor ziglang's has std::mdspan")
 
 
 def test_a_real_mdspan(folder):
@@ -706,7 +706,7 @@ def test_owner_is_released_if_construction_fails(plain, way):
         with pytest.raises(ValueError, match="hand_out"):
             plain.out(way)
     assert plain.alive() == before
-    if not build.SANITIZED:  # which delays freeing memory
+    if not build.SANITIZED:  # sanitizers delay the release of memory
         assert resident() < memory + (100 << 20)
 
 
@@ -799,7 +799,7 @@ def wait(seconds):
 
 
 def runtime():
-    """Folders of SYCL's headers and of its library."""
+    """Return the folders of SYCL's headers and of its library."""
     prefix = Path(sys.prefix)
     if not (prefix / "include" / "sycl" / "sycl.hpp").exists() or not (prefix / "lib" / "libsycl.so").exists():
         pytest.skip("intel-sycl-rt is not installed in this environment")
@@ -820,7 +820,7 @@ def sycl_author(folder):
 
 
 def test_sycl_authors_work_behind_the_producer(sycl_author):
-    """dpctl's queues are out of order, so work without a dependency may run before the producer's earlier work."""
+    """The extension's work runs after the producer's pending work, although dpctl's queues are out of order."""
     dpnp = pytest.importorskip("dpnp")
     for n in (8, 1 << 20) * 20:
         x = dpnp.zeros(n, dtype="f4")
@@ -839,7 +839,7 @@ def test_sycl_example_fills_and_returns_memory(sycl_author):
     assert out.usm_type == "shared" and out.shape == (2, 8)
     assert ah.as_numpy(out).sum() == 48
     assert dpnp.asarray(ah.as_dpnp(out)).sum() == 48
-    assert ah.as_numpy(sycl_author.twice(np.ones(4, "f4"))).sum() == 8  # brought to the device
+    assert ah.as_numpy(sycl_author.twice(np.ones(4, "f4"))).sum() == 8  # copied to the device
     with pytest.raises(BufferError, match="accepted: SYCL USM"):
         sycl_author.fill(np.ones(4, "f4"), 1.0)
     with pytest.raises(TypeError, match="float64; accepted: float32"):
@@ -912,7 +912,7 @@ STRUCTS = ("PyUSMArrayFields", "PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArra
 
 
 def members(struct):
-    """The members of a struct, in the header's order."""
+    """Return the members of a struct, in the header's order."""
     header = (Path(build.INCLUDE) / "arrayhub.h").read_text()
     fields = re.search(r"#define ARRAYHUB_FIELDS(.*?)\n\n", header, re.S)[1].replace("\\\n", "\n")
     body = re.search(rf"typedef struct {struct} {{(.*?)^}} {struct};", header, re.S | re.M)[1]

@@ -1,4 +1,4 @@
-"""Every call of the page "From one library to another" works, and returns what the page says."""
+"""Each call on the page "From one library to another" works, and returns the documented result."""
 
 import re
 
@@ -28,7 +28,7 @@ def test_every_call_of_the_page(source):
         made = eval(call, {"arrayhub": arrayhub, "x": x})
         (first, *_) = made if isinstance(made, (list, tuple)) else (made,)
         assert type(first).__module__.split(".")[0] in (title.lower(), "jaxlib", "numpy", "arrayhub"), call
-        if "copy=True" in call and "missing=" not in call and title != "JAX":  # without it, the call fails
+        if "copy=True" in call and "missing=" not in call and title != "JAX":  # without copy=True, the call fails
             with pytest.raises((BufferError, TypeError)):
                 eval(call.replace(", copy=True", ""), {"arrayhub": arrayhub, "x": x})
         if not source.is_dense:

@@ -35,7 +35,7 @@ def path(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(path):
-    """The extension, imported while the package cannot be imported."""
+    """Return the extension, imported while the package cannot be imported."""
     # A separate copy of the library is needed, because each library caches its function table.
     copy = path.with_name("alone" + build.SUFFIX)
     if not copy.exists():
@@ -94,7 +94,7 @@ print("done")
 
 
 def test_an_environment_without_the_package(path, tmp_path):
-    """Link all packages of this environment but arrayhub into a folder, which is the only one on the path."""
+    """The extension works if the only folder on the path has links to all packages of this environment but arrayhub."""
     folders = [*site.getsitepackages(), sysconfig.get_path("platlib"), *sys.path]
     for name in ("numpy", "torch"):
         for place in (Path(folder) for folder in folders if folder and (Path(folder) / name).is_dir()):
@@ -114,7 +114,7 @@ def test_the_package_is_used_if_it_is_installed(path):
 
 
 def test_a_broken_package_is_reported(path, tmp_path):
-    """Only a missing package is replaced. An old or broken one raises an ImportError."""
+    """The extension works without the package, but raises an ImportError if the package is old or broken."""
     (tmp_path / "arrayhub.py").write_text("import missing_by_arrayhub")
     paths = os.pathsep.join((str(tmp_path), str(path.parent)))
     done = finished(sys.executable, "-P", "-S", "-c", "import standalone", PYTHONPATH=paths)

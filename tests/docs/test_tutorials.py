@@ -15,7 +15,7 @@ PAGES = [page for page in sorted(TUTORIALS.glob("*.md")) if STEP.search(page.rea
 
 
 def outputs_of(steps, folder):
-    """Run the programs of a page in one process, and return what each prints."""
+    """Run the programs of a page in one process, and return the output of each program."""
     program = folder / "tutorial.py"
     program.write_text("".join(f"{step['code']}\nprint({END!r})\n" for step in steps))
     done = finished(sys.executable, "-P", str(program), cwd=folder)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy_release import WITH_ROW_STACK
 
-# Set before jax is imported, because jax would allocate three quarters of the GPU's memory.
+# Must be set before jax is imported. Otherwise, jax preallocates 75% of the GPU's memory.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
@@ -59,7 +59,7 @@ def jax():
 
 @pytest.fixture
 def kernels(cuda):
-    """Return numba's compiler for kernels, which some pairs of numba-cuda and NumPy releases lack."""
+    """Skip the test if numba cannot compile kernels, as with some pairs of numba-cuda and NumPy releases."""
     exec(WITH_ROW_STACK, {})
 
     @cuda.jit
@@ -74,7 +74,7 @@ def kernels(cuda):
 
 @pytest.fixture
 def cuda():
-    """numba.cuda."""
+    """Return numba.cuda. Skip the test if numba does not find a GPU."""
     cuda = pytest.importorskip("numba.cuda")
     if not cuda.is_available():
         pytest.skip("numba finds no GPU")
@@ -83,7 +83,7 @@ def cuda():
 
 @pytest.fixture(scope="session")
 def spin():
-    """Keep cupy's current stream busy for about 30 ms, which is long enough for every race."""
+    """Return a function that keeps cupy's current stream busy for about 30 ms, which is long enough for every race."""
     cupy = pytest.importorskip("cupy")
     kernel = cupy.RawKernel(
         'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
@@ -107,7 +107,7 @@ class Described:
 
 @pytest.fixture
 def describe():
-    """Create a producer of a cupy array's memory with another dict."""
+    """Return a function that creates a producer of a cupy array's memory with a modified interface dict."""
 
     def make(x, **changes):
         keys = dict(x.__cuda_array_interface__)

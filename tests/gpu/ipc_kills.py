@@ -28,7 +28,7 @@ TOLERANCE = 64 << 20  # bytes of device memory
 
 
 def forked(function):
-    """Run a function with a connection in a forked process. Return its id and the other end of the connection."""
+    """Run a function with a connection in a forked process. Return the process id and the other end."""
     ours, theirs = multiprocessing.Pipe()
     child = os.fork()
     if child == 0:

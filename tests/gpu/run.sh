@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build in place without meson, then run the GPU tests and what can be seen of the rest; one call on a bare GPU machine.
+# Build in place without meson, print the installed versions, and run the GPU tests.
 #   sh tests/gpu/run.sh [pytest arguments]
 cd "$(dirname "$0")/../.." || exit 1
 export PYTHONUNBUFFERED=1 PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHONFAULTHANDLER=1
@@ -12,7 +12,7 @@ for n in ('numpy', 'cython', 'cupy-cuda13x', 'torch', 'jax', 'numba', 'numba-cud
     except m.PackageNotFoundError: print(n, '-')
 "
 python3 tools/build_inplace.py || exit 1
-# With the fast paths and without, a file at a time: an error inside CUDA ends the context of its process, and must not end the other tests too.
+# With and without the fast paths. Each file has its own process, because an error in CUDA destroys the process's context.
 status=0
 for off in 0 1; do
     echo "ARRAYHUB_DISABLE_FAST_PATHS=$off"

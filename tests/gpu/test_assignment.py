@@ -37,7 +37,7 @@ def loaded(cp):
 
 @pytest.fixture(params=["kernel", "cupy"])
 def reordering(request, monkeypatch):
-    """Reorder elements with the package's kernel, and with cupy's assignment."""
+    """Reorder elements with the package's kernel, or with cupy's assignment."""
     if request.param == "cupy":
         from arrayhub.transfer import cuda_kernel
 
@@ -47,7 +47,7 @@ def reordering(request, monkeypatch):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_to_device_out(cp, dtype, layout, reordering):
-    """Elements between those of `out` keep their values."""
+    """The copy changes only the elements of `out`, and not those between them."""
     given, expected = sample(dtype), sample(dtype)[::-1].copy()
     whole = arrayhub.to_device(expected, "cuda:0")
     LAYOUTS[layout](expected)[...] = LAYOUTS[layout](given)
@@ -63,7 +63,7 @@ def test_to_device_out(cp, dtype, layout, reordering):
 @pytest.mark.parametrize("source", ["C", "F", "steps", "negative"])
 @pytest.mark.parametrize("target", ["C", "F", "steps", "negative"])
 def test_large_arrays_between_any_layouts(cp, source, target, reordering):
-    """The arrays exceed a piece of the pinned lanes, and the size up to which the host reorders."""
+    """Copy arrays that exceed a piece of the pinned lanes, and the size up to which the host reorders."""
     shapes = {"steps": (3000, 1500), "negative": (1500, 1000)}
     make = {
         "C": lambda x: x,
@@ -166,7 +166,7 @@ def test_refusals_leave_the_memory_unchanged(cp):
 @pytest.mark.parametrize("layout", ["contiguous", "reordered"])
 @pytest.mark.parametrize("source", ["device", "host"])
 def test_a_copy_follows_the_work_of_both_producers(cp, linger, loaded, layout, source):
-    """Slow kernels precede the write to the source on one stream, and the read of the target on another stream."""
+    """The copy follows pending writes of source and target on two streams, and precedes later work on these streams."""
     shape = (1 << 10, 1 << 9)
     out, seen, x = cp.zeros(shape), cp.zeros(shape), cp.zeros(shape)
     host = np.zeros(shape)

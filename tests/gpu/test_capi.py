@@ -1,4 +1,4 @@
-"""The C interface with CUDA memory: requests by kind of memory, device pointers as arrays, and synchronization."""
+"""The C interface with CUDA memory: requests by memory kind, device pointers as arrays, and synchronization."""
 
 import gc
 import sys

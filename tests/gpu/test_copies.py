@@ -44,7 +44,7 @@ def test_strides_between_elements(cp, dtype):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_strided_on_the_device(cp, dtype, layout):
-    """The view is taken on the device, so the copy must gather."""
+    """Copy strided views of device memory to the host, to new device memory, and into `out`."""
     host = sample(dtype)
     view = LAYOUTS[layout](arrayhub.to_device(host, GPU))
     expected = LAYOUTS[layout](host)

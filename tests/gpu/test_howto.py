@@ -42,7 +42,7 @@ def test_examples_run(page, title, request, cp, torch, cuda):
 
 
 def test_the_tutorial_for_cuda_devices_runs(cp, torch):
-    """The last section of the page, whose blocks tests/docs does not run."""
+    """Run the last section of the tutorial, whose blocks tests/docs does not run."""
     page = (DOCS / "tutorials" / "list_to_gpu.md").read_text()
     blocks = re.findall(r"^```{code-block} python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4

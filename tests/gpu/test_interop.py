@@ -95,13 +95,13 @@ def test_a_cupy_stream_lives_as_long_as_the_array(cp):
 
 
 def test_cupy_without_is_hip():
-    """A cupy without the attribute was built for CUDA."""
+    """Import an array of a cupy without the attribute `is_hip`, which was built for CUDA."""
     python("""
         import cupy
         from arrayhub import as_cupy, asarray
 
         x = cupy.arange(6.0)
-        del cupy.cuda.runtime.is_hip  # which cupy itself asks where it compiles
+        del cupy.cuda.runtime.is_hip  # cupy itself reads the attribute when it compiles kernels
         a = asarray(x)
         assert (a.device.type, a.ptr, as_cupy(a).data.ptr) == ("cuda", x.data.ptr, x.data.ptr)
         assert a.device == asarray(x).to_device(cupy.cuda.Device(0)).device
@@ -191,9 +191,9 @@ def test_destroyed_memory_does_not_bring_the_interpreter_down():
 # ---------------------------------------------------------------------------------------------------------- torch
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="a detached tensor is held there")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrays hold a detached tensor")
 def test_the_storage_is_held_without_another_tensor(torch, monkeypatch):
-    """Repeat the test of host memory in tests/libraries/test_torch_storage.py; the first tensors get more checks."""
+    """After the first imports, which get more checks, an import holds the storage without creating another tensor."""
     tensor, made = torch.zeros(3, device="cuda"), []
     for _ in range(3):
         asarray(tensor)
@@ -245,7 +245,7 @@ def test_torch_states_that_memory_does_not_show(torch):
 
 def test_torch_is_freed(torch, cp):
     x = torch.ones(4, device="cuda")
-    asarray(x)  # the first import of a torch tensor uses another path than later imports
+    asarray(x)  # the first import of a torch tensor uses a different code path
     a = asarray(x)
     died = weakref.ref(x)
     del x
@@ -303,7 +303,7 @@ def test_jax_in(jax, cp, dtype):
 
 
 def test_jax_by_its_dict(jax):
-    """jax's dict has version 2, without strides."""
+    """Import by jax's dict, which has version 2 and omits the strides."""
     x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.byte_strides == (16, 4)
@@ -318,8 +318,7 @@ def test_jax_with_a_stream(jax, cp):
 
 
 def test_jax_after_another(jax, cp):
-    """The second array from a GPU is imported by jaxlib's function. The memory is held, and a deleted array raises an
-    error."""
+    """jaxlib's function imports the second array from a GPU. The memory is held, and deleted arrays are rejected."""
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)
     address = x.unsafe_buffer_pointer()
@@ -337,7 +336,7 @@ def test_jax_after_another(jax, cp):
 
 
 def test_jax_without_jaxlibs_own_function(jax):
-    """Without this private name, an array on a GPU is imported by ``__dlpack__``."""
+    """Without jaxlib's private function, arrays on a GPU are imported by ``__dlpack__``."""
     python(
         """
     import os, sys, types

@@ -24,7 +24,7 @@ def total(y):
 
 
 def add_one(handle, connection):
-    """Send the sum, add one, and stay alive until a message arrives."""
+    """Send the sum and the layout of the array, add one, and stay alive until a message arrives."""
 
     def use():
         with handle.open() as y:
@@ -73,7 +73,7 @@ def own(connection):
 
 
 class Child:
-    """A spawned process and the connection to it, which `end` kills."""
+    """A spawned process and a pipe to the process. `end` kills the process."""
 
     def __init__(self, target, *arguments):
         context = multiprocessing.get_context("spawn")
@@ -130,7 +130,7 @@ def test_another_process_writes_into_the_memory(child, view):
     assert other.receive() == "ended"
     handle.close(timeout=WAIT)
     assert float(VIEWS[view](source).sum()) == before + x.size
-    assert float(source.sum()) == 276 + x.size  # and nothing besides
+    assert float(source.sum()) == 276 + x.size  # the elements outside of the view are unchanged
 
 
 def test_readonly_memory_stays_readonly(child):
@@ -147,7 +147,7 @@ def test_the_owners_pending_work_comes_first(child, spin):
         a = cupy.zeros(1_000_000)
         handle = arrayhub.ipc_handle(a)
     other = child(hold_after, handle)
-    other.receive()  # imported everything
+    other.receive()  # has imported its modules
     with stream:
         spin(500_000_000)
         a += 1
@@ -274,7 +274,7 @@ def test_nothing_is_left_behind(child):
 
 
 def copied(x):
-    """The call that the error names."""
+    """Return the copy that the call in the error creates."""
     with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
         return arrayhub.to_device(x, x.device, copy=True)
 
@@ -309,7 +309,7 @@ def test_torchs_expandable_segments_are_refused_with_the_call_that_works(torch):
 
 
 def test_a_pool_made_for_other_processes(child):
-    """cudaMemPoolCreate with a POSIX file descriptor as handle type."""
+    """Share memory of a pool that cudaMemPoolCreate created with POSIX file descriptors as its handle type."""
     core = pytest.importorskip("cuda.core", reason="cuda.core is not installed")
     resource = getattr(core, "DeviceMemoryResource", None) or getattr(core.experimental, "DeviceMemoryResource", None)
     options = getattr(core, "DeviceMemoryResourceOptions", None)

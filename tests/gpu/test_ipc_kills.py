@@ -1,6 +1,6 @@
-"""Owners and borrowers of IPC handles of CUDA memory that are killed at random moments leave nothing behind.
+"""Owners and borrowers of IPC handles of CUDA memory that are killed at random moments do not leak resources.
 
-``ARRAYHUB_TEST_KILLS=1000`` makes a thousand rounds, and `python tests/gpu/ipc_kills.py 1000` is the same as a command.
+``ARRAYHUB_TEST_KILLS=1000`` runs a thousand rounds, as does the command `python tests/gpu/ipc_kills.py 1000`.
 """
 
 import os

@@ -121,7 +121,7 @@ def test_stream_of_cupy_is_the_one_that_was_current(cp):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_stream_of_torch_is_the_one_that_was_current(torch, dtype):
-    """An interface dict of torch does not name a stream, and does not exist for bfloat16."""
+    """`stream` is torch's current stream, which torch's dict does not name. For bfloat16, the dict does not exist."""
     x = torch.ones(3, device="cuda", dtype=getattr(torch, dtype))
     assert ah.placement(x).stream == 1, "the legacy default stream"
     own = torch.cuda.Stream()

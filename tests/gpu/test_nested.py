@@ -1,5 +1,4 @@
-"""Nested arrays on a CUDA device: torch's jagged tensors, contents of cupy, and nanoarrow as the consumer of device
-arrays."""
+"""Nested arrays on a CUDA device: torch's jagged tensors, cupy arrays as contents, and exports to nanoarrow."""
 
 import numpy as np
 import pytest
@@ -130,7 +129,7 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
 
 
 def test_fields_of_numpys_records_are_moved(cp):
-    """Their strides are not a multiple of the item size."""
+    """Move the fields of NumPy records, whose strides are not multiples of the item size."""
     records = np.array([(1, 2.5), (2, 3.5)], [("a", "i4"), ("b", "f8")])
     there = ah.asnested(records).to_device("cuda:0")
     assert there.device == ah.Device("cuda:0")

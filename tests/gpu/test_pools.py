@@ -54,7 +54,7 @@ def test_padding_and_alignment(cp, torch):
 
 
 def test_memory_follows_the_stream_of_the_model(cp, torch):
-    """torch reuses the memory in the order of the stream of its allocation."""
+    """The memory belongs to the model's stream, and torch reuses the memory in the order of this stream."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         model = asarray(torch.zeros(3, device="cuda"))

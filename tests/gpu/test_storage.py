@@ -1,4 +1,4 @@
-"""New arrays in CUDA's three kinds of memory: layout, alignment, values, device, and the order of their work."""
+"""New arrays in CUDA's three kinds of memory: layout, alignment, values, device, and stream order."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_from_device_data(cp, memory):
 
 
 def test_from_array_of_data_aligned_to_smaller_words(cp):
-    """If the address on one side is not a multiple of eight, both sides must be copied in smaller words."""
+    """Data at an address that is not a multiple of eight bytes is copied in smaller words."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
     assert (host(x) == there.get()).all()
@@ -107,7 +107,7 @@ def test_cupy_accepts_it(cp, memory):
 
 
 def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
-    """cupy's pool reuses memory that kernels on the stream may still be reading."""
+    """A new array is filled after earlier work on the stream, which may still read memory that cupy's pool reuses."""
     ours = cp.cuda.Stream(non_blocking=True)
     with ours:
         old = cp.full(1 << 20, 5.0)

@@ -1,7 +1,6 @@
-"""Order of streams: a long kernel runs on the producer's stream during an import or export, and a consumer that does
-not wait reads the old value.
+"""Order of streams: a long kernel runs on the producer's stream during an import or export.
 
-`test_unordered_access_reads_old_values` shows that a consumer without synchronization reads the old value.
+A consumer that does not wait reads the old value, as `test_unordered_access_reads_old_values` shows.
 """
 
 import numpy as np
@@ -17,9 +16,9 @@ TRIES = 8
 
 @pytest.fixture
 def race(cp, spin):
-    """Two streams that do not synchronize with the default stream, and a slow writer on the first.
+    """Yield two streams that do not synchronize with the default stream, and a slow writer on the first.
 
-    The array is exchanged only after the old value was read on the second stream, so each test has a race.
+    `is_lost` has shown that a consumer on the second stream reads the old value without synchronization.
     """
 
     class Race:
@@ -70,7 +69,7 @@ def race(cp, spin):
         if race.is_lost():
             break
     else:
-        pytest.fail("no two streams run side by side here, so no test of their order could fail")
+        pytest.fail("no two streams run concurrently, so a missing synchronization could not be detected")
     yield race
     cp.cuda.Device().synchronize()
 
@@ -84,14 +83,14 @@ def test_unordered_access_reads_old_values(cp, race):
 
 @pytest.mark.parametrize("key", [slice(None), slice(None, None, 2)], ids=["whole", "a view"])
 def test_cupy_to_cupy(cp, race, key):
-    """The producer's stream is no longer current at the export, and views are exported too."""
+    """Views are ordered like the array, although the producer's stream is no longer current at the export."""
     for value, a in race.rounds():
         assert race.arrives(value, a[key])
 
 
 @pytest.mark.parametrize("way", ["from_dlpack", "as_torch"])
 def test_cupy_to_torch(cp, torch, race, way):
-    """as_torch uses torch's exchange table, which does not synchronize."""
+    """torch's stream waits for the write, also with as_torch, whose exchange table does not synchronize."""
     theirs = torch.cuda.ExternalStream(race.theirs.ptr)
     take = torch.from_dlpack if way == "from_dlpack" else arrayhub.as_torch
     for value, a in race.rounds():
@@ -103,7 +102,7 @@ def test_cupy_to_torch(cp, torch, race, way):
 
 @pytest.mark.parametrize("via", [None, "cuda"])
 def test_torch_to_cupy(cp, torch, race, spin, via):
-    """The dict of version 2 does not name a stream. The array is imported while torch's stream is current."""
+    """The import orders consumers after torch's current stream, which torch's dict, of version 2, does not name."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     for value in range(1, ROUNDS):
@@ -117,7 +116,7 @@ def test_torch_to_cupy(cp, torch, race, spin, via):
 
 
 def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
-    """torch itself refuses that stream."""
+    """The per-thread default stream waits, although ``torch.Tensor.__dlpack__`` itself rejects this stream."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     theirs = cp.cuda.Stream.ptds
@@ -178,7 +177,7 @@ def test_numba_waits(cp, cuda, race):
 
 
 def test_numba_work_on_the_default_stream_is_waited_for(cp, cuda, kernels, race):
-    """The dict has stream None, although a kernel on the default stream is pending."""
+    """Consumers wait for a kernel on the default stream, although numba's dict has stream None."""
 
     @cuda.jit
     def slowly(out, value, turns):
@@ -220,7 +219,7 @@ def test_into_jax(cp, jax, race):
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_the_host_waits_for_managed_memory(cp, race, via):
-    """DLPack does not transmit the producer's stream. The producer orders its work before the legacy default stream."""
+    """The host waits for the write, although DLPack does not transmit the producer's stream."""
     managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
     managed.fill(0)
     cp.cuda.Device().synchronize()
@@ -269,7 +268,7 @@ def test_import_does_not_block_the_host(cp, race):
 
 
 def test_a_capture_survives_an_import(cp, race):
-    """Synchronization is forbidden while a graph is captured. The array is captured without a wait."""
+    """An array can be exported while a graph is captured, because the export does not synchronize."""
     with race.ours:
         a = asarray(race.x)
     out = cp.zeros(SIZE, "f4")
@@ -328,7 +327,7 @@ class Hidden:
 
 @pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
 def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """The copy is queued after a long kernel. The producer does not wait for it, and writes and frees immediately."""
+    """A delayed copy has the values from before the next write of the producer, which does not wait for the copy."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

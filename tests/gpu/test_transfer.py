@@ -77,7 +77,7 @@ def test_to_device(cp, host, view, is_pinned):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
-    """cupy does not document this handle, and may remove it."""
+    """Copies are correct without the kernel's handle, which cupy does not document and may remove."""
     monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
     monkeypatch.setattr(cuda_kernel, "handle", None)
     monkeypatch.setattr(cuda_kernel, "is_available", cuda_kernel.is_available.__wrapped__)  # without the cached result
@@ -114,7 +114,7 @@ def test_elements_of_any_size(cp, dtype):
 
 
 def test_a_stream_of_sizes(cp):
-    """Sizes near the limits between different methods of copying."""
+    """Copy arrays of sizes near the limits between copy methods."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
             x = np.random.default_rng(power).integers(0, 256, nbytes, "u1")
@@ -127,7 +127,7 @@ def test_a_stream_of_sizes(cp):
 
 
 def producers(cp, torch, jax, cuda):
-    """Yield (name, an array of some megabytes on the device)."""
+    """Yield (name, array of some megabytes on the device, the same values on the host)."""
     x = np.random.default_rng(2).random((1000, 700))
     yield "cupy", cp.asarray(x), x
     yield "torch", torch.as_tensor(x, device="cuda"), x
@@ -198,7 +198,7 @@ def test_empty(cp):
 
 @pytest.fixture
 def linger(spin):
-    """A kernel of some 4 ms."""
+    """Return a kernel that takes about 4 ms."""
     return lambda: spin(8_000_000)
 
 
@@ -244,8 +244,7 @@ def test_the_host_sees_the_producers_work(cp, linger, loaded, stream, size):
 
 @pytest.mark.parametrize(("ours", "theirs"), list(itertools.permutations(["own", "legacy", "per thread"], 2)))
 def test_copy_is_ordered_between_producer_and_consumer(cp, linger, loaded, ours, theirs):
-    """The array is written on one stream, copied on another and read on a third, and the producer continues to
-    write."""
+    """A copy on another stream follows the producer's write, and precedes the next write and a later read."""
     x, seen = cp.zeros(1 << 20), cp.zeros(1 << 20)
     cp.cuda.Device().synchronize()
     ours, theirs, third = STREAMS[ours](cp), STREAMS[theirs](cp), STREAMS["own"](cp)
@@ -290,8 +289,7 @@ def test_a_consumer_waits_for_an_upload(cp, loaded):
 
 @pytest.mark.parametrize("layout", ["contiguous", "sorted", "strided out"])
 def test_an_asynchronous_copy(cp, linger, loaded, layout):
-    """With ``stream=`` and pinned memory, the call returns immediately, and the copy is complete in the order of the
-    stream."""
+    """With ``stream=`` and pinned memory, the call returns immediately, and the copy is complete in stream order."""
     x = cp.zeros((1 << 10, 1 << 9))
     cp.cuda.Device().synchronize()
     source = {"contiguous": x, "sorted": x.T, "strided out": x}[layout]
@@ -299,7 +297,7 @@ def test_an_asynchronous_copy(cp, linger, loaded, layout):
     if layout == "strided out":
         out = pinned_like(cp, np.empty((1 << 10, 1 << 10)))[:, ::2]
     ours, theirs = STREAMS["own"](cp), STREAMS["own"](cp)
-    arrayhub.to_host(source, out=out, stream=theirs)  # kernels compiled, memory taken
+    arrayhub.to_host(source, out=out, stream=theirs)  # compiles kernels and allocates memory
     theirs.synchronize()
     ahead = 0
     for value in range(1, ROUNDS):
@@ -330,7 +328,7 @@ def test_other_streams_are_not_waited_for(cp, spin, loaded):
     busy, ours = STREAMS["own"](cp), STREAMS["own"](cp)
     x = np.ones(1 << 20)
     with ours:
-        for is_busy in (False, True):  # for one-time work
+        for is_busy in (False, True):  # the first round performs one-time work
             if is_busy:
                 with busy:
                     spin(600_000_000)
@@ -467,7 +465,7 @@ def test_pool_is_bounded_and_released(cp, host):
 
 
 def test_without_pinned_memory(cp, host):
-    """The buffer exceeds the memory that can be pinned, so the copies use another method."""
+    """Copies do not need pinned memory. Here, the buffer exceeds the memory that can be pinned."""
     transfer.release()
     transfer.configure(chunk=1 << 50, buffers=2, threads=1)
     x = cp.asarray(host)
@@ -633,7 +631,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
 
 
 def test_forked_child_raises(cp):
-    """The child neither frees the parent's memory nor waits for the parent's lock."""
+    """Copies in a forked child raise an error, and neither free the parent's memory nor wait for the parent's lock."""
     text = python("""
         import os, cupy, numpy as np, arrayhub
         from arrayhub import transfer
@@ -647,7 +645,7 @@ def test_forked_child_raises(cp):
                 try:
                     call()
                 except BufferError as error:
-                    print("told" if "spawn" in str(error) else error, flush=True)
+                    print("advised" if "spawn" in str(error) else error, flush=True)
             assert transfer.held()["pinned"] == 0
             transfer.release()
             assert (np.asarray(arrayhub.asarray(host).copy()) == host).all()
@@ -657,7 +655,7 @@ def test_forked_child_raises(cp):
         assert (np.asarray(a.to_host()) == host).all()
         transfer.release()
     """)
-    assert text.split() == ["told"] * 4
+    assert text.split() == ["advised"] * 4
 
 
 def test_a_copy_while_the_interpreter_ends():

@@ -56,7 +56,7 @@ def test_pandas(name, pandas):
 
 
 def test_pandas_stores_0d_arrays_as_objects_and_items_as_numbers(pandas):
-    """pandas unpacks only ndarrays without dimensions, and stores other arrays as objects."""
+    """pandas stores arrays without dimensions as objects, except ndarrays. Items are stored as numbers."""
     x = ah.asarray(np.array([1, 2, 3]))
     assert column(pandas, x[0])["c"].dtype == object
     assert column(pandas, x.item(0))["c"].dtype == column(pandas, x[0].item())["c"].dtype == np.int64

@@ -71,12 +71,12 @@ def allocated(dims, backend, origin=None, *, shape=SHAPE, seed=None):
 
 
 def values(a, order):
-    """Return a copy of a labeled array with another order of dimensions."""
+    """Return a copy of a labeled array with a different order of dimensions."""
     return np.array(a.align(*order))
 
 
 def smoothed(inp, weight):
-    """Return the expected output of `smooth`, without the boundary elements that it does not write."""
+    """Return the expected output of `smooth`, without the boundary elements that `smooth` does not write."""
     middle = inp[1:-1, 1:-2]
     return middle + FACTOR * weight[1:-1, 1:-2, None] * (
         inp[:-2, 1:-2] + inp[2:, 1:-2] + inp[1:-1, :-3] + inp[1:-1, 3:] - 4.0 * middle
@@ -170,7 +170,7 @@ def test_data_dimensions(build, backend, dims):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_frozen_stencils(build, backend):
-    """These stencils do not read the dimension names, and use NumPy's interface or the buffer."""
+    """Frozen stencils do not read the dimension names, and use NumPy's interface or the buffer."""
     inp, out, total = (allocated("IJK", backend, seed=seed) for seed in (1, 2, 3))
     weight = allocated("IJ", backend, seed=4)
     before = np.array(total)
@@ -185,7 +185,7 @@ def test_frozen_stencils(build, backend):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_unknown_dims_are_not_exported_to_gt4py(build, backend):
-    """The dimensions are then I, J, K in the order of the indices, as for any array."""
+    """Without exported names, the dimensions are I, J, K in the order of the indices, as for any array."""
     vectors, out = allocated(("I", "J", "K", "0"), backend, seed=1), allocated("IJK", backend)
     build(project, backend)(vectors.with_dims(("lon", "lat", "level", "part")), out.with_dims(("lon", "lat", "level")))
     assert np.allclose(np.asarray(out), np.asarray(vectors) @ [1.0, 2.0, 3.0], rtol=1e-14)
@@ -204,7 +204,7 @@ def test_device_memory_is_refused(build, sycl, backend):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_shared_usm_is_accepted(build, sycl, backend):
-    """USM that the host can read, as input and as output."""
+    """Stencils accept USM that the host can read, as input and as output."""
     vectors = ah.from_array(allocated("KJI0", backend, seed=1), memory="usm_shared", backend=backend)
     out = ah.empty((8, 7, 5), dims="IJK", memory="usm_host", backend=backend)
     build(project, backend)(vectors, out)
@@ -213,7 +213,7 @@ def test_shared_usm_is_accepted(build, sycl, backend):
 
 
 def test_layout_of_another_backend_warns(build):
-    """All other tests of this file treat the warning as an error, so their fields have the right layout."""
+    """A field in a different backend's layout causes a warning, which is an error in all other tests of this file."""
     vectors, out = allocated("IJK0", "gt:cpu_ifirst"), allocated("IJK", "numpy")
     with pytest.warns(UserWarning, match="The layout of the field 'vectors' is not recommended"):
         build(project, "numpy")(vectors, out)

@@ -1,5 +1,7 @@
-"""Every row of docs/libraries.md, in one process per library. Libraries that are not in the extra ``test`` are tested
-if they are installed."""
+"""Test every row of docs/libraries.md, in one process per library.
+
+Libraries that are not in the extra ``test`` are tested if they are installed.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import arrayhub as ah
 
 
 def asked(library):
-    """Return a library as a parameter. Two libraries are skipped if NumPy exports only legacy capsules."""
+    """Return a library as a test parameter. Two libraries are skipped if NumPy exports only legacy capsules."""
     marks = needs_dlpack_1 if library.name in ("numpy", "array_api_strict") else ()
     return pytest.param(library, id=library.name, marks=marks)
 
@@ -57,7 +59,7 @@ def test_usm_device_is_reported_to_other_consumers(shared):
 
 @needs_dlpack_1
 def test_copy_for_a_library_without_the_device_is_host_memory():
-    """The call in the error message, with ``copy=True``, works."""
+    """The error suggests ``copy=True``, and the call with ``copy=True`` works."""
     pytest.importorskip("dpctl")
     pytest.importorskip("array_api_strict")
     x = ah.asarray(np.arange(3.0)).to_device("oneapi:0")
@@ -142,7 +144,7 @@ def test_read_only_memory_by_a_legacy_capsule(tmp_path, monkeypatch):
 
 
 class Odd:
-    """The protocol raises an exception class of its library."""
+    """A producer whose protocol raises an exception class of its library."""
 
     class Error(Exception):
         pass

@@ -84,14 +84,14 @@ def run_cell(cell, consumer):
 
 
 def check_array(array, made, cell):
-    """Check the imported array against the producer's."""
+    """Check that the imported array has the shape, access, type and memory of the producer's array."""
     assert array.shape == made.shape, f"shape {array.shape}, the producer has {made.shape}"
     assert array.access == made.access, f"access {array.access}, the producer's is {made.access}"
     assert array.itemsize == cell.element.bits_as.itemsize
     if cell.element.dtype is not None:
         assert array.dtype == cell.element.dtype, f"dtype {array.dtype}"
     if made.values:
-        assert made.address is None or array.ptr == made.address, "another address than the producer's"
+        assert made.address is None or array.ptr == made.address, "the address differs from the producer's"
         assert array.byte_strides == made.byte_strides, f"byte strides {array.byte_strides}"
 
 
@@ -103,7 +103,7 @@ def taken_by(consumer, array):
 
 
 def check_taken(consumer, taken, array, made, cell):
-    """The consumer has the same memory, type and access."""
+    """Check that the consumer has the same memory, type and access."""
     low, high = span(made.shape, made.byte_strides, cell.element.bits_as.itemsize)
     if made.values:
         expected = array.ptr + (low if consumer.whole_reach else 0)
@@ -122,9 +122,9 @@ def check_taken(consumer, taken, array, made, cell):
 
 def check_write(consumer, taken, made, itemsize):
     """Check that the consumer's writes reach the producer."""
-    assert any(peek(made.address, itemsize)), "the first element is zero already, so nothing can be seen"
+    assert any(peek(made.address, itemsize)), "the first element is zero already, so the write cannot be detected"
     consumer.write(taken)
-    assert not any(peek(made.address, itemsize)), "written through the consumer, and not in the producer's memory"
+    assert not any(peek(made.address, itemsize)), "the consumer's write does not reach the producer's memory"
 
 
 def check_refused(consumer, array, refusal):
@@ -138,7 +138,7 @@ def check_refused(consumer, array, refusal):
             f"{type(error).__name__}: {error}; documented: {refusal.error}: {refusal.reason}"
         ) from error
     else:
-        raise AssertionError(f"it passes, and is documented as refused: {refusal.reason}")
+        raise AssertionError(f"accepted, but documented as rejected: {refusal.reason}")
     assert re.search(refusal.message, message), f"message {message!r} lacks {refusal.message!r}"
 
 
@@ -150,7 +150,7 @@ def test_page_equals_the_tables():
 
 @needs_dlpack_1
 def test_every_refusal_occurs():
-    """Every row must apply to a cell."""
+    """Each row of the table of rejections applies to a cell."""
     met = {id(refusal_of(cell)[0]) for cell in cells()}
     unmet = [refusal.reason for refusal in REFUSALS if id(refusal) not in met]
     assert not unmet

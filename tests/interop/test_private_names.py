@@ -24,8 +24,7 @@ HEAD = """
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", ["Memory_GetUsmPointer", "Memory_Make", "Memory_GetNumBytes"])
 def test_host_memory_does_not_need_dpctl_functions(name):
-    """A dpctl that lacks a C function can be imported. Only imports of its memory fail, and their error names the
-    function."""
+    """Without a C function of dpctl, only imports of dpctl's memory fail, with an error that names the function."""
     python(
         HEAD
         + """
@@ -44,7 +43,7 @@ def test_host_memory_does_not_need_dpctl_functions(name):
     except ImportError as error:
         assert sys.argv[1] in str(error), error
     else:
-        raise AssertionError("it came in")
+        raise AssertionError("imported without the function")
     """,
         name,
     )
@@ -94,7 +93,7 @@ SPANNING = """
 )
 @pytest.mark.usefixtures("dpctl")
 def test_a_view_over_several_allocations_is_refused(gone):
-    """The runtime reports the allocation of the last byte. Without this function, the kind of each page is compared."""
+    """Reject the view by the runtime's allocation of the last byte, or else by the memory types of the pages."""
     python(HEAD + SPANNING, *gone)
 
 
@@ -303,7 +302,7 @@ READERS = {
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("reader", READERS)
 def test_unrecognized_consumers_receive_the_sycl_device(reader):
-    """The consumer then rejects the SYCL device, but arrayhub's own function still exports host memory to it."""
+    """An unrecognized consumer rejects the SYCL device. arrayhub's own function still exports host memory."""
     pytest.importorskip(reader)
     lost, theirs, ours = READERS[reader]
     program = """
@@ -318,7 +317,7 @@ def test_unrecognized_consumers_receive_the_sycl_device(reader):
     except Exception as error:
         assert not isinstance(error, (SystemError, KeyError)), error
     else:
-        raise AssertionError("it was known")
+        raise AssertionError("the consumer is still recognized")
     assert {ours}.tolist() == [7] * 8
     """
     python("".join(textwrap.dedent(part) for part in (HEAD, program, lost, after)))
@@ -328,7 +327,7 @@ def test_unrecognized_consumers_receive_the_sycl_device(reader):
 
 
 def test_as_torch_refuses_negative_strides_if_the_caller_is_unknown():
-    """torch would end the process for negative strides. All other arrays are exported as usual."""
+    """Reject negative strides, for which torch would end the process. All other arrays are exported as usual."""
     pytest.importorskip("torch")
     python(
         HEAD
@@ -342,7 +341,7 @@ def test_as_torch_refuses_negative_strides_if_the_caller_is_unknown():
     except BufferError as error:
         assert "negative strides" in str(error), error
     else:
-        raise AssertionError("it was given out")
+        raise AssertionError("negative strides were exported")
     assert arrayhub.as_torch(x[::-1], copy=True).tolist() == [3, 2, 1, 0]
     """
     )
@@ -360,7 +359,7 @@ TORCH = {
 @pytest.mark.parametrize("name", TORCH)
 def test_tensors_are_refused_and_held_without_a_private_name(name):
     pytest.importorskip("torch")
-    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's own imports use it
+    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's imports use the name
     python(
         textwrap.dedent(HEAD)
         + lost
@@ -461,7 +460,7 @@ def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_
 
 
 def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
-    """The names in C sources, whose removal would be a compile-time error, and the names in Python sources."""
+    """docs/private_names.md lists the private names of CPython in the C and Python sources."""
     used = set()
     for source in CORE.parent.rglob("*"):
         if source.suffix in (".pyx", ".pxd", ".pxi", ".h", ".py") and "include" not in source.parts:

@@ -1,5 +1,4 @@
-"""Random layouts and types, imported by one protocol and exported by another, for every pair; the results are compared
-with NumPy.
+"""Random layouts and types, imported by one protocol and exported by another, for every pair, compared with NumPy.
 
 ``ARRAYHUB_TEST_EXAMPLES=5000`` increases the number of examples.
 """
@@ -32,7 +31,7 @@ PROTOCOLS = ["array_interface", "array_struct", "buffer", *(["dlpack"] if HAS_DL
 
 @st.composite
 def slices(draw, length):
-    """A slice of a dimension, or an index into it."""
+    """Draw a slice of a dimension, or an index into the dimension."""
     bound = st.none() | st.integers(-length - 1, length + 1)
     step = st.sampled_from([None, 1, 2, 3, -1, -2])
     if length and draw(st.integers(0, 5)) == 0:
@@ -42,12 +41,12 @@ def slices(draw, length):
 
 @st.composite
 def views(draw, compact):
-    """A view of an array: sliced, reversed, transposed, broadcast, with dimensions added and dropped."""
+    """Draw a view of an array: sliced, reversed, transposed, broadcast, with dimensions added and dropped."""
     view = compact
     for _ in range(draw(st.integers(0, 3))):
         kind = draw(st.sampled_from(["slice", "transpose", "newaxis", "broadcast"]))
         if kind == "slice":
-            # The Ellipsis keeps an array where NumPy would give a scalar.
+            # The Ellipsis keeps an array where NumPy would return a scalar.
             view = view[(*(draw(slices(length)) for length in view.shape), ...)]
         elif kind == "transpose":
             view = view.transpose(draw(st.permutations(range(view.ndim))))
@@ -119,12 +118,12 @@ WAYS_OUT = {
 
 
 def effective(x):
-    """Return the strides of dimensions with several elements."""
+    """Return the strides, with 0 for dimensions of one element, or None for an array without elements."""
     return tuple(step if length > 1 else 0 for step, length in zip(x.strides, x.shape, strict=True)) if x.size else None
 
 
 def same(out, x, may_write=True):
-    """Check that two ndarrays have equal memory, layout, type and values. Without `may_write`, `out` is read-only."""
+    """Assert that two ndarrays have equal memory, layout, type and values. Without `may_write`, `out` is read-only."""
     assert out.shape == x.shape
     assert out.dtype == x.dtype
     assert effective(out) == effective(x)
@@ -173,7 +172,7 @@ def test_every_pair_of_protocols(x):
 
 
 def describes(u, x):
-    """A USMArray has the properties of the ndarray that it views."""
+    """Assert that a USMArray has the properties of the ndarray that it views."""
     assert (u.shape, u.dtype, u.itemsize, u.size, u.ndim) == (x.shape, x.dtype, x.itemsize, x.size, x.ndim)
     assert u.flags.writeable == x.flags.writeable
     assert u.flags.c_contiguous == x.flags.c_contiguous
@@ -230,7 +229,7 @@ def element_layouts(draw):
 
 
 def laid_over_usm(tensor, compact, view, writeable, kind):
-    """Return a usm_ndarray with this layout, and the distance of its element zero from the start, in elements."""
+    """Return a usm_ndarray with this layout in new memory, and the position of its first element in elements."""
     import dpctl.memory
 
     memory = getattr(dpctl.memory, f"MemoryUSM{kind.capitalize()}")(max(compact.nbytes, 1))
@@ -245,7 +244,7 @@ def laid_over_usm(tensor, compact, view, writeable, kind):
 
 
 def same_usm(out, array, view, offset):
-    """Return NumPy's array of the same layout on the host, for comparison with USM."""
+    """Assert that `out` views the USM of `array` with the layout and values of `view`."""
     import dpnp.tensor
 
     assert (out.shape, out.dtype) == (view.shape, view.dtype)

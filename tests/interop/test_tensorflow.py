@@ -1,4 +1,4 @@
-"""TensorFlow tensors whose elements are not numbers. Their ``__dlpack__`` crashes the process."""
+"""Import of TensorFlow tensors whose elements are not numbers, and whose ``__dlpack__`` crashes the process."""
 
 import importlib.util
 
@@ -81,7 +81,7 @@ assert ah.check(tf.constant([1.0, 2.0])) == []
     )
 
 
-# By object: the call that the error names, and its result.
+# Objects, the call that the error for each object names, and its result.
 NAMED = """
 NAMED = [
     (tf.Variable(["a", "b"]), "arrayhub.asnested(x.numpy().tolist())", [b"a", b"b"]),

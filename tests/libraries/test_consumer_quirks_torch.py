@@ -1,5 +1,4 @@
-"""torch's functions with a USMArray return correct results, or are rejected before torch reads wrong values or
-crashes."""
+"""torch's functions return correct results for a USMArray, or raise before torch reads wrong values or crashes."""
 
 import contextlib
 import hashlib
@@ -48,7 +47,7 @@ except BufferError as error:
 
 @pytest.mark.parametrize("name", ["from_dlpack", "as_tensor"])
 def test_read_only_memory_is_warned_of(name):
-    """torch ignores DLPack's read-only flag, so arrayhub warns, as torch does for read-only NumPy arrays."""
+    """arrayhub warns, as torch does for read-only NumPy arrays, because torch ignores DLPack's read-only flag."""
     take = getattr(torch, name)
     for x in (ah.asarray(b"hello"), ah.asarray(np.broadcast_to(np.zeros(1), 3))):
         with pytest.warns(UserWarning, match="read-only.*allow_readonly") as caught:
@@ -81,7 +80,7 @@ def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
 
 
 def test_torch_is_recognized_in_any_folder(tmp_path):
-    """torch may be in a folder named arrayhub, as in an environment inside a checkout of this package."""
+    """torch is recognized in a folder named arrayhub, as in an environment inside a checkout of this package."""
     (tmp_path / "arrayhub").mkdir()
     (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
     code = """
@@ -111,7 +110,7 @@ def test_torch_cannot_read_bytes_as_numbers(a, read):
 
 
 def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
-    """torch discards exceptions of its buffer request, so the interrupt is sent again as a signal."""
+    """An interrupt is sent again as a signal, because torch discards exceptions of its buffer request."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(*args, **kwargs):
@@ -184,7 +183,7 @@ try:
 except (BufferError, ValueError) as error:
     print(error)
 """
-    # With copy=False, torch itself refuses another device than the producer's.
+    # With copy=False, torch itself rejects a device that is not the producer's.
     by_torch = memory == "shared" and call == "copy=False"
     assert ("without copying" if by_torch else "negative, and torch ends the process") in python(code)
 

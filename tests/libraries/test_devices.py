@@ -1,4 +1,4 @@
-"""Device objects of the libraries, read without importing any of them."""
+"""Device objects of libraries are read without importing the libraries."""
 
 import pytest
 from children import python
@@ -26,7 +26,7 @@ def test_jax():
 
 
 def test_dpnp():
-    """The device object has a queue, and the memory belongs to this queue."""
+    """New memory belongs to the queue of dpnp's device object."""
     dpnp = pytest.importorskip("dpnp")
     x = dpnp.zeros(2, sycl_queue=pytest.importorskip("dpctl").SyclQueue())
     assert arrayhub.Device(x.device) == arrayhub.Device(dpnp.tensor.zeros(2).device) == arrayhub.asarray(x).device

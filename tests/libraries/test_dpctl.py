@@ -1,4 +1,4 @@
-"""dpctl and dpnp: struct and dict agree, host libraries read USM after pending work, and memory is freed."""
+"""Import of dpctl and dpnp arrays: struct and dict give the same array, host reads wait, and memory is released."""
 
 import weakref
 
@@ -61,7 +61,7 @@ def offset_of(u):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):  # instances have another size, because they have a dict
+    class Other(dpt.usm_ndarray):  # instances have a different size, because they have a dict
         pass
 
     plain = whole("shared", "f4")
@@ -84,8 +84,10 @@ def test_renamed_and_fake_usm_ndarrays():
 
 
 def test_dict_pointing_outside_the_memory_object():
-    """The dict and the Memory object describe the same memory. If the array is not inside the Memory object, the
-    array's own dict is used."""
+    """If the array is not inside its Memory object, the array's own dict is used.
+
+    Usually, the dict and the Memory object describe the same memory.
+    """
     true = dpnp.arange(4, dtype="f4", usm_type="shared")
     described = true._array_obj.__sycl_usm_array_interface__
 
@@ -102,7 +104,7 @@ def test_dict_pointing_outside_the_memory_object():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dpnp_receives_aligned_memory(kind):
-    """dpnp views the complete memory as elements, so the last byte of 33 is cut off for elements of 8 bytes."""
+    """dpnp, which views the complete memory, receives only whole elements, for example 32 of 33 bytes."""
     memory = CLASSES[kind](33)
     memory.copy_from_host(np.arange(33, dtype="u1"))
     x = ah.USMArray((4,), "i8", memory)
@@ -336,7 +338,7 @@ def test_read_only_by_dlpack():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(3, 0), (0,), (2, 0, 4)])
 def test_empty_arrays_round_trip_through_dpnp(kind, shape):
-    """dpnp 0.20 fails for the null pointer that dlpack.h requires."""
+    """Export the address of an empty array, because dpnp 0.20 fails for the null pointer that dlpack.h requires."""
     e = dpt.empty(shape, dtype="i4", usm_type=kind)
     back = dpt.from_dlpack(ah.asarray(e))
     assert (back.shape, back.dtype, back.sycl_queue) == (e.shape, e.dtype, e.sycl_queue)
@@ -373,7 +375,7 @@ def other_queues():
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 def test_pyarrow_reads_host_readable_usm(kind):
-    """pyarrow tries the device interface first, and does not support SYCL devices."""
+    """Export USM as host memory, because pyarrow tries the device interface first, but does not support SYCL."""
     pa = pytest.importorskip("pyarrow")
     x = ah.USMArray((3,), "f8", buffer=kind)
     x[...] = [1, 2, 3]

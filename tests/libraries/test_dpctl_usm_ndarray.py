@@ -59,7 +59,7 @@ def described(a):
 
 
 def compare(usm_ndarray):
-    """Compare arrays of every kind of memory, type and layout with their dicts; return how many were compared."""
+    """Compare arrays of every USM type, element type and layout with their dicts. Return the number of comparisons."""
     count = 0
     for kind, dtype in itertools.product(KINDS, DTYPES):
         whole = usm_ndarray((4, 6), dtype=dtype, buffer=kind)
@@ -110,7 +110,7 @@ def test_struct_equals_the_dict_of_the_installed_release(change):
 
 
 def test_the_values_arrive():
-    """The values are correct with every method. `compare` only tests the descriptions."""
+    """The values are correct, and not only the descriptions, which `compare` tests."""
     tensor = tensor_module()
     u = tensor.reshape(tensor.arange(24, dtype="i4", usm_type="shared"), (4, 6))
     for view in LAYOUTS.values():
@@ -222,7 +222,7 @@ GETTERS = {
     "GetUSMData": ("object", "base_"),
 }
 # The C functions of a release, as statements that change its table of functions `capi`. In turn: no change, no
-# functions, one function removed, a function with another result type, a function with another meaning.
+# functions, one function removed, a function with a different result type, a function with a different meaning.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",
@@ -282,7 +282,7 @@ def release(tmp_path_factory):
 
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
 def test_another_release(release, fields, functions, way):
-    """A type of another release has the same name as dpctl's type. Only verified C functions of it are called."""
+    """Only verified C functions of a type are called, because types of other releases have the same name."""
     code = f"""
         import importlib.util, json, sys
         import arrayhub, dpctl.memory
@@ -295,7 +295,7 @@ def test_another_release(release, fields, functions, way):
         capi = module.__pyx_capi__
         {FUNCTIONS[functions]}
 
-        arrayhub.asarray(module.usm_ndarray((3,), dtype="f4", buffer="shared"))   # the first is looked at more closely
+        arrayhub.asarray(module.usm_ndarray((3,), dtype="f4", buffer="shared"))   # the first array gets more checks
         u = module.usm_ndarray((3,), dtype="f4", buffer="shared")
         module.ASKED.update(dict.fromkeys(module.ASKED, 0))
         arrayhub.asarray(u)

@@ -26,14 +26,14 @@ def module(name):
 
 
 def refusal(obj):
-    """Return the error of `asarray`."""
+    """Return the text of the error of `asarray`."""
     with pytest.raises((TypeError, BufferError)) as raised:
         ah.asarray(obj)
     return str(raised.value)
 
 
 def assert_helps(obj, *calls):
-    """The error for `obj` names these calls, and each call returns one or more arrays."""
+    """Assert that the error for `obj` names these calls, and that each call returns one or more arrays."""
     said = refusal(obj)
     for call in calls:
         assert call in said
@@ -80,7 +80,7 @@ def test_arrow(make, calls):
 @pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
 @pytest.mark.parametrize("name", ARROW)
 def test_arrow_in_chunks(name, count):
-    """The error names a call for one array of all chunks, because this is the actual obstacle."""
+    """The error names calls on one array of all chunks, because the number of chunks is the obstacle."""
     make, *calls = ARROW[name]
     chunks = pa.chunked_array([make()] * count)
     nested = [call for call in calls if call == "arrayhub.asnested(x)"]
@@ -312,7 +312,7 @@ def test_strings_of_h5py():
 
 
 def test_tables_of_fits():
-    """The stored integers are not scaled yet, and the stored booleans are letters."""
+    """Tables are rejected, because their integers are stored without scaling, and their booleans as letters."""
     fits = module("astropy.io.fits")
     columns = [
         fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),
@@ -336,7 +336,7 @@ def test_a_dataset_of_lightgbm():
 
 
 class Converts:
-    """A class of an unknown library, with names that are methods of other libraries' arrays."""
+    """A class of an unknown library whose methods have the names of other libraries' conversion methods."""
 
     def __init__(self):
         self.data = self.values = "something else"
@@ -380,7 +380,7 @@ def test_a_frame_of_several_types_names_two_columns():
 
 
 def advised(obj):
-    """Return the calls of arrayhub that the error for `obj` names, after making each of them."""
+    """Make each call of arrayhub that the error for `obj` names, and return the calls."""
     calls = re.findall(r"arrayhub\.\w+\((?:[^()]|\([^()]*\))*\)", refusal(obj))
     for call in calls:
         assert called(re.sub(r"\bvalue\b", "0", call), obj) is not None

@@ -27,8 +27,7 @@ def test_jax_arrays_without_memory():
 
 
 def test_arrays_on_several_devices():
-    """A replicated array has all values on each device. For a sharded array, the error names the call that gathers
-    it."""
+    """A replicated array is imported. For a sharded array, the error names the call that gathers the array."""
     program = """
         import os
         os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
@@ -118,7 +117,7 @@ def test_as_jax_errors_state_the_reason():
 
 
 def test_arrow_arrays_and_buffers():
-    """The matrix tests everything else about these objects."""
+    """pyarrow's arrays are imported by DLPack, and its buffers by the buffer protocol. The matrix tests the rest."""
     assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
 

@@ -80,7 +80,7 @@ def _in_a_list(a):
 @pytest.mark.parametrize("function", [_shrinking, _either, _in_a_list])
 @pytest.mark.parametrize("step", [1, 2])
 def test_functions_accept_ndarrays_and_usm_arrays(function, step):
-    """A variable that is first a USMArray and later a Numba array, or the reverse."""
+    """A variable may be a USMArray first and a Numba array later, or the reverse."""
     compiled = numba.njit(function)
     x = np.arange(6.0)[::step] + 3
     assert compiled(arrayhub.asarray(x)) == compiled(x)

@@ -1,4 +1,4 @@
-"""Libraries that other projects add: a package with an entry point, and registered functions that are wrong."""
+"""Libraries that other projects add: a package with an entry point, and invalid registered functions."""
 
 import ctypes
 import gc
@@ -25,7 +25,7 @@ ROOT = HERE.parents[1]
 
 @pytest.fixture
 def site(tmp_path):
-    """A folder on the path in which the package slate is installed, with its entry point."""
+    """Install the package slate, with its entry point, in a new folder. Return the folder."""
     shutil.copytree(HERE / "slate_package", tmp_path / "site")
     return tmp_path / "site"
 

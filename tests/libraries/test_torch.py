@@ -78,7 +78,7 @@ def fake():
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
 def test_states_that_memory_does_not_show(via):
-    """Run in a separate process, because torch crashes for some states. Each failing state prints a line."""
+    """States that the memory does not show are rejected. torch crashes for some states, so the process is separate."""
     python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))", beside=__file__)
 
 
@@ -86,7 +86,7 @@ def count_wrong_answers(via):
     import re
     import warnings
 
-    warnings.simplefilter("ignore")  # prototypes of torch warn when they are made
+    warnings.simplefilter("ignore")  # torch's prototypes warn when they are created
     wrong = 0
     for name, (expression, words) in REFUSED.items():
         try:

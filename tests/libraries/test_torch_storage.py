@@ -46,13 +46,13 @@ for via in (None, "dlpack"):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_view_outlives_the_storage_of_its_tensor(change):
-    """Test with and without a Python object for the storage, on which torch's reference count depends."""
+    """A view outlives the storage, with and without a Python object for the storage."""
     python(ONE.replace("CHANGE", CHANGES[change]))
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="the protocol's way holds a detached tensor")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrays hold a detached tensor")
 def test_the_storage_is_held_without_another_tensor(monkeypatch):
-    """A detached tensor would hold the storage as well, at several times the cost."""
+    """The array holds the storage itself, not a detached tensor, which would cost several times as much."""
     tensor, made = torch.zeros(3), []
     ah.asarray(tensor)
     monkeypatch.setattr(torch.Tensor, "detach", made.append)
@@ -115,7 +115,7 @@ torch.ones(3).sum()
 
 
 def test_the_collector_cannot_change_the_tensor_while_it_is_read():
-    """Making an array may run the garbage collector, which runs finalizers."""
+    """An import reads a consistent state, although it may run the garbage collector and finalizers."""
     python("""
 import gc, torch, arrayhub as ah
 class Finalizer:

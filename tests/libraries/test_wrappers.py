@@ -32,7 +32,7 @@ def assert_view(obj, memory):
 
 
 def assert_refused(obj, call):
-    """The error names the call to make instead, and no protocol of the object bypasses the error."""
+    """Assert that the error names the call to make instead, and that no protocol of the object bypasses the error."""
     with pytest.raises((TypeError, BufferError)) as raised:
         ah.asarray(obj)
     assert call in str(raised.value)
@@ -266,7 +266,7 @@ def test_quantities_of_astropy_are_ndarrays():
     units = library("astropy.units")
     q = np.arange(3.0) * units.m
     a = ah.asarray(q)
-    assert a.ptr == q.ctypes.data and a.base is q  # which has the unit
+    assert a.ptr == q.ctypes.data and a.base is q  # `q` has the unit
     assert a.access == "readwrite"
 
 
@@ -372,7 +372,7 @@ def test_openvino_names_the_view_of_a_type_of_ml_dtypes(name, dtype):
 
 
 def test_streams_of_bytes_are_viewed():
-    """A view locks the memory of the stream, as a memoryview does."""
+    """A view of a stream's memory locks the memory, as a memoryview does."""
     x = io.BytesIO(b"abc")
     a = ah.asarray(x)
     assert (a.dtype, a.shape, a.access) == (np.dtype("u1"), (3,), "readwrite")
@@ -465,14 +465,14 @@ class MaskInTheDict:
     ids=["array", "element", "nested", "dict"],
 )
 def test_lists_refuse_members_that_asarray_refuses(values):
-    """NumPy silently drops the mask."""
+    """Lists reject masked members, because NumPy would silently drop the mask."""
     for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
         with pytest.raises((TypeError, ValueError), match="mask"):
             take(values)
 
 
 class Celsius(float):
-    """Instances have a dict that could contain an interface."""
+    """A number whose instances have a dict, which could contain an interface."""
 
 
 @pytest.mark.parametrize(
@@ -497,7 +497,7 @@ def test_masked_values_cannot_be_assigned(value):
 
 
 def test_units_of_several_arrays_are_not_mixed():
-    """A single array with a unit is imported as an ndarray. In a list, the units could differ."""
+    """Lists reject arrays with a unit, because the units could differ. A single array is imported as an ndarray."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
     assert ah.asarray(metre).ptr == metre.ctypes.data
@@ -564,7 +564,7 @@ def frames():
 
 
 def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values():
-    """The buffer of such a frame is a copy, in which -128 is a missing value, and a date is a number of days."""
+    """Frames are rejected, because their buffer is a copy with -128 for missing values and day numbers for dates."""
     for frame in frames().values():
         assert_refused(frame, "x.to_numpy()")
     expected = [np.arange(6.0).reshape(2, 3), [[1.0], [2.0]], None, None, [["2020-01-01"]], [[1, 0.5], [2, 1.5]]]
@@ -579,7 +579,7 @@ def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values()
 
 
 def test_a_quantity_of_openmm_keeps_its_unit():
-    """``__getattr__`` of the object returns the array interface of its ndarray."""
+    """A quantity is rejected, although its ``__getattr__`` returns the array interface of its ndarray."""
     unit = pytest.importorskip("openmm.unit")
     for x in (np.arange(3.0) * unit.nanometer, unit.Quantity(np.ones((2, 3)), unit.kelvin)):
         assert_refused(x, "x.value_in_unit(x.unit)")
@@ -598,7 +598,7 @@ def test_arro3_scalar_is_refused():
 
 
 def test_buffers_of_bits_of_nanoarrow_name_the_call_that_unpacks_them():
-    """The buffer contains packed booleans, and ``__dlpack__`` raises an error."""
+    """Buffers of packed booleans are rejected. Their ``__dlpack__`` raises an error, too."""
     na = library("nanoarrow")
     pa = library("pyarrow")
     for x in (

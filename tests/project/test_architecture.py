@@ -59,12 +59,12 @@ def names_in(clause):
 
 
 def imports_of(file):
-    """Yield (module, names) for every import and cimport in a file and its parts, those inside functions included."""
+    """Yield (module, names) for every import and cimport in a file and its parts, including those inside functions."""
     text = "\n".join(source.read_text() for source in (file, *parts_of(file)))
     if file.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{file}: relative import; this project writes them in full"
+                assert node.level == 0, f"{file}: relative import; accepted: absolute imports"
                 yield node.module, [alias.name for alias in node.names]
             elif isinstance(node, ast.Import):
                 for alias in node.names:
@@ -118,7 +118,7 @@ def test_every_module_has_a_layer():
 
 
 def test_every_import_leads_somewhere():
-    """Check imports inside functions too, which may be executed rarely."""
+    """All imported modules exist, also those imported inside functions, which may be executed rarely."""
     imported = {module for imports in GRAPH.values() for module in imports}
     assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 
@@ -135,7 +135,7 @@ def test_imports_are_not_circular():
 
 
 def test_the_graph_is_read():
-    """The tests above would pass on an empty graph."""
+    """The graph contains known imports, because the tests above would pass on an empty graph."""
     assert "arrayhub._core.descriptor" in GRAPH["arrayhub.array.usm_array"]
     assert "arrayhub.adapters.dlpack" in GRAPH["arrayhub.array.usm_array"]
     assert "arrayhub._core.errors" in GRAPH["arrayhub._core.descriptor"]
@@ -195,8 +195,8 @@ def test_every_part_is_included_once():
     assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
 
 
-# Return the names that a part defines at its top level: functions, classes, structs, enumerations with their members,
-# and variables.
+# Matches the names that a part defines at its top level: functions, classes, structs, enumerations with their
+# members, and variables.
 DEFINED = re.compile(
     r"^(?:(?:cdef|cpdef|ctypedef)\s+(?:api |inline |packed |readonly )*"
     r"(?:(?:class|struct|enum|union)\s+(?P<type>\w+)|(?!extern|enum:)[^(\n=]*?[ *)](?P<name>\w+)\s*(?:\(|=|\[|$))"
@@ -216,7 +216,7 @@ def defined_in(text):
 
 
 def called_in(text):
-    """Return the names that are called or referred to as functions, without text, comments and attributes."""
+    """Return the names that are called or referred to as functions, without strings, comments and attributes."""
     return set(re.findall(r"(?<![\w.])([A-Za-z_]\w*)(?=\()", CYTHON_TEXT.sub("", text)))
 
 
@@ -231,7 +231,7 @@ def uses_of_later_parts(parts):
 
 @pytest.mark.parametrize("module", [module for module in IN_PARTS if module not in RECURSIVE])
 def test_a_part_uses_earlier_parts_only(module):
-    """The parts of a module are in layers too: imports of modules cannot be circular, and neither can the parts."""
+    """A part depends only on earlier parts, as a module depends only on lower layers."""
     assert list(uses_of_later_parts(parts_of(PACKAGE / module))) == []
 
 
@@ -330,7 +330,7 @@ def test_walks_are_read():
     assert walks("Two longer walks").keys() == LIMITS.keys()
 
 
-# The call of a walk, after a first call, which loads everything that is loaded on first use.
+# The call of each walk, after a first call that loads what is loaded on first use.
 CALLS = {
     "How does a string column of Arrow become a pandas Series?": """
         import pandas, pyarrow
@@ -363,7 +363,7 @@ print(sorted(seen))
 
 @pytest.mark.parametrize("question", LIMITS)
 def test_longer_walks_name_the_modules_that_run(question):
-    """Compiled functions have no Python frames: the trace shows the modules in Python, outside of `_core`."""
+    """A longer walk names all modules in a trace of Python frames, without `_core` and compiled functions."""
     if "dask" in question:
         pytest.importorskip("distributed")
     steps = {step for row in walks("Two longer walks")[question] for step in row}
@@ -386,7 +386,7 @@ PLAIN_RETURN = re.compile(r"return\b\s*\w*\s*(?:#.*)?$")
 def takes_traceback(text):
     """Return the lines of a Cython source that need a traceback: jumps out of an ``except`` clause, and `with`.
 
-    A return of a constant or a variable does not need one if the clause does not name the exception.
+    A return of a constant or a variable does not need a traceback if the clause does not name the exception.
     """
     found, clauses = [], []  # open clauses: the indentation of the clause, and whether it names the exception
     for number, line in enumerate(text.splitlines(), start=1):
@@ -409,7 +409,7 @@ COMPILED = sorted(
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_returns_inside_try_are_rejected(module):
-    """Cython 3.1 and 3.2 access the traceback in this case. A MemoryError may not have a traceback."""
+    """Cython 3.1 and 3.2 access the exception's traceback for such returns. A MemoryError may not have a traceback."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 
@@ -427,7 +427,7 @@ def test_check_reports_other_jumps_and_with(jump):
     assert takes_traceback("with nogil:\n    g()\n") == []
 
 
-# A comparison of a node's kind with one kind or some: `t.kind == LIST`, `node.kind in ("list", "regular")`.
+# A comparison of a node's kind with one or more kinds: `t.kind == LIST`, `node.kind in ("list", "regular")`.
 COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|(?!NULL\b)([A-Z_]+)\b)")
 
 

@@ -59,7 +59,7 @@ def test_rows_with_a_target_are_complete(everything):
 
 
 def test_targets_without_a_time_hold(everything):
-    """The import does not import another library, and temporary types are freed."""
+    """Facts without a time limit hold: the import does not import another library, and temporary types are freed."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"authors", "engines", "import", "types", "sweep"}
     # The facts of "authors" and "engines" have limits on times, which are not tested.

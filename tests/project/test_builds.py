@@ -1,4 +1,4 @@
-"""Tests of builds: imports of a clone and of a sanitized copy, compiler flags, warnings in our own C text."""
+"""Builds: imports of a clone and of a sanitized copy, compiler flags, and warnings about the package's C code."""
 
 import importlib.machinery
 import importlib.util

@@ -63,7 +63,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
 
 
 def test_stream_returns_enomem_without_memory():
-    """Let one allocation of `get_schema` after another fail. Each failure returns ENOMEM and the message for it."""
+    """Each allocation of `get_schema` fails in turn. Each failure returns ENOMEM and an error message."""
     assert (
         python("""
         import ctypes, _testcapi

@@ -186,7 +186,7 @@ def test_lists_that_share_their_elements_are_accepted():
 @pytest.mark.parametrize("levels", [32, 33, 64])
 @pytest.mark.parametrize("call", ["ah.zeros(1)[...] = x", "ah.asarray(x, dtype='f8')", "ah.full((1,), x)"])
 def test_lists_of_more_levels_than_numpy_iterates_over(levels, call):
-    """NumPy's flat iterator supports 32 dimensions, its arrays 64."""
+    """Reject lists of 32 and more levels. NumPy's flat iterator supports 32 dimensions, and its arrays 64."""
     x = None
     for _ in range(levels):
         x = [x]

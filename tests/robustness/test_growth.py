@@ -1,4 +1,4 @@
-"""Every import and export, up to a million times: memory and references do not grow.
+"""Memory and references do not grow with the number of imports and exports, which is up to a million.
 
 `routes.LIBRARIES` is the table of imports and exports, including rejected ones. Each library is tested in a separate
 process, so that memory that one library keeps is not attributed to arrayhub. Each statement first runs a few times to
@@ -15,7 +15,7 @@ from children import python
 from held import ALLOWED, FIRST, Held, held, references
 from routes import LIBRARIES, Route, installed, namespace, runner
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and asks glibc's malloc")
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and glibc's statistics")
 BORROWED = 20  # other code also changes the reference counts of None and similar objects
 CONSTANTS = (None, True, False, (), "", float, int, tuple)
 

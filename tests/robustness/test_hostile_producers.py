@@ -11,7 +11,7 @@ import arrayhub as ah
 
 
 def test_structs_are_copied_before_validation():
-    """``__index__`` of an object in the description changes the struct, and frees the description."""
+    """The import uses a copy of the struct. An ``__index__`` in ``descr`` modifies the struct and frees ``descr``."""
 
     def change():
         producer.struct.nd, producer.struct.itemsize = 60, 1 << 20
@@ -43,7 +43,7 @@ def test_a_mask_that_changes_its_array(change):
 
 
 def test_a_ctypes_type_that_is_its_own_element():
-    """An infinite loop in C code cannot be interrupted, so this runs in a separate process."""
+    """Reject the type without an infinite loop, which could not be interrupted in C code. The process is separate."""
     python("""
     import ctypes, arrayhub as ah
     class Own(ctypes.Array):
@@ -72,7 +72,7 @@ def test_lists_of_fields_that_share_lists():
 
 
 def silent_exporter():
-    """An object whose buffer is refused without an exception."""
+    """Return an object whose buffer request fails without an exception."""
     kind = type("Silent", (), {})
 
     @GETBUFFER
@@ -90,7 +90,7 @@ _alive = []
 
 
 def say(x, via):
-    """Return the exception of an attempt, in a separate process."""
+    """Return the type and text of the exception of an import, or "nothing raised"."""
     try:
         ah.asarray(x, via=via)
     except Exception as error:

@@ -16,14 +16,14 @@ from held import ALLOWED, FIRST, held, references
 from routes import LIBRARIES, SOME, installed, namespace, runner
 
 TIMES = {"host": 20_000, "torch": 5_000, "dpnp": 2_000}
-LONGEST = 300e-6  # seconds until the signal comes
+LONGEST = 300e-6  # seconds until the signal arrives
 FEW = 10  # statements per iteration, until the signal arrives
-# C code calls Python code of the tests, which cannot handle an interrupt.
+# Names of objects with Python code that is called by C code, which cannot handle an interrupt.
 OWN = {"s", "bad_struct", "table", "pointers"}
 
 
 class Interrupts:
-    """Sends one interrupt at a time. `pending` is true until Python's handler has run.
+    """Sender of one interrupt at a time. `pending` is true until Python's handler has run.
 
     `ignored` counts interrupts in the weakref callback of Python's import locks, which cannot raise (CPython 3.14).
     """
@@ -51,7 +51,7 @@ class Interrupts:
 
 
 def until_met(go, interrupts, delay):
-    """Run a statement until an interrupt has arrived in it."""
+    """Run a statement repeatedly until the handler has received an interrupt."""
     interrupts.send(delay)
     while interrupts.pending:
         go(itertools.repeat(None, FEW))

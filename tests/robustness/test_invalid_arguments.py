@@ -1,4 +1,4 @@
-"""Call each function and class of the compiled modules with invalid arguments: they raise, and never abort."""
+"""Functions and classes of the compiled modules raise an exception for invalid arguments, and do not crash."""
 
 import importlib
 import importlib.machinery
@@ -135,7 +135,7 @@ def test_invalid_arguments_raise(module):
 
 
 def test_none_is_refused():
-    """Without a check, these functions would read C fields of None, which have arbitrary values."""
+    """Functions reject None, of which they would otherwise read C fields with arbitrary values."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
@@ -207,7 +207,7 @@ def test_memory_objects_without_memory():
 
 
 def test_errors_do_not_call_foreign_representations():
-    """The ``__repr__`` of a foreign object may crash the process, or copy an array from its device."""
+    """Errors do not call a foreign object's ``__repr__``, which may crash the process or copy from a device."""
     from arrayhub._core.errors import show
 
     asked = []
@@ -265,7 +265,7 @@ def test_tuples_do_not_construct_internal_classes():
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
 def test_bits_outside_a_bitmap_raise(bit):
-    """Without a check, bits before or after the buffer would be counted."""
+    """Bits outside of a bitmap are rejected. Otherwise, bits before or after the buffer would be counted."""
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))

@@ -1,4 +1,4 @@
-"""Owners and borrowers of IPC handles that are killed at random moments leave nothing behind."""
+"""Owners and borrowers of IPC handles that are killed at random moments do not leak resources."""
 
 import sys
 

@@ -229,7 +229,7 @@ class ByDict:
 
 
 class ByCapsule(Exporter):
-    """A producer that returns the exports of a USMArray."""
+    """An exporter of a buffer that exports the capsules of a USMArray of this buffer."""
 
     def __dlpack__(self, **keywords):
         return arrayhub.asarray(self, via="buffer").__dlpack__(**keywords)
@@ -239,7 +239,7 @@ class ByCapsule(Exporter):
 
 
 def shorter(x):
-    """A view of a view, and the block between them."""
+    """Return a view of a view."""
     return x[1:].reshape(-1)[1:]
 
 
@@ -299,7 +299,7 @@ def test_owner_referenced_elsewhere_is_not_collected():
 
 
 def test_memory_is_valid_until_collection_ends():
-    """Code that runs while the collector clears a cycle must not see an array of freed memory."""
+    """Code that runs while the collector clears a cycle does not see an array of freed memory."""
     out = survives(
         """
         import gc, weakref
@@ -346,8 +346,7 @@ def test_block_is_not_resurrected_by_its_release():
 
 
 def test_a_cycle_that_holds_the_memoryview_too_is_collected():
-    """CPython's garbage collector clears a memoryview while its buffer is exported. The release then aborted the
-    process."""
+    """The process does not abort if the collector clears a memoryview in a cycle while its buffer is exported."""
     python(
         textwrap.dedent(
             """
@@ -412,7 +411,7 @@ def test_a_cycle_that_holds_the_memoryview_too_is_collected():
 
 
 def test_a_memoryview_may_be_released_under_an_array():
-    """The memory is held, but not the view."""
+    """The array holds the memory, but not the memoryview's state, so the memoryview can be released."""
     memory = bytearray(b"abc")
     view = memoryview(memory)
     x = arrayhub.asarray(view)

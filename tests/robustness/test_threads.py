@@ -24,8 +24,7 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def together(job, threads=THREADS):
-    """Call ``job(thread, turn)`` repeatedly in all threads for a limited time. Raise the first exception of a
-    thread."""
+    """Call ``job(thread, turn)`` in all threads for a limited time. Raise the first exception of a thread."""
     barrier = threading.Barrier(threads)
     failures = []
     end = time.monotonic() + SECONDS
@@ -148,8 +147,8 @@ def test_concurrent_imports(make, shared):
     together(job)
 
 
-def test_torch_is_inspected_by_one_thread():
-    """The tensor's layout is inspected once, by the first thread that imports a tensor."""
+def test_threads_import_their_first_tensors():
+    """Threads import the first tensors of a process at the same time."""
     pytest.importorskip("torch")
     python("""
         import threading
@@ -227,7 +226,7 @@ def test_lazy_attributes_are_created_once():
 
 
 def test_types_created_and_collected_concurrently():
-    """More types than the cache can contain, each changed while others are looked up."""
+    """Import objects of more types than the cache can contain, which change while other threads look up types."""
     a = numpy_array()
 
     def job(thread, turn):
@@ -272,7 +271,7 @@ def test_a_dict_that_changes_while_it_is_read():
 
 
 def test_tables_that_are_filled_and_emptied():
-    """More record types and formats than the caches can contain, so that the caches are cleared while they are read."""
+    """Import more record types and formats than the caches can contain, so that caches are cleared while in use."""
     memory = np.zeros(4096, "u1")
 
     def job(thread, turn):
@@ -315,7 +314,7 @@ def test_concurrent_allocations():
 
 
 def test_exports_are_dropped_by_other_threads():
-    """Capsules, tensors and buffers that one thread makes and another consumes or drops."""
+    """Capsules, buffers and ndarrays that one thread creates are consumed or dropped by others."""
     pipe = queue.SimpleQueue()
     lent = bytearray(range(96))
 
@@ -338,7 +337,7 @@ def test_exports_are_dropped_by_other_threads():
 
 
 def test_many_types_by_dlpack():
-    """Producers of different types in different threads, which are cached at the same time."""
+    """Producers of different types are cached by different threads at the same time."""
     producers = [dlpack_producer() for _ in range(64)]
 
     def job(thread, turn):

@@ -1,4 +1,4 @@
-"""Tables of public calls, and a program that repeats each call and lets another allocation fail in each repetition."""
+"""Tables of public calls, and a program that repeats each call with a different failing allocation each time."""
 
 import copy
 import ctypes
@@ -43,7 +43,7 @@ OTHERS = (
 
 # When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) creates the frame object of
 # the Python function that called it. If this allocation fails, take_ownership clears the exception. The interpreter
-# then raises a SystemError. Only calls in which one Python function calls another one do this: see `nests`.
+# then raises a SystemError. This requires that a Python function calls another Python function: see `nests`.
 TAKE_OWNERSHIP = "error return without exception set"
 
 # Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,
@@ -72,7 +72,7 @@ def host():
         "torch",
         "dpctl",
         "cupy",
-    ):  # `explain` queries the devices of each library, and jaxlib crashes the process
+    ):  # `explain` queries the devices of each library, and without memory, jaxlib crashes the process
         sys.modules.setdefault(library, None)
     names = routes.namespace("host")
     return {
@@ -111,7 +111,7 @@ def drop(table):
 
 
 def interface():
-    """Names for the functions of the C interface, which a compiled module calls, and for the exchange table."""
+    """Return the names for the C interface, whose functions a compiled module calls, and for the exchange table."""
     import native_build
 
     with tempfile.TemporaryDirectory() as folder:
@@ -325,7 +325,7 @@ def give_back(names):
 
 
 def nests(run, names):
-    """Return whether a Python function calls another one in a call."""
+    """Return whether a Python function calls another Python function in a run of a statement."""
     found = False
     ready(run, names)
 
@@ -373,7 +373,7 @@ def wrong_of(statement, names, note):
     watched = {name: value for name, value in names.items() if is_counted(value)}
     expected_of(run, names)
     gc.collect()
-    gc.freeze()  # so that a collection takes no time
+    gc.freeze()  # shortens the collections below
     before = {name: sys.getrefcount(value) for name, value in watched.items()}
     wrong = []
     for width in WIDTHS:
@@ -393,8 +393,10 @@ def wrong_of(statement, names, note):
 
 
 def is_counted(value):
-    """Return whether the reference count of an object is exact. Counts of modules never are. Counts of functions are
-    exact only with the GIL."""
+    """Return whether the reference count of an object is exact.
+
+    Counts of modules are never exact. Counts of functions are exact only with the GIL.
+    """
     return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 

@@ -69,7 +69,7 @@ class DeviceStream(ctypes.Structure):
 
 
 def _functions(stream, array):
-    """The types of a stream's functions: get_schema, get_next, get_last_error, release."""
+    """Return the types of a stream's functions: get_schema, get_next, get_last_error, release."""
     this = ctypes.POINTER(stream)
     return (
         ctypes.CFUNCTYPE(ctypes.c_int, this, ctypes.POINTER(Schema)),
@@ -211,7 +211,7 @@ class Streamed:
 
 
 class StreamedOnDevice(Streamed):
-    """Export by the device stream interface, with arrays on `device_type`."""
+    """A device stream on `device_type`, with arrays on `array_type`."""
 
     struct_type, functions = DeviceStream, DEVICE_FUNCTIONS
     __arrow_c_stream__ = property()
@@ -232,7 +232,7 @@ class StreamedOnDevice(Streamed):
 
 
 def given(attribute, capsules):
-    """An object with one of Arrow's methods, which returns a given capsule."""
+    """Return an object with one of Arrow's methods, which returns a given capsule."""
     return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
 
 
@@ -303,7 +303,7 @@ def run_ends(ends, values=3, format=b"i", missing=0, **said):
 
 
 def itself():
-    """A list whose child is itself."""
+    """Return a list whose child is the list."""
     producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
     producer.below[0][0] = ctypes.pointer(producer.schema)
     producer.below[1][0] = ctypes.pointer(producer.array)
@@ -311,7 +311,7 @@ def itself():
 
 
 def two_of_itself():
-    """Return a struct with itself as both children: 2**64 nodes without a limit."""
+    """Return a struct whose children are both the struct. Without a limit, a reader would visit 2**64 nodes."""
     producer = Producer(b"+s", [None], [numbers(), numbers()], length=1)
     for k, name in enumerate((b"a", b"b")):
         producer.keep.append(name)
@@ -389,7 +389,7 @@ def half_dictionary():
 
 
 def index(format, width, value):
-    """Three indices of a type into a dictionary of three; the last index is out of range."""
+    """Return three indices of a type into a dictionary of three values. The last index is out of range."""
     raw = b"".join(v.to_bytes(width, "little") for v in (0, 2, value))
     return Producer(format, [None, ctypes.create_string_buffer(raw, 3 * width)], dictionary=numbers())
 
@@ -541,7 +541,7 @@ FALSE_PLACES = {
 
 
 def false_streams():
-    """Yield the name and the maker of each case. All have to raise an InterfaceError."""
+    """Yield the name of each case, and a function that creates a producer whose import must raise an InterfaceError."""
     for name, said in FALSE_STREAMS.items():
         for kind, functions in ((Streamed, STREAM_FUNCTIONS), (StreamedOnDevice, DEVICE_FUNCTIONS)):
             null = {field: functions[NAMES.index(field)]() for field in said}
@@ -550,7 +550,7 @@ def false_streams():
         yield f"device, {name}", lambda place=place: OnDevice(numbers(), **place)
         both = {**place, "array_type": place["device_type"]}
         yield f"device stream, {name}", lambda both=both: StreamedOnDevice(numbers(), **both)
-    yield "device stream, another device than it says", lambda: StreamedOnDevice(numbers(), array_type=2, device_id=0)
+    yield "device stream, arrays on a different device", lambda: StreamedOnDevice(numbers(), array_type=2, device_id=0)
 
 
 def outcome(make):

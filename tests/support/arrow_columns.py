@@ -7,7 +7,7 @@ from arrow_by_hand import Array, Schema, Streamed
 
 
 class Column:
-    """Export of a ``pyarrow.Array`` with the schema of a ``pyarrow.Field``."""
+    """A producer of a ``pyarrow.Array`` with the schema of a ``pyarrow.Field``."""
 
     def __init__(self, field, array):
         self.field, self.array = field, array
@@ -20,7 +20,7 @@ class Column:
 
 
 class DeviceColumn:
-    """Export by the device interface."""
+    """A producer that exports an array only by the device interface."""
 
     def __init__(self, field, array):
         self.field, self.array = field, array

@@ -29,7 +29,7 @@ def check(done):
 
 
 def run(*command, **options):
-    """Run a command that has to succeed, and return what it printed."""
+    """Run a command that must succeed, and return its output."""
     done = finished(*command, **options)
     check(done)
     return done.stdout

@@ -29,7 +29,7 @@ def make_numba(array):
 
 
 class Late:
-    """Memory of cupy that is filled late on the default stream; the export makes the consumer's stream wait."""
+    """A producer of cupy memory that is filled late on the default stream. The consumer's stream waits."""
 
     def __init__(self, array):
         import cupy
@@ -52,14 +52,14 @@ class Late:
 
 
 class Unordered(Late):
-    """Export the same memory without making the consumer's stream wait."""
+    """A producer of the same memory that does not make the consumer's stream wait."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return super().__dlpack__(stream=-1, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 class WithoutStream(Late):
-    """Export the same memory, and refuse every stream except None."""
+    """A producer of the same memory that rejects every stream except None."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None:

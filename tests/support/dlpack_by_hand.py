@@ -139,7 +139,7 @@ class Handmade:
             self.strides = longs(strides)
             tensor.strides = self.strides
         self.callbacks = DELETER(self._delete), DELETER(self._destroy)
-        for callback in self.callbacks:  # an unconsumed capsule calls it when modules are cleared
+        for callback in self.callbacks:  # an unconsumed capsule calls its destructor when modules are cleared
             _keep(callback)
         self.managed.deleter = ctypes.cast(self.callbacks[0], ctypes.c_void_p) if deleter else None
         self.name = VERSIONED if versioned else LEGACY

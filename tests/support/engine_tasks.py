@@ -43,7 +43,7 @@ def make_shared(n):
 
 
 def look(x):
-    """Return the sum, shape, strides, access and kind of USM of a received array."""
+    """Return the sum, shape, strides, access and USM type of a received array."""
     if x.usm_type == "device":
         x_host = arrayhub.to_host(x)
     else:
@@ -65,7 +65,7 @@ def fill(x, value):
 
 
 def where_mapped(x):
-    """Return the file from which joblib has mapped the elements, or None."""
+    """Return the name of the file that joblib has mapped the elements from, or None, and the access."""
     owner = x
     for _ in range(10):
         if isinstance(owner, np.memmap):
@@ -179,7 +179,7 @@ def borrow_until(handle, connection):
 
 
 def own_until(connection):
-    """Own shared memory, send its handle, and keep it until a message arrives."""
+    """Own shared memory, send its handle, and close the handle when a message arrives."""
     x = arrayhub.full((4, 5), 3.0, memory="shared_memory")
     handle = arrayhub.ipc_handle(x)
     connection.send(handle)

@@ -44,12 +44,12 @@ _numbers = itertools.count()
 
 
 def ssizes(values):
-    """A C array of Py_ssize_t, or NULL for None."""
+    """Return a C array of Py_ssize_t, or NULL for None."""
     return None if values is None else (Py_ssize_t * max(1, len(values)))(*values)
 
 
 def exporter(**fields):
-    """An exporter of 64 bytes with values from 0, whose Py_buffer has the given fields. It counts releases."""
+    """Return an exporter of the bytes 0 to 63, whose Py_buffer has the given fields. Its class counts releases."""
     memory = (ctypes.c_ubyte * 64)(*range(64))
     said = {
         "buf": ctypes.addressof(memory), "len": 12, "itemsize": 4, "readonly": 0, "ndim": 1, "format": b"i",
@@ -160,7 +160,7 @@ class Shows:
 
 
 class Index:
-    """An integer by ``__index__``, which may first run code, or return another value."""
+    """An object whose ``__index__`` returns `value`, after a call of `before`."""
 
     def __init__(self, value, before=None):
         self.value, self.before = value, before

@@ -2,7 +2,7 @@
 
     PYTHONPATH=.:tests/support python -m from_to
 
-writes docs/howto/from_to.md. `explain` names each call, and `tests/docs/test_from_to.py` makes it.
+writes docs/howto/from_to.md. `explain` names each call, and `tests/docs/test_from_to.py` tests each call.
 """
 
 import importlib
@@ -76,7 +76,7 @@ def made(source):
 
 
 def rows(source, x):
-    """Yield the name of each other library, the call, and what it returns."""
+    """Yield the name of each other library, the call, and a description of the result."""
     for target, title in TARGETS.items():
         if source.module.startswith({"arrow": "pyarrow"}.get(target, target)):
             continue

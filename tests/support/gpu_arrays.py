@@ -1,10 +1,10 @@
-"""Arrays for the tests of copies on a GPU."""
+"""Arrays for the GPU copy tests."""
 
 import numpy as np
 
 
 def sample(dtype):
-    """Return a (4, 6) array of distinct values of any dtype."""
+    """Return a (4, 6) array of random values of any dtype."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(0)
     if dtype.kind == "b":

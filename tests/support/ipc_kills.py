@@ -1,4 +1,4 @@
-"""Kill owners and borrowers of IPC handles at random moments, and check that nothing is left behind.
+"""Kill owners and borrowers of IPC handles at random moments, and check that no resources leak.
 
     python tests/support/ipc_kills.py [ROUNDS] [SEED]
 
@@ -25,7 +25,7 @@ LIMIT = 30  # seconds until a process counts as hanging
 
 
 def forked(function, *arguments):
-    """Run a function in a forked process. Return its id."""
+    """Run a function in a forked process. Return the process id."""
     child = os.fork()
     if child == 0:
         try:
@@ -56,7 +56,7 @@ def own(writer):
 
 
 def kill_a_borrower(moment):
-    """Return whether the borrower was killed while a borrow was open."""
+    """Kill a borrower after `moment` seconds. Return whether a borrow was open at that time."""
     x = arrayhub.zeros(SHAPE, memory="shared_memory")
     handle = arrayhub.ipc_handle(x)
     reader, writer = os.pipe()
@@ -74,7 +74,7 @@ def kill_a_borrower(moment):
 
 
 def kill_an_owner(moment):
-    """Return whether the borrow was open when the owner was killed."""
+    """Kill an owner after `moment` seconds. Return whether a borrow was open before."""
     reader, writer = os.pipe()
     child = forked(own, writer)
     os.close(writer)
@@ -99,7 +99,7 @@ def kill_an_owner(moment):
 
 
 def left_over():
-    """Return counts of what a process may leave behind."""
+    """Return the counts of resources that this process may leak."""
     server = ipc_server.server()
     deadline = time.monotonic() + LIMIT
     while (server.entries or server._borrowed or threading.active_count() > 2) and time.monotonic() < deadline:

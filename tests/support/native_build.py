@@ -1,5 +1,4 @@
-"""Small extensions in several languages. Each is compiled once per session, outside of the tree, by one of pytest's
-processes."""
+"""Small extensions in several languages. One of pytest's processes compiles each, once per session, in a new folder."""
 
 import fcntl
 import importlib.util
@@ -74,6 +73,6 @@ def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
 
 
 def python(program, *arguments, **environment):
-    """Run a Python program in a process of its own, and return the finished process."""
+    """Run a Python program in a separate process, and return the finished process."""
     paths = os.pathsep.join((str(PACKAGE_ROOT), *sys.path[1:]))
     return children.finished(sys.executable, "-c", program, *arguments, **{"PYTHONPATH": paths, **environment})

@@ -44,7 +44,7 @@ def executed(path):
 
 
 def imported(path):
-    """Return the names of the packages that a notebook imports, arrayhub aside."""
+    """Return the names of the third-party packages that a notebook imports, except arrayhub."""
     names = re.findall(r"^ *(?:import|from) (\w+)", source_of(path), re.MULTILINE)
     return sorted({*names} - {"arrayhub"} - sys.stdlib_module_names)
 
@@ -68,7 +68,7 @@ def merged(outputs):
 
 
 def shown(notebook):
-    """Return the output of each code cell, as pairs of a type and a text."""
+    """Return the output of each code cell, as (type, text) pairs."""
     return [
         [part for output in cell.outputs for part in parts(output)]
         for cell in notebook.cells
@@ -77,14 +77,14 @@ def shown(notebook):
 
 
 def parts(output):
-    """Return the pairs of one output. The text of an image is empty, because its bytes depend on fonts."""
+    """Return the (type, text) pairs of one output. The text of an image is empty, because its bytes depend on fonts."""
     if output.output_type == "stream":
         return [("stream", output.text)]
     return [(mime, "" if mime == "image/png" else comparable(text)) for mime, text in sorted(output.data.items())]
 
 
 def comparable(text):
-    """Return text without addresses, the sizes of figures, and identifiers that change with every run."""
+    """Return text without addresses and the sizes of figures, which may change with every run."""
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     return re.sub(r"<Figure size .*>", "<Figure>", text)
 

@@ -8,7 +8,7 @@ import pytest
 
 
 class Absent(types.ModuleType):
-    """Stand for a library that is not installed: a test that uses one of its names is skipped."""
+    """A stand-in for a library that is not installed. A test that uses one of its names is skipped."""
 
     def __getattr__(self, name):
         if name.startswith("__"):

@@ -87,7 +87,7 @@ def elements(x):
 
 
 def facts(x):
-    """Return the properties that a pickle preserves; strides of length-1 dimensions are not among them."""
+    """Return the properties that a pickle preserves, and the elements. Strides are not compared."""
     try:
         dtype = x.dtype
     except TypeError:

@@ -1,4 +1,4 @@
-"""Producers made by a test, and a check for remaining references."""
+"""Functions that create producers, and a check whether an object is alive."""
 
 import gc
 
@@ -10,7 +10,7 @@ def lives(reference):
 
 
 def raising(error):
-    """A method, or the getter of a property, that raises."""
+    """Return a method, or the getter of a property, that raises `error`."""
 
     def method(*arguments, **keywords):
         raise error

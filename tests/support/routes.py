@@ -1,7 +1,7 @@
 """All imports and exports, with one statement each, for tests that repeat them: growth, interrupts, threads.
 
-There is one table per library, and one for host memory without a library. `namespace(library)` makes the names that its
-statements use.
+There is one table per library, and one for host memory without a library. `namespace(library)` returns the names that
+the statements of a library use.
 """
 
 import array
@@ -30,7 +30,7 @@ class Route(NamedTuple):
     ----------
     statement : str
     times : int
-        Number of calls of the statement in the test of growth.
+        Number of times that `test_growth.py` runs the statement.
     error : str or None
         The exception that the statement must raise.
     """
@@ -525,7 +525,7 @@ SCIPY = (
 
 
 class Library(NamedTuple):
-    """The routes of a library, and the names that they use besides the host's."""
+    """The routes of a library, and the names that they use in addition to those of `HOST`."""
 
     names: object
     routes: tuple
@@ -557,7 +557,7 @@ def installed(library):
 
 
 def runner(route, names):
-    """Compile a route into a function that runs it n times."""
+    """Compile a route into a function that runs the statement once per item of an iterable."""
     body = f"{route.statement}"
     if route.error:
         body = f"try: {body}\n    except {route.error}: pass\n    else: raise AssertionError('was not refused')"

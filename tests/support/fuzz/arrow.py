@@ -53,8 +53,10 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """Draw a buffer of integers, mostly in range and increasing. Some are negative, and if `beyond`, some are too
-    large, which arrayhub must be able to detect."""
+    """Draw a buffer of integers, mostly in range and increasing.
+
+    Some integers are negative. If `beyond`, some are too large, which arrayhub must be able to detect.
+    """
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
     rate = r.choice([0, 0, 0.05, 0.5])
@@ -77,7 +79,7 @@ def views(r, buffers):
 
 
 def parts(r, depth, length):
-    """Draw a format, and its buffers without the bitmap, its children and its dictionary."""
+    """Draw a format, the buffers other than the validity bitmap, the children and the dictionary."""
     kind = r.choice(
         ["flat", "flat", "text", "views", "list", "list views", "fixed", "struct", "categories", "union", "runs"][
             : 11 if depth < 2 else 4
@@ -127,7 +129,7 @@ NO_BITMAP = (b"+u", b"+r", b"n")
 
 
 def union(r, depth, length):
-    """A union of up to three arrays, whose codes and offsets may be wrong."""
+    """Draw a union of up to three arrays, whose codes and offsets may be invalid."""
     count, dense = r.randint(0, 3), r.random() < 0.5
     codes = r.sample(range(6), count)
     format = (b"+ud:" if dense else b"+us:") + ",".join(map(str, codes)).encode()
@@ -185,7 +187,7 @@ def form_of(r, made):
 
 
 def draw(r):
-    """Draw an array, and a call that imports it as dense and as nested, and reads all elements."""
+    """Draw a description, and a call that imports an array as dense or nested, and reads all elements."""
     dense, length = r.random() < 0.3, r.randint(0, 6)
     array = struct_of(r, 0, length)
     made = form_of(r, array)

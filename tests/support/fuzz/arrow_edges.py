@@ -27,7 +27,7 @@ def is_without_driver():
 
 
 def read(made):
-    """Import the data of a producer, read all elements, copy them and export them again."""
+    """Import the data of a producer. Read, copy and export all elements, and return the NestedArray."""
     x = ah.asnested(made)
     str(x.type), repr(x), x[1:].to_list()
     for chunk in x.chunks:
@@ -40,7 +40,7 @@ def read(made):
 
 
 def reading(made, check=lambda x: None):
-    """Return the call that reads a producer. Nothing may be released twice."""
+    """Return a call that reads a producer, and asserts that each struct is released at most once."""
 
     def call():
         try:
@@ -63,10 +63,10 @@ def named(children):
 
 
 def tower(r):
-    """Draw a deep schema, in which a level may list one child several times. Return it and the number of its nodes."""
+    """Draw a deep schema, in which a level may repeat its child. Return the schema, and its depth and size."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
-    shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])  # of its levels
+    shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])  # levels with several children
     for _ in range(depth):
         width = r.choice([2, 2, 3, 0, 50]) if r.random() < shares else 1
         format = r.choice([b"+s", b"+s", b"+s", b"+l", b"+L", b"+vl", b"+w:2", b"+m", b"c", b"i"])
@@ -89,7 +89,7 @@ def tower(r):
 
 
 def draw_schema(r):
-    """Draw streams without arrays. Only their schema is read."""
+    """Draw a stream without arrays, of which only the schema is read."""
     made, (depth, nodes) = tower(r)
     stream = r.choice([by_hand.Streamed, by_hand.StreamedOnDevice])(made)
     stream.left = []

@@ -35,7 +35,7 @@ def integer(r):
 
 
 def strange(r):
-    """Return a value that is not an integer, or an unusual one."""
+    """Draw a value that is not an integer, or an unusual integer."""
     return r.choice(
         [
             None, True, 1.0, float("nan"), "1", b"1", (), [], {}, object, Raises(), Index(integer(r)), Index("x"), 1j,

@@ -46,7 +46,7 @@ def draw_lists(r):
 
 
 def draw_empty(r):
-    """Pass arrays without elements to consumers, and compare the reference counts before and after."""
+    """Draw an array without elements, and a call that exports the array and compares its reference counts."""
     shape = [r.choice([1, 2, 3, 7]) for _ in range(r.randint(1, 4))]
     shape[r.randrange(len(shape))] = 0
     strides = [r.choice(STRIDES) for _ in shape]

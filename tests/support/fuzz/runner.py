@@ -13,7 +13,7 @@ HANGS = 600  # seconds for all inputs of a target
 
 
 def run_here(target, inputs, seed, note):
-    """Run the inputs of a target, given by their numbers. Call `note` before each input. Return failures as texts."""
+    """Run the inputs of a target, given by their numbers. Call `note` before each input. Return failures as text."""
     from .targets import REFUSALS, TARGETS
 
     wrong = []

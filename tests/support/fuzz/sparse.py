@@ -1,6 +1,6 @@
 """Random sparse arrays of SciPy, torch and jax, whose indices, pointers and shapes may be inconsistent.
 
-Every import either raises, or its exports have indices within the shape.
+Each import raises an error, or its exports have indices within the shape.
 """
 
 import pickle
@@ -30,7 +30,7 @@ USES = {
 
 
 def _indices(r, count, most):
-    """Return indices, most of them within `most`."""
+    """Draw indices, most of which are less than `most`."""
     rate = r.choice([0, 0, 0, 0.1])
     values = [r.choice(WILD) if r.random() < rate else r.randint(0, max(most - 1, 0)) for _ in range(count)]
     dtype = r.choice(TYPES)
@@ -121,7 +121,7 @@ if find_spec("sparse"):
 
 
 def draw(r):
-    """Draw a sparse array and a use of it."""
+    """Draw a sparse array, and a call that imports and uses the array."""
     warnings.simplefilter("ignore")
     obj = r.choice(PRODUCERS)(r)
     use = r.choice(list(USES))

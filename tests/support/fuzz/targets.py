@@ -156,7 +156,7 @@ def inside_description(x, said, obj):
 
 
 def reach(x):
-    """Bytes that the elements cover, relative to element zero."""
+    """Return the range of bytes that the elements cover, relative to element zero."""
     if x.size == 0:
         return 0, 0
     steps = [(n - 1) * step for n, step in zip(x.shape, x.byte_strides, strict=True)]
@@ -173,7 +173,7 @@ def inside_memory(x):
 def show(value):
     try:
         return reprlib.repr(value)  # not repr, which prints shared lists at each occurrence
-    except Exception as error:  # some strangers refuse it
+    except Exception as error:  # raised by `repr` of some invalid values
         return f"{type(value).__name__} whose repr raises {type(error).__name__}"
 
 
@@ -210,7 +210,7 @@ def draw_struct(r):
 
 
 def change_during(r, producer, fields):
-    """Let an ``__index__`` of the description change the struct while it is read."""
+    """Add a field to the description whose ``__index__`` changes the struct while the description is read."""
 
     def change():
         producer.struct.nd, producer.struct.itemsize = 60, r.choice([4, 1 << 20])
@@ -463,15 +463,15 @@ def draw_unpickle(r):
 
 
 def _bytearray_of_sane_length(reader):
-    """pickle allocates a bytearray of any length in the stream before it checks whether the bytes exist."""
+    """Read a bytearray of limited length, because pickle allocates the bytearray before it reads its bytes."""
     (length,) = struct.unpack("<Q", reader.read(8))
     if length > 1 << 30:
-        raise pickle.UnpicklingError("a bytearray longer than any that is sent here")
+        raise pickle.UnpicklingError("a bytearray of more than 1 GiB")
     reader.append(bytearray(reader.read(length)))
 
 
 def _dtype_of_whole_state(reader):
-    """Call ``numpy.dtype.__setstate__``, which crashes the process for states of 6 elements in NumPy 2.4."""
+    """Build an object from a state of 8 or 9 elements. NumPy 2.4 crashes the process for states of 6 elements."""
     state = reader.stack[-1]
     if not isinstance(state, tuple) or len(state) not in (8, 9):
         raise pickle.UnpicklingError("a state that numpy.dtype does not check")
@@ -498,7 +498,7 @@ def asked_of_us(stream, buffers=()):
     try:
         Reader(io.BytesIO(bytes(stream)), buffers=buffers).load()
     except Exception as error:
-        raise ValueError(f"pickle's own refusal: {error!r}") from error
+        raise ValueError(f"error of pickle itself: {error!r}") from error
     return asked
 
 
@@ -527,7 +527,7 @@ def draw_pickle(r):
 
 
 def file_of(r, nbytes):
-    """Draw the path of a file or of shared memory, or an invalid path, and a function that removes it."""
+    """Create a file of `nbytes` bytes, or a file in shared memory, and return its path."""
     folder = "/dev/shm" if os.path.isdir("/dev/shm") and r.random() < 0.5 else None
     handle, path = tempfile.mkstemp(prefix="arrayhub-fuzz-", dir=folder)
     os.write(handle, bytes(nbytes))
@@ -536,8 +536,7 @@ def file_of(r, nbytes):
 
 
 def draw_by_name(r):
-    """Draw a pickle with the name of a file instead of elements, with invalid parts. The file may be too short or
-    missing."""
+    """Draw a pickle with a file's name instead of elements, and invalid parts. The file may be too short or missing."""
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(4)
     nbytes = memoryview(data[0] if type(data) is tuple else data).nbytes
     start = r.choice([0, 0, 8, 4096, 4100])
@@ -669,7 +668,7 @@ def draw_frames(r):
 
 
 def went_through(error, function):
-    """Return whether an error was raised below a function."""
+    """Return whether an error was raised in a call of a function."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code is function.__code__:

@@ -1,6 +1,6 @@
 """Random numbers, strings, times and sequences, of the built-in types, their subclasses and similar types.
 
-Accepted values agree with NumPy's conversion of the same values.
+If arrayhub accepts a value, the result must equal NumPy's conversion of the value.
 """
 
 import datetime
@@ -95,7 +95,7 @@ def value(r, depth=0):
 
 
 def same(given, expected):
-    """Return whether an array equals NumPy's, with equal types; NaN equals NaN."""
+    """Return whether an array has the type, shape and bytes of NumPy's array."""
     return given.dtype == expected.dtype and given.shape == expected.shape and given.tobytes() == expected.tobytes()
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SIZES = (256, 1 << 20)  # in elements; freed memory is soon reused in the first case, and unmapped in the second
+SIZES = (256, 1 << 20)  # elements; freed memory of the first size is soon reused, and of the second size unmapped
 
 HELD = "held"  # the view keeps its values
 KEPT = "kept"  # the view keeps its values, because the library raises an error while a view exists
@@ -607,7 +607,7 @@ def check(one):
     for n in SIZES:
         same, refusal = run(one, n)
         assert same, f"{one.library}: {one.what}, {n} elements: the view shows other values"
-        assert bool(refusal) == (one.outcome == KEPT), f"{one.library}: {one.what}: the end was refused: {refusal!r}"
+        assert bool(refusal) == (one.outcome == KEPT), f"{one.library}: {one.what}: the operation raised {refusal!r}"
 
 
 def check_library(name):

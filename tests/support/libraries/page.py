@@ -69,7 +69,7 @@ the underlying NumPy array alive, and the storage of a torch tensor, which the t
 
 
 def versions():
-    """Return the versions in the page by library."""
+    """Return {library: version} as stated on the page."""
     if not PAGE.exists():
         return {}
     return dict(re.findall(r"^\| \*\*(\S+?)\*\* ([^ |]+) ", PAGE.read_text(), re.MULTILINE))

@@ -138,7 +138,7 @@ def check_out(row, memory):
         except Exception:
             memory = memory.to_host()
         else:
-            raise AssertionError("it takes shared USM")
+            raise AssertionError("shared USM is accepted")
     taken = take(memory)
     back = ah.asarray(taken)
     assert back.tolist() == ah.as_numpy(memory).tolist()

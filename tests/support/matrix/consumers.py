@@ -1,5 +1,4 @@
-"""The consumers of the matrix, with one row each: the import of a USMArray, and the memory that the consumer
-reports."""
+"""The consumers of the matrix: the import of a USMArray by each, and the memory that the consumer reports."""
 
 import functools
 from typing import NamedTuple

@@ -33,7 +33,7 @@ LAYOUTS = {
         Layout("F", (4, 3), lambda x: x.T, "F"),
         Layout("sliced", (6, 9), lambda x: x[1::2, 1::2], ""),
         Layout("negative", (3, 4), lambda x: x[::-1, ::-1], ""),
-        Layout("broadcast", (1, 4), None, ""),  # the libraries use different names for it
+        Layout("broadcast", (1, 4), None, ""),  # created by a function whose name depends on the library
         Layout("0-d", (), _whole, "C"),
         Layout("empty", (0, 4), _whole, "C"),
         Layout("unaligned", (3, 4), _whole, "C"),

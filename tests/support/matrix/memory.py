@@ -24,7 +24,7 @@ def peek(address, nbytes):
 
 
 def span(shape, byte_strides, itemsize):
-    """Return the byte range (low, high), relative to element zero, that an array reaches."""
+    """Return the byte range (low, high), relative to element zero, that the elements of an array cover."""
     if 0 in shape:
         return 0, 0
     steps = [stride * (length - 1) for length, stride in zip(shape, byte_strides, strict=True)]
@@ -65,7 +65,7 @@ FULL, FULL_RO = 0x11D, 0x11C
 
 
 def buffer_address(exporter, flags=FULL_RO, write=None):
-    """Return the address of an exporter's buffer, after writing the bytes `write`, if any, to the buffer."""
+    """Write the bytes `write`, if any, to an exporter's buffer. Return the address of the buffer."""
     view = Py_buffer()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(exporter), ctypes.byref(view), ctypes.c_int(flags))
     address = view.buf

@@ -49,8 +49,7 @@ JAGGED = ("lists",)
 
 
 class Made(NamedTuple):
-    """The result of a producer: the object, the address of its values (None if unknown), and a test for freed
-    memory."""
+    """The result of a producer: the object, the address of its values or None, and a test for freed memory."""
 
     obj: object
     address: int | None
@@ -190,8 +189,10 @@ PRODUCERS = [
 
 
 class Consumer(NamedTuple):
-    """A column: functions that convert a NestedArray, and return the values of the result as Python objects and the
-    address of its last buffer (None: not compared)."""
+    """A column: functions that convert a NestedArray, and return the values and the last address of the result.
+
+    `address` returns the address of the last buffer. If it is None, addresses are not compared.
+    """
 
     name: str
     library: str
@@ -304,7 +305,7 @@ CONSUMERS = [
 
 
 def is_run(obj, consumer):
-    """nanoarrow 0.9 corrupts memory and crashes if it exports string views, also those of another library."""
+    """Return whether a cell can be run. nanoarrow 0.9 corrupts memory and crashes if it exports string views."""
     return consumer != "nanoarrow" or "view" not in kinds_in(ah.asnested(obj))
 
 
@@ -317,7 +318,7 @@ def kinds_in(x):
 
 
 class Refusal(NamedTuple):
-    """Cells that a consumer refuses, with the error and the reason. The first matching row applies."""
+    """Cells that a consumer rejects, with the error and the reason. The first matching row applies."""
 
     consumers: tuple
     kinds: tuple

@@ -80,7 +80,7 @@ class Producer(NamedTuple):
     elements, layouts : list of str
         Names of the element types and layouts that the producer supports.
     memory : str
-        "cpu", or the kind of USM.
+        "cpu", or the USM type.
     boundary : int or None
         Alignment of element zero of a compact array in bytes. None if it depends on the allocator.
     readonly : bool
@@ -100,7 +100,7 @@ class Producer(NamedTuple):
     only: object = lambda element, layout: True
 
     def pairs(self):
-        """Return the (element name, layout name) pairs that the producer has."""
+        """Return the (element name, layout name) pairs that the producer supports."""
         return [(e, x) for e in self.elements for x in self.layouts if self.only(e, x)]
 
 
@@ -138,7 +138,7 @@ def _described(obj, root, view, access=None):
 
 
 def _of_view(wrap, access=None):
-    """Row of a producer that exports an ndarray, which `wrap` creates from the ndarray."""
+    """Return a function that creates a `Made`, whose object is the result of `wrap` for an ndarray."""
 
     def make(element, layout):
         view, root = as_numpy(element, layout)
@@ -272,7 +272,7 @@ def _make_memory(kind):
 
 
 def _of_values(build, access="readwrite"):
-    """Row of a producer with its own buffer, which `build` creates from the bytes of the elements."""
+    """Return a function that creates a `Made`, whose object `build` creates from the bytes of the elements."""
 
     def make(element, layout):
         model, _ = as_numpy(element, layout)
@@ -344,7 +344,7 @@ def _make_shared(element, layout):
     def close():
         with contextlib.suppress(FileNotFoundError):
             memory.unlink()
-        memory.close()  # refused while a view lives
+        memory.close()  # raises an error while a view exists
 
     made.close = close
     return made

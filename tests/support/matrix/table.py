@@ -41,7 +41,7 @@ Element types: {elements}.
 
 
 def cells():
-    """Return an iterator over all cells: `Cell` objects whose address is not known yet."""
+    """Yield all cells, as `Cell` objects without an address."""
     for producer in PRODUCERS:
         for element, layout in producer.pairs():
             for consumer in CONSUMERS:

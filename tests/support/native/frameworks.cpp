@@ -1,4 +1,4 @@
-// The same functions with arrayhub's views for pybind11 and nanobind, compiled once with each.
+// The same functions with arrayhub's views for pybind11 and nanobind, compiled once with each framework.
 #ifdef WITH_NANOBIND
 #include <arrayhub/nanobind.hpp>
 #include <nanobind/stl/map.h>

@@ -1,4 +1,4 @@
-/* An extension that is compiled with the header of version 1, which does not have functions. */
+/* An extension that is compiled with the header of version 1, which does not declare functions. */
 #include <Python.h>
 #include <arrayhub.h>
 

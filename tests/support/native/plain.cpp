@@ -9,7 +9,7 @@
 
 using arrayhub::view;
 
-// The part of std::mdspan (C++23) that arrayhub.hpp uses, for compilers without it: extents, two layouts, the mapping.
+// The part of std::mdspan (C++23) that arrayhub.hpp uses, for compilers without <mdspan>: extents, two layouts and the mapping.
 #if (__has_include(<mdspan>) && defined(__cpp_lib_mdspan)) || defined(REAL_MDSPAN)
 #include <mdspan>
 namespace md = std;

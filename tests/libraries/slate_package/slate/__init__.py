@@ -1,4 +1,4 @@
-"""A small array library that does not support a protocol. An entry point adds the library to arrayhub."""
+"""A small array library that does not support any protocol. An entry point adds the library to arrayhub."""
 
 
 class Slate:
