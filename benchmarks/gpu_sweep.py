@@ -55,7 +55,7 @@ def pairs(cupy, ways=WAYS):
 
 
 def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST, peer_only=False):
-    """Print the worst rows. Return them for the report, and the number of printed rows above the limit."""
+    """Print the worst rows. Return the report, and the number of printed rows above the limit."""
     worst = sweep.print_worst("CUDA", pairs(cupy, ways), seconds, at_most, peer_only)
     report = [{"way": r.way, "seconds": r.ours, "best": r.best, "peer": r.peer, "ratio": r.ratio} for r in worst]
     return report, sum(row.ratio > at_most for row in worst)

@@ -358,7 +358,7 @@ def sparse_arrays(options):
 
 
 def measured(group, table, options):
-    """Measure the rows of installed libraries. Yield a `Result`, or the name of a row and why it is skipped."""
+    """Measure the rows of installed libraries. Yield a `Result`, or a row's name and the reason why it is skipped."""
     names, absent = plain(), {}
     for library in dict.fromkeys(library for row in table for library in row.needs):
         try:

@@ -46,7 +46,7 @@ def startup(options):
 
 
 def once():
-    """Return the seconds of ``import numpy`` and of ``import arrayhub`` after it, and the other imported libraries."""
+    """Return the seconds of ``import numpy`` and of a later ``import arrayhub``, and the other imported libraries."""
     # pip compiles the bytecode of an installed package. Without bytecode, the import would compile every source.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:  # not the checkout, whose sources would shadow the installed package

@@ -413,7 +413,7 @@ def test_byte_order_and_access_are_flags():
 
 
 def test_struct_of_a_record_without_descr_is_read_only_bytes():
-    """Import such a record as read-only bytes, because NumPy clears all flags, including the one for `descr`."""
+    """Import the record as read-only bytes, because NumPy clears all flags, including the flag for `descr`."""
     u = struct_in(part(np.zeros(2, RECORDS[0]), "__array_struct__"))
     assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
 

@@ -308,7 +308,7 @@ _kept = []
 
 
 def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name="Foreign"):
-    """Return a new type whose table exports `made.managed`, a list of the objects to export, and the table."""
+    """Return a new type whose table exports `made.managed`, a list for the exported objects, and the table."""
     asked = []
 
     def hand_over(address, out):

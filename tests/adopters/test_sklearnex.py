@@ -2,7 +2,7 @@
 
 scikit-learn-intelex (2026.2) calls ``__array_namespace__().asnumpy`` of each array that has
 ``__sycl_usm_array_interface__``. `USMArray` does not implement arithmetic, so it does not offer that namespace, and the
-estimators reject it. They accept the dpnp array that `as_dpnp` makes on the same memory.
+estimators reject it. They accept the dpnp array that `as_dpnp` creates over the same memory.
 """
 
 import numpy as np

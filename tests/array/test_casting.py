@@ -1,4 +1,4 @@
-"""``x[...] = value``, full and asarray convert values of another type without loss, or reject them."""
+"""``x[...] = value``, full and asarray convert values of a different type without loss, or reject them."""
 
 import datetime
 import tracemalloc

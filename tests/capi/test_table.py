@@ -120,7 +120,7 @@ READ_ONLY = np.frombuffer(bytes(16))
 UNALIGNED = np.frombuffer(bytearray(25), "u1")[1:].view("f8")
 PACKED_FIELD = np.zeros(3, [("a", "i1"), ("b", "<f8")])["b"]
 
-# One row per condition: an array that meets it, one that does not, the request, and the error.
+# By condition: an array that meets the condition, an array that does not, the request, and the error.
 CONDITIONS = {
     "type": (BASE, BASE.astype("f4"), dict(dtypes=(F8,)), TypeError, r"float32; accepted: float64\. Call .*'float64'"),
     "types": (BASE, BASE.astype("i2"), dict(dtypes=(F4, F8)), TypeError, "int16; accepted: float32 or float64"),

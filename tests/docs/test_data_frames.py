@@ -1,4 +1,4 @@
-"""Run each call in the tables on the page about data frames, one per pair of libraries, and compare the values."""
+"""Run the calls in the tables on the page about data frames, and compare the values."""
 
 import re
 from pathlib import Path

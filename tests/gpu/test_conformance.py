@@ -53,7 +53,7 @@ def test_producers_that_break_the_rule_of_streams(cp, make, words):
 def test_consumers_wait_for_the_producer(request, cp, name):
     request.getfixturevalue(FIXTURES[name])
     report = check_consumer(getattr(cuda_producers, f"read_{name}"), dtypes=["float64"], layouts=["C"])
-    accepted = {PASSED, REFUSED} if name == "jax" else {PASSED}  # jax without x64 may refuse float64
+    accepted = {PASSED, REFUSED} if name == "jax" else {PASSED}  # jax without x64 may reject float64
     assert {cell.verdict for cell in cells(report, "streams")} <= accepted, str(report)
 
 

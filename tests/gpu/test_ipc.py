@@ -1,4 +1,4 @@
-"""IPC handles of CUDA device memory: the same memory in two processes, in order, and counted."""
+"""IPC handles of CUDA device memory: shared memory, order of work, and the count of borrowers."""
 
 import gc
 import multiprocessing
@@ -28,7 +28,7 @@ def add_one(handle, connection):
 
     def use():
         with handle.open() as y:
-            before = float(arrayhub.to_host(y).to_numpy().sum())  # cupy refuses read-only memory
+            before = float(arrayhub.to_host(y).to_numpy().sum())  # cupy rejects read-only memory
             connection.send((before, y.shape, y.byte_strides, y.access, str(y.device)))
             if y.access == "readwrite":
                 there = arrayhub.as_cupy(y)

@@ -75,7 +75,7 @@ def test_from_device_data(cp, memory):
 
 
 def test_from_array_of_data_aligned_to_smaller_words(cp):
-    """Data at an address that is not a multiple of eight bytes is copied in smaller words."""
+    """Data at an address that is not a multiple of eight bytes is copied in words of less than eight bytes."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
     assert (host(x) == there.get()).all()

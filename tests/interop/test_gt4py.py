@@ -197,7 +197,7 @@ def test_device_memory_is_refused(build, sycl, backend):
     there = host.to_device("oneapi:0")
     with pytest.raises(TypeError, match=r"the memory is on oneapi:0, .*arrayhub.to_host\(x\)"):
         build(project, backend)(there, out)
-    with warnings.catch_warnings(action="ignore"):  # about the layout: to_host makes compact copies, in C order
+    with warnings.catch_warnings(action="ignore"):  # about the layout: to_host creates compact copies in C order
         build(project, backend)(there.to_host(), out)
     assert np.allclose(out, np.asarray(host) @ [1.0, 2.0, 3.0], rtol=1e-14)
 

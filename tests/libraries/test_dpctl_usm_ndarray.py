@@ -2,7 +2,7 @@
 
 The C functions and the layout differ between releases: dpctl had C functions until 0.21, and dpnp lacks them. The first
 half of this file tests the installed release (run it with dpctl 0.21 too). The second half compiles types that another
-release might have: with or without the functions, with other signatures, or with another layout.
+release might have: with or without the functions, with different signatures, or with a different layout.
 """
 
 import functools
@@ -110,7 +110,7 @@ def test_struct_equals_the_dict_of_the_installed_release(change):
 
 
 def test_the_values_arrive():
-    """The values are correct, and not only the descriptions, which `compare` tests."""
+    """Test the values of the arrays. `compare` tests only their descriptions."""
     tensor = tensor_module()
     u = tensor.reshape(tensor.arange(24, dtype="i4", usm_type="shared"), (4, 6))
     for view in LAYOUTS.values():

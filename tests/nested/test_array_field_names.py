@@ -1,4 +1,4 @@
-"""Records with several fields of one name, which Arrow allows: import, export, access, and other libraries."""
+"""Records with several fields of the same name, which Arrow allows: import, export, access, and other libraries."""
 
 import copy
 import json

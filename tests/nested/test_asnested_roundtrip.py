@@ -99,7 +99,7 @@ def arrays(draw):
         array = pa.array([], kind)
     try:
         array.validate(full=True)
-    except pa.ArrowInvalid:  # pyarrow makes indices without a dictionary for missing records
+    except pa.ArrowInvalid:  # pyarrow creates indices without a dictionary for missing records
         assume(False)
     array = draw(st.sampled_from([lambda x: x, lambda x: x, wrapped_in_union, wrapped_in_runs]))(array)
     start = draw(st.integers(0, len(array)))

@@ -1,4 +1,4 @@
-"""Lists of strings and of rows of numbers are copied by compiled code, with the result of the general code."""
+"""Lists of strings and of rows of numbers are copied by compiled code. The results equal those of the general code."""
 
 import math
 import re

@@ -363,7 +363,7 @@ print(sorted(seen))
 
 @pytest.mark.parametrize("question", LIMITS)
 def test_longer_walks_name_the_modules_that_run(question):
-    """A longer walk names all modules in a trace of Python frames, without `_core` and compiled functions."""
+    """The walk names each module in a trace of its call, except `_core`. The trace omits compiled functions."""
     if "dask" in question:
         pytest.importorskip("distributed")
     steps = {step for row in walks("Two longer walks")[question] for step in row}
@@ -409,7 +409,7 @@ COMPILED = sorted(
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_returns_inside_try_are_rejected(module):
-    """Cython 3.1 and 3.2 access the exception's traceback for such returns. A MemoryError may not have a traceback."""
+    """For a return inside of ``try``, Cython 3.1 and 3.2 access the traceback, which a MemoryError may not have."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 

@@ -36,7 +36,7 @@ def import_tool(name):
 
 @pytest.fixture
 def clone_and_site(tmp_path):
-    """Return a clone and a folder that the package is installed in, both made of links to the package's files."""
+    """Create a clone and an installation folder with links to the package's files. Return both paths."""
     for folder in ("clone", "site"):
         shutil.copytree(
             PACKAGE,

@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "tools" / "prose.py"
 
 
 def counted(folder, name, text):
-    """Run the program on one file. Return its exit status and the places that it lists."""
+    """Run the program on one file. Return the exit status and the listed places."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -55,7 +55,7 @@ def test_a_stream_that_leaves_an_exception(field, reported):
     if field == "release":
         stream.struct.release = type(stream.struct.release)(LEAVES)
         assert ah.asnested(stream).to_list() == [1, 2, 3]
-    else:  # the callback sets no schema, so the import is rejected; its MemoryError is reported separately
+    else:  # the callback does not set a schema, so the import is rejected. Its MemoryError is reported
         stream.struct.get_schema = type(stream.struct.get_schema)(LEAVES)
         with pytest.raises(ah.InterfaceError, match="ArrowSchema.release"):
             ah.asnested(stream)

@@ -58,7 +58,7 @@ def until_met(go, interrupts, delay):
 
 
 def interrupted(go, interrupts, delay):
-    """Call a route until an interrupt arrives in it; return whether the route raised it.
+    """Call a route until an interrupt arrives. Return whether the route raised the interrupt.
 
     The ``try`` block contains one call, because in CPython 3.13 the backward jump of a loop is outside of the ``try``
     block.
@@ -107,5 +107,5 @@ def test_interrupts_release_all_references(library):
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
     delivered, *left = python(script, library, str(TIMES[library]), beside=__file__).splitlines()
     assert left == []
-    # Without fast paths, arrayhub reads the dict of a record array, and NumPy ignores some interrupts while making it.
+    # Without fast paths, arrayhub reads the dict of a record array, and NumPy ignores some interrupts while creating the dict.
     assert int(delivered) >= (0.9 if FAST_PATHS_OFF else 1) * TIMES[library]

@@ -100,7 +100,7 @@ def make(table):
 
 
 def take_over(table):
-    """Import the managed tensor that `ready` has exported, which the call owns from then on."""
+    """Import the managed tensor that `ready` has exported. The call takes ownership of the tensor."""
     table.give(table.out.value, table.to)
 
 

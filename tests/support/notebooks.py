@@ -28,7 +28,7 @@ def needs_cuda(path):
 
 
 def executed(path):
-    """Execute a notebook in a separate kernel, and return it with its output."""
+    """Execute a notebook in a separate kernel. Return the notebook with its output."""
     import nbclient
     import nbformat
 

@@ -31,7 +31,7 @@ def sources():
 
 
 def run(library, module):
-    """Test all rows, print those that fail, and return their number."""
+    """Test all rows. Print the rows that fail, and return their number."""
     wrong = 0
     for row in library.rows:
         try:

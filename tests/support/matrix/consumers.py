@@ -129,7 +129,7 @@ def _take_numba(u):
     import numba
 
     view = ah.as_numba(u)
-    # Types that numba lacks are refused here. A compiled function would refuse them, too, but would leak the array. It
+    # Types that numba lacks are rejected here. A compiled function would reject them, too, but would leak the array. It
     # would also read elements in foreign byte order as native ones, if it was compiled for the native type before.
     numba.typeof(view)
     _compiled_address()(view)

@@ -1,7 +1,7 @@
 """The documented errors of the matrix: cells, error types and reasons.
 
-Each row follows from a fact about a protocol or a library, not from arrayhub's implementation. The error of the first
-row that applies to a cell must occur. If it does not occur, the test fails.
+Each row follows from a fact about a protocol or a library, not from arrayhub's implementation. A test fails if
+the error of the first row that applies to a cell does not occur.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from .memory import BOUNDARY
 
 
 class Cell(NamedTuple):
-    """A cell of the matrix, with the properties on which its refusal may depend.
+    """A cell of the matrix, with the properties on which its error may depend.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Refusal(NamedTuple):
     ----------
     consumers : tuple of str
     when : callable
-        Returns whether a `Cell` is refused, or None if this depends on the allocator.
+        Returns whether a `Cell` is rejected, or None if this depends on the allocator.
     error : type
     message : str
         A regular expression that the message contains.

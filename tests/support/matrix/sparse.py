@@ -1,4 +1,4 @@
-"""Sparse arrays: tables of producers, consumers and the cells that need a copy or are refused.
+"""Sparse arrays: tables of producers, consumers and the cells that need a copy or are rejected.
 
 tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/test_sparse.py.
 """
@@ -100,12 +100,12 @@ SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
 
 
 class Obstacle(NamedTuple):
-    """A reason why a cell requires a copy if `copy` is true, or is refused otherwise."""
+    """A reason why a cell requires a copy if `copy` is true, or is rejected otherwise."""
 
     consumers: tuple
     applies: object
     copy: bool
-    words: str  # of the error, as a regular expression
+    words: str  # regular expression for the error
     reason: str
 
 
