@@ -2,8 +2,8 @@
 
 The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time per
 element for a neighboring shape. The second time reveals shapes of powers of two that are slow because their lines map
-to few cache sets. Some of these shapes are slow for any program, and then the peer is slow, too. The summary also states
-the number of rows that remain when the peer's slowdown is excluded.
+to few cache sets. Some of these shapes are slow for any program, and then the peer is slow, too. The summary also
+states the number of rows that remain when the peer's slowdown is excluded.
 
 A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
 that of Python and the checks, not of the copy. Small calls are reported separately, by the added time. The fixed cost
