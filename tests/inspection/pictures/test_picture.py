@@ -379,7 +379,7 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
 
 
 def test_text_contrast_on_light_and_dark_pages():
-    """All text has enough contrast in the picture of a view beyond the end of its buffer: prose, numbers and a warning."""
+    """The prose, numbers, dots and warning in a picture of a view beyond its buffer have enough contrast."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
     colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
     assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
