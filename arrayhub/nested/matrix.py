@@ -126,7 +126,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
         values = as_numpy(unwrapped(nested_of(column)))
         lost = casting.rounded(values, dtype) if values.dtype.kind in "iu" and dtype.kind in "fc" else None
         if lost is not None:
-            why = f"{lost} would be rounded to {dtype}, the common type of the columns; accepted: exact integers"
+            why = f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
             advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy='if_needed') for the column"
             raise _column_error(OverflowError, call, name, f"{why}. {advice}")
         rows[:, k] = values
