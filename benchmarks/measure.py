@@ -64,7 +64,7 @@ def compare(ours, peer, rounds, sample, least=64):
     ours, peer : callable
         Functions that make a given number of calls, and return the elapsed seconds.
     rounds : int
-        Number of ratios to compute the median of.
+        Number of rounds. Each round gives one ratio.
     sample : float
         Length of one timing in seconds.
     least : int

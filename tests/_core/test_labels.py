@@ -22,7 +22,7 @@ def labels(a):
 
 @pytest.fixture
 def field():
-    """A C-ordered array with all four labels; K is the fastest-varying dimension."""
+    """Return a C-ordered array with all four labels. K is the fastest-varying dimension."""
     a = ah.asarray(np.arange(10 * 12 * 20.0).reshape(10, 12, 20))
     return label(a, dims="IJK", origin=(1, 2, 0), halo=(1, (2, 3), 0), aligned_index=(1, 2, 4))
 

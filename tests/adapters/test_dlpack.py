@@ -430,7 +430,7 @@ def test_the_attribute_is_read_once_a_request():
     assert len(reads) == 3
 
 
-def test_a_type_that_changes_is_looked_at_again():
+def test_a_type_that_changes_is_inspected_again():
     """After a type has changed, its cache entry is discarded."""
 
     class Changing(Handmade):
@@ -451,7 +451,7 @@ def test_a_type_that_changes_is_looked_at_again():
     assert take(made).size == 4
 
 
-def test_a_type_that_changes_while_it_is_looked_at():
+def test_a_type_that_changes_during_its_inspection():
     """A look-up is not cached if the metaclass changes the class during the look-up."""
 
     class Meta(type):

@@ -693,7 +693,7 @@ def test_class_changed_by_its_metaclass_during_import():
 
 
 class AskedOfTheClass(type):
-    """A metaclass that counts look-ups of missing attributes of its classes."""
+    """A metaclass that records look-ups of missing attributes of its classes."""
 
     def __getattr__(cls, name):
         cls.asked.append(name)

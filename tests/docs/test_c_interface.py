@@ -111,7 +111,7 @@ def test_c_code_detects_memory_that_the_host_cannot_read(c_consumer, source):
 
 
 @pytest.mark.parametrize("stranger", [None, BASE, object()])
-def test_c_knows_strangers(c_consumer, stranger):
+def test_c_check_rejects_other_objects(c_consumer, stranger):
     with pytest.raises(TypeError, match=r"arrayhub\.asarray"):
         c_consumer.total(stranger)
 
@@ -125,7 +125,7 @@ def test_cython_writes_writable_memory(cython_consumer):
 
 
 @pytest.mark.parametrize("stranger", [None, BASE, object()])
-def test_cython_knows_strangers(cython_consumer, stranger):
+def test_cython_rejects_other_objects(cython_consumer, stranger):
     with pytest.raises(TypeError, match="USMArray"):
         cython_consumer.fields(stranger)
 

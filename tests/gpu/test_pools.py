@@ -77,7 +77,7 @@ def test_exhausted_memory_is_a_memory_error(cp, torch):
 
 
 @pytest.mark.parametrize("call", CREATE)
-def test_cupys_current_allocator_is_asked(cp, call):
+def test_cupys_current_allocator_is_used(cp, call):
     model, sizes = cp.zeros(3, "f4"), []
     pool = cp.cuda.MemoryPool()
 

@@ -289,7 +289,7 @@ def test_results_are_ready(reader, queue):
 
 
 def test_pending_work_is_waited_for():
-    """The test above can fail, because the values are not available without a wait."""
+    """Without a wait, the values are not available yet, so the test above can fail."""
     early = 0
     for _ in range(10):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")

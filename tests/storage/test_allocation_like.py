@@ -104,7 +104,7 @@ def test_dpnp_arrays_are_models(sycl):
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_torchs_allocator_is_asked_through_the_exchange_table():
+def test_torchs_allocator_is_called_through_the_exchange_table():
     """`empty(like=)` calls torch's allocator for CUDA models only. This test calls it for a model in host memory."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library

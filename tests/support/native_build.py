@@ -1,4 +1,4 @@
-"""Small extensions in several languages. One of pytest's processes compiles each, once per session, in a new folder."""
+"""Small extensions in several languages. Each is compiled by one of pytest's processes, once per session."""
 
 import fcntl
 import importlib.util

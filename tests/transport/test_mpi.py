@@ -25,7 +25,7 @@ SELF = MPI.COMM_SELF
 
 
 def sent(source, target):
-    """Send one array to another within this process."""
+    """Send one array, and receive its elements into another array, within this process."""
     request = SELF.Irecv(as_mpi(target), source=0)
     SELF.Send(as_mpi(source), dest=0)
     request.Wait()
