@@ -408,12 +408,12 @@ COMPILED = sorted(
 
 
 @pytest.mark.parametrize("module", COMPILED)
-def test_returns_inside_try_are_rejected(module):
-    """For a return inside of ``try``, Cython 3.1 and 3.2 access the traceback, which a MemoryError may not have."""
+def test_statements_that_need_a_traceback_are_rejected(module):
+    """For `with` and jumps out of `except`, Cython 3.1 and 3.2 access a traceback, which a MemoryError may not have."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 
-def test_check_reports_a_return_inside_try():
+def test_check_reports_a_return_inside_except():
     text = (
         "try:\n    f()\nexcept E:\n    return 1\nexcept F as e:\n    x = 1\n    return e\nexcept G:\n    return g()\n"
     )
