@@ -80,7 +80,7 @@ def check(obj: Any, /) -> list[str]:
 
 
 def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield a text for each fact that an interface reports differently from the first interface."""
+    """Yield a message for each fact that an interface reports differently from the first interface."""
     for name, facts in found[1:]:
         first, reference = found[0]
         for fact, expected in reference.items():
@@ -89,7 +89,7 @@ def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
 
 
 def _explain_no_interface(obj: Any, texts: list[str]) -> None:
-    """Raise the error of `asarray` about an object without a readable interface, unless `texts` has errors."""
+    """Raise the error of `asarray` for an object without a readable interface, unless `texts` contains messages."""
     try:
         asarray(obj)
     except TypeError as error:  # the descriptions are valid, but a USMArray cannot hold the elements (Python objects)

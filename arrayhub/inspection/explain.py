@@ -182,7 +182,7 @@ def _reason(error: BaseException) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the first line of a text, shortened and printable, as an exact str."""
+    """Return the first line of a string, shortened and printable, as an exact str."""
     text = str.lstrip(str.__getitem__(text, slice(4 * LONGEST_TEXT)))
     line = "".join(c if c.isprintable() else "?" for c in text.partition("\n")[0])
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + "..."

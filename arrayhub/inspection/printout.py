@@ -11,7 +11,7 @@ from arrayhub.convert.functions import SparseParts, asarray
 from arrayhub.inspection.datashape.types import Complex, Number, type_of
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
-# DyND's access flags, by the value of `USMArray.access`.
+# DyND's access flags, keyed by the value of `USMArray.access`.
 _READ, _WRITE, _IMMUTABLE = 1, 2, 4
 FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
 _FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}

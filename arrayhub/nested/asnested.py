@@ -250,7 +250,7 @@ def _dense_column(obj: Any) -> NestedArray | None:
 def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     cls = type(obj)  # not isinstance, because __class__ may be overridden
     if issubclass(cls, (list, tuple)):
-        forbidden(copy, "asnested", "Python's lists have no memory to view")
+        forbidden(copy, "asnested", "Python lists do not have memory to view")
         return from_python(obj)
     if issubclass(cls, np.ndarray):
         return from_numpy(obj, copy)

@@ -293,9 +293,9 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
-    """Check the offsets, views, indices and strings of nested data. Return `texts` followed by one text for each fault.
+    """Check the offsets, views, indices and strings of nested data. Return `texts` and one message for each fault.
 
-    `texts` describes faults of the object's interfaces. For a NestedArray, `texts` is left out, because its interfaces
+    `texts` contains messages about the object's interfaces. For a NestedArray, it is omitted, because the interfaces
     report the same faults as this function. An awkward array is copied for the check if necessary. Return None for
     other objects that `asnested` rejects with ``copy=False``.
     """

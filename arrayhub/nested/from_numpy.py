@@ -33,7 +33,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     if isinstance(array, np.ma.MaskedArray):
         return _masked(array, copy)
     if array.dtype.kind == "O":
-        forbidden(copy, "asnested", "Python's objects have no memory to view")
+        forbidden(copy, "asnested", "Python objects do not have memory to view")
         return from_python(array.tolist())
     if array.dtype.names is not None and array.ndim == 1:
         return _records(array, copy)

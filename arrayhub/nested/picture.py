@@ -104,7 +104,7 @@ def _caption(node: Any) -> str:
 
 
 def _labels(node: Any) -> list[str | None]:
-    """Return the texts of the first cells, with None for missing elements."""
+    """Return the labels of the first cells, with None for missing elements."""
     shown = part(node, 0, min(len(node), MOST_CELLS))
     if not isinstance(node, NestedArray):
         return [_short(value) for value in shown.to_host().tolist()]

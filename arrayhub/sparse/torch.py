@@ -11,7 +11,7 @@ from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
 from arrayhub.sparse.validation import is_marked_canonical
 
 _NAME = "torch"
-# Methods that return indices and pointers, by layout.
+# Names of the methods that return indices and pointers, keyed by format.
 _METHODS = {
     "csr": ("col_indices", "crow_indices"),
     "csc": ("row_indices", "ccol_indices"),

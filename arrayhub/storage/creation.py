@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
     from arrayhub.storage.allocation import _Halo, _Memory
 
-# Values of the argument `memory`, by device type and USM type.
+# Values of the argument `memory`, keyed by device type and USM type.
 KINDS: dict[tuple[str, str | None], _Memory] = {
     ("cpu", None): "cpu",
     ("oneapi", "host"): "usm_host",

@@ -151,7 +151,7 @@ def _check_agreement(make: Any, dtype: str, layout: str) -> None:
 
 
 def _without_numbers(text: str) -> str:
-    """Return a text without addresses, which differ from run to run."""
+    """Replace the addresses in a message, which differ from run to run."""
     return " ".join("an address" if word.rstrip(",").startswith("0x") else word for word in text.split())
 
 

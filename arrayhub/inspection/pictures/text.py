@@ -40,7 +40,7 @@ def _buffer_name(geometry: Geometry) -> str:
 
 
 def short(text: str, most: int = 60) -> str:
-    """Truncate a text, such as the dtype of a record, to `most` characters."""
+    """Truncate a string, such as the dtype of a record, to `most` characters."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
