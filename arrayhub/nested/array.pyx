@@ -419,6 +419,8 @@ cdef class NestedArray(Tree):
             The innermost elements are not numbers, or a copy is needed.
         TypeError
             The fields of a record do not have a common type in NumPy. The message names the field.
+        OverflowError
+            The common type of the fields would round an integer. The message names the field.
         """
         if if_needed(copy):
             return view_or_copy(densified_with, self)
