@@ -54,7 +54,7 @@ cdef int fill_new(Descriptor a, object shape, object dtype, object buffer, objec
 
 
 cdef Descriptor new_layout(object shape, object dtype, object strides, object order):
-    """Return an array without memory: shape, element type and byte strides."""
+    """Return an array with a shape, an element type and byte strides, but without memory."""
     cdef list lengths = lengths_of(shape)
     cdef list steps = None if strides is None else as_integers(strides, "strides")
     cdef Py_ssize_t total
@@ -118,7 +118,10 @@ cdef Py_ssize_t checked_start(Descriptor a, Py_ssize_t offset, bint is_new, Py_s
     if layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high):
         raise ValueError(f"USMArray: shape {a.shape} with byte strides {a.byte_strides} is larger than the address space")
     if layout.checked_mul(offset, a.itemsize_, &start):
-        raise ValueError(f"USMArray: offset is {offset}; accepted: an offset of less than 2**63 bytes")
+        raise ValueError(
+            f"USMArray: offset is {offset} elements; accepted: {-low // a.itemsize_} to"
+            f" {(PY_SSIZE_T_MAX - high) // a.itemsize_}"
+        )
     if is_new and start == 0:
         start = -low
     if layout.checked_add(start, low, &first) or first < 0:
@@ -158,12 +161,12 @@ cdef int move(Descriptor source, Descriptor target) except -1:
 
 
 cdef dict checked_options(object buffer_ctor_kwargs):
-    """Validate the options of dpctl's constructors and return a copy."""
+    """Validate `buffer_ctor_kwargs`, the arguments of dpctl's constructors, and return a copy."""
     try:
         options = {} if buffer_ctor_kwargs is None else dict(buffer_ctor_kwargs)
     except PASSES_ON:
         raise
-    except Exception:      # raised by its `keys` or `__iter__`
+    except Exception:      # raised by `keys` or `__iter__` of the argument
         raise TypeError(f"USMArray: buffer_ctor_kwargs is {show(buffer_ctor_kwargs)}; accepted: a dict") from None
     for name in options:
         if name not in _OPTIONS:
@@ -172,7 +175,7 @@ cdef dict checked_options(object buffer_ctor_kwargs):
     alignment = options.get("alignment")
     if alignment is not None:
         options["alignment"] = exact = integer(alignment, "USMArray: alignment")
-        if exact < 0 or exact & (exact - 1):      # 0: dpctl chooses
+        if exact < 0 or exact & (exact - 1):      # 0: dpctl chooses the alignment
             raise ValueError(f"USMArray: alignment is {exact}; accepted: a power of two, in bytes")
     return options
 
@@ -285,7 +288,7 @@ cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
 
 
 cdef int check_usm_type(Descriptor a) except -1:
-    """Raise TypeError for an element type that SYCL does not have. SYCL has exactly the types with a DLPack code."""
+    """Raise TypeError for an element type that USM arrays do not support. They support the types with a DLPack code."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise TypeError(
             f"USMArray: dtype is {a.dtype_!r}; accepted on USM: bool, integers, floating point and complex types in native"

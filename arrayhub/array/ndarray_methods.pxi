@@ -27,7 +27,7 @@ from arrayhub._core.errors import show
 
 
 cdef object view_as(Descriptor a, object dtype):
-    """Return a view of the bytes of `a` as elements of another type.
+    """Return a view of the bytes of `a` as elements of a different type.
 
     NumPy computes shape and strides from an ndarray of the same layout. NumPy does not access the memory, which may be on a
     device.

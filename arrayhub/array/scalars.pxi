@@ -16,6 +16,7 @@ from arrayhub._core.descriptor cimport (
     digit,
     host_readable,
     is_digit,
+    name_of_elements,
     refuse_packed,
     row,
     size_of,
@@ -144,8 +145,8 @@ cdef object as_index(Descriptor a):
     """
     if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
         raise TypeError(
-            f"index: the array has {a.nd_} dimensions and typenum {a.typenum_}; accepted: arrays of integers without"
-            " dimensions. Use arrayhub.as_numpy(x)"
+            f"index: the array has {a.nd_} dimensions and elements of {name_of_elements(a)}; accepted: arrays of integers"
+            " without dimensions. Use arrayhub.as_numpy(x)"
         )
     return only_element(a, "index")
 
@@ -195,7 +196,7 @@ cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
 
 
 cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
-    """Set the index of an element from its position in C order."""
+    """Compute the index in each dimension from a position in C order."""
     cdef Py_ssize_t left = bounded(number, size_of(a), "item: the index", -1)
     cdef int k
     for k in range(a.nd_ - 1, 0, -1):
@@ -217,7 +218,7 @@ cdef int choose_by_index(Descriptor a, tuple where, Py_ssize_t* index) except -1
 
 
 cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
-    """Check an index, and return it as a nonnegative number. Negative indices count from the end."""
+    """Check an index, and convert it to a nonnegative index. Negative indices count from the end."""
     cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, what, dimension)
     if i < -length or i >= length:
         raise beyond_error(i, length, what, dimension)
@@ -225,7 +226,7 @@ cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension
 
 
 cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
-    """Convert an index that is not a Python integer of one digit."""
+    """Convert an index that is not a Python integer of one digit to Py_ssize_t."""
     try:
         return operator.index(index)
     except TypeError:
@@ -282,7 +283,7 @@ cdef object tobytes(Descriptor a, object order):
 
 
 cdef object iterator(Descriptor a):
-    """Return an iterator over the first dimension. The items of a 1-d array are NumPy scalars, otherwise views."""
+    """Return an iterator over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
     if a.nd_ == 0:
         raise TypeError("iteration over an array without dimensions; use x.item() for its element")
     if a.nd_ > 1:

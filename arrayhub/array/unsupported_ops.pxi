@@ -1,4 +1,4 @@
-"""Errors of comparisons, and of attributes of ndarrays and tensors that USMArray lacks. They name the call to use instead.
+"""Errors for comparisons, and for attributes of ndarrays and tensors that USMArray lacks. Each error names a call to use.
 
 Arithmetic raises Python's own TypeError, because USMArray does not have the methods.
 """

@@ -62,7 +62,7 @@ include "unsupported_ops.pxi"
 
 cdef extern from *:
     """
-    /* Allocate an instance of a subclass of tuple. Unlike tuple.__new__, this does not copy the items from another tuple. */
+    /* Allocate an instance of a tuple subclass. tuple.__new__ would require another tuple, and copy its items. */
     static PyObject *arrayhub_new_strides(PyTypeObject *cls, Py_ssize_t nd) {
         PyObject *steps = cls->tp_alloc(cls, nd);
     #if PY_VERSION_HEX >= 0x030E0000
@@ -84,7 +84,7 @@ cdef class USMArray(Descriptor):
     """USMArray(shape, dtype="|f8", buffer="device", strides=None, offset=0, order="C", buffer_ctor_kwargs={})
 --
 
-    Array that every array library can import through its protocol.
+    Array that other array libraries can import through their protocols.
 
     ``arrayhub.asarray`` imports any foreign array as a USMArray. The constructor, whose arguments follow the USM array
     specification, creates an array on new or existing memory. `USMArray` does not implement arithmetic. Convert it first,
@@ -97,7 +97,7 @@ cdef class USMArray(Descriptor):
     dtype : str or numpy.dtype, optional
         Element type, ``"|f8"`` by default.
     buffer : str or object, optional
-        - ``"device"``, ``"shared"`` or ``"host"``: new USM of this kind. ``"usm_device"``, ``"usm_shared"`` and
+        - ``"device"``, ``"shared"`` or ``"host"``: new USM of this type. ``"usm_device"``, ``"usm_shared"`` and
           ``"usm_host"`` are synonyms.
         - ``"cpu"``: new host memory, without SYCL.
         - A ``dpctl.memory.MemoryUSM*``.
@@ -116,7 +116,9 @@ cdef class USMArray(Descriptor):
     Raises
     ------
     ValueError
-        An element would be outside of the memory, strides and shape differ in length, or the kind is unknown.
+        An element would be outside of the memory, strides and shape differ in length, or `buffer` is an unknown string.
+    BufferError
+        The buffer is read-only.
     ImportError
         USM is requested, and dpctl is not installed. The message names the extra to install.
     MemoryError
@@ -274,9 +276,8 @@ cdef class USMArray(Descriptor):
         """bool : whether the memory is a copy, so that writes do not change the original object.
 
         True for arrays made from lists, numbers and scalars, and for the results of ``copy=True``, ``copy()``, type
-        conversions and copies between devices. A copy that a producer made is recognized by DLPack's flag. For
-        ``__array_interface__``, it is recognized if only the dict refers to the memory, as for a PIL image. The views of a
-        copy are copies, too.
+        conversions and copies between devices. Views of a copy are copies, too. A producer's copy is recognized in two
+        cases: DLPack's flag is set, or only the dict of ``__array_interface__`` refers to the memory, as for a PIL image.
         """
         return bool(self.flags_ & COPIED)
 
@@ -321,7 +322,7 @@ cdef class USMArray(Descriptor):
         """tuple of int or None : index of an aligned element. It may be outside of a view.
 
         Every element with this index along the fastest-varying dimension is aligned to the requested boundary. Reshape,
-        copies and steps other than 1 remove it, and so does indexing this dimension with another integer.
+        copies and steps other than 1 remove the index, and so does indexing this dimension with a different integer.
         """
         return getattr(labels_of(self), "aligned_index", None)
 
@@ -364,7 +365,7 @@ cdef class USMArray(Descriptor):
         return object.__sizeof__(self) + footprint_bytes(self)
 
     def __dask_tokenize__(self):
-        """Return a token for dask, which is equal for equal elements in all processes."""
+        """Return a token for dask. Equal arrays have equal tokens in all processes."""
         return hooks.token(self)
 
     # ----------------------------------------------------------------------------------------------- elements
@@ -378,7 +379,7 @@ cdef class USMArray(Descriptor):
         return self.shape_[0]
 
     def __iter__(self):
-        """Iterate over the first dimension. The items of a 1-d array are NumPy scalars, otherwise views."""
+        """Iterate over the first dimension. The items are NumPy scalars for a 1-d array, and views otherwise."""
         return iterator(self)
 
     def __reversed__(self):
@@ -495,7 +496,7 @@ cdef class USMArray(Descriptor):
         return transpose(self, None)
 
     def transpose(self, *axes):
-        """Return a view with the dimensions in another order.
+        """Return a view with the dimensions in a different order.
 
         Parameters
         ----------
@@ -580,7 +581,7 @@ cdef class USMArray(Descriptor):
         return relabelled(self, dims, origin)
 
     def reshape(self, *shape, order="C"):
-        """Return a view of the same elements with another shape.
+        """Return a view of the same elements with a different shape.
 
         Parameters
         ----------
@@ -610,13 +611,13 @@ cdef class USMArray(Descriptor):
         return reshape_in(self, sequence(shape), order)
 
     def view(self, dtype=None):
-        """Return a view of the same bytes as elements of another type, like ``numpy.ndarray.view``.
+        """Return a view of the same bytes as elements of a different type, like ``numpy.ndarray.view``.
 
         Parameters
         ----------
         dtype : optional
-            The new element type. By default, the type does not change. A type of another size changes the length of the last
-            dimension, which must be contiguous.
+            The new element type. By default, the type does not change. A type of a different size changes the length of the
+            last dimension, which must be contiguous.
 
         Returns
         -------
@@ -662,8 +663,8 @@ cdef class USMArray(Descriptor):
     def __setitem__(self, key, value):
         """Copy `value`, which is an array of any library or a value that NumPy accepts, into the elements of ``x[key]``.
 
-        Either memory may be on a device. Values of another element type are cast on the host. If `value` overlaps ``x[key]``
-        in memory, the elements receive the values from before the copy.
+        The array and `value` may be in device memory. If the element types differ, `value` is cast on the host. If `value`
+        overlaps ``x[key]`` in memory, the result is the same as with a temporary copy.
 
         Raises
         ------
@@ -725,7 +726,7 @@ cdef class USMArray(Descriptor):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice instead")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-        """Return a copy with another element type, in host memory, like ``numpy.ndarray.astype``.
+        """Return a copy with a different element type, like ``numpy.ndarray.astype``. Elements are cast on the host.
 
         Parameters
         ----------
@@ -745,7 +746,8 @@ cdef class USMArray(Descriptor):
         TypeError
             `casting` forbids the conversion.
         BufferError
-            The memory is on a device. Convert it with a library of the device, or call ``to_host()`` first.
+            The type differs, and the host cannot read the memory. Convert the array with a library of the device, or call
+            ``to_host()`` first.
 
         Examples
         --------
@@ -954,7 +956,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def __usm_ndarray__(self):
-        """usm_ndarray : dpnp array that shares the memory. dpnp tries this attribute first."""
+        """usm_ndarray : array of dpnp that shares the memory. dpnp imports an object through this attribute if it exists."""
         if not self.usm_type_:
             raise AttributeError("__usm_ndarray__: the memory is not SYCL USM; call arrayhub.to_device(x, 'oneapi:0')")
         from arrayhub.libraries.dpctl import emit_attribute
@@ -995,7 +997,7 @@ cdef class USMArray(Descriptor):
             DLPack cannot represent the memory, type or layout, or ``copy=False`` forbids a required copy.
         """
         # Consumers from before DLPack 1.0 support only the host and CUDA, and reject oneAPI devices (onnxruntime: "Unsupported
-        # device type"), so host-readable USM is exported to them as host memory. awkward would not support the device either.
+        # device type"), so host-readable USM is exported to them as host memory. awkward does not support oneAPI devices.
         if self.device_.device_type == kDLOneAPI and dl_device is None and host_readable(self):
             if max_version is None or is_awkward_calling():
                 dl_device = HOST_PAIR
@@ -1037,7 +1039,7 @@ cdef class USMArray(Descriptor):
 
 
 cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Resolve the ordinal of a block's device. It may differ from the device of `a`: a host array can be a view of USM."""
+    """Resolve the ordinal of a block's device, which is not the device of `a` if `a` is a host view of USM."""
     cdef Descriptor whole = same_layout(a)
     whole.device_ = block.device_
     block.device_ = device_of(whole)

@@ -157,7 +157,7 @@ cdef bint has(type cls, object name) except -1:
 
 
 cdef int importer_number(type cls) except -1:
-    """Return the number of the importer that is called before any protocol, or 0 if the type is unknown."""
+    """Return the number of the importer that is called before any protocol, or 0 for a type without an importer."""
     if cls is USMArray:
         return OWN_ARRAY
     if <PyTypeObject*> cls == _NDARRAY:
@@ -170,7 +170,7 @@ cdef int importer_number(type cls) except -1:
     row = wrappers.known(cls)
     cdef int importer = 0
     if row is None or row.asked or row.parse is not None and row.root in plugins.BUILT_IN_ROOTS:
-        importer = importer_of_type(cls)     # rows may match subclasses, too
+        importer = importer_of_type(cls)     # a row of libraries/known may match subclasses, too
     return WRAPPER if importer == 0 and row is not None and not row.asked else importer
 
 
@@ -182,7 +182,7 @@ cdef Labelled labels_of_type(type cls, int importer, Library library, bint bare)
 
     if any([hasattr(cls, name) for name in ATTRIBUTES]):
         return LABELLED_ALL
-    # Arrays of a library's own types do not have labels. Subclasses that are defined elsewhere may.
+    # Arrays of a library's own types do not have labels. Subclasses that other modules define may have labels.
     if bare or importer != 0 and library is not None and root_of(cls) in library.roots:
         return UNLABELLED
     return LABELLED_SOME
@@ -257,12 +257,12 @@ cdef inline bint is_labelled(object obj, Labelled labels) except -1:
 
 
 cdef bint has_names(object obj) except -1:
-    """Return whether an object has dimension names. (An origin without names is always an attribute of the type.)"""
+    """Return whether an object has dimension names. An origin without names is read only if the type has the attribute."""
     return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 
 
 cdef inline bint may_have(object obj, object name) except -1:
-    """Return whether an object has an attribute, or a getter that raises. `dimensions` handles the error of the getter."""
+    """Return whether an object has an attribute, including one whose getter raises. `dimensions` handles this error."""
     cdef int found = arrayhub_look_for(obj, name)
     return found != 0 if found >= 0 else answered()
 
@@ -312,7 +312,7 @@ cdef object fetch_refusal():
         raise
     except PASSES_ON:
         raise
-    except Exception as error:      # libraries define their own classes
+    except Exception as error:      # libraries define exceptions of their own
         reason = error
     return reason
 
@@ -324,7 +324,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         return dlpack.parse_capsule(obj, False, None)
     if issubclass(type(obj), VALUES):
         numpy_library.refuse_endless(obj, "asarray")
-        check_values(obj)      # before NumPy calls methods of the elements, which may compute a query
+        check_values(obj)      # before NumPy calls methods of the elements, which may run a query
         from arrayhub.array.casting import check_common, no_type_error
 
         try:
@@ -351,9 +351,9 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
 
 
 cdef object refusal_error(object obj, list refusals):
-    """Return the error about an object whose protocols have all failed. `refusals` contains pairs of protocol and error.
+    """Return the error for an object whose protocols have all failed. `refusals` contains (protocol, error) pairs.
 
-    The prefix of the message is the protocol if one has failed, and `asarray` if several have failed.
+    The prefix of the message is the protocol if only one has failed, and `asarray` if several have failed.
     """
     cdef bint single = len(refusals) == 1
     cls = name_of_type(type(obj))
@@ -398,7 +398,10 @@ cpdef int check_values(object obj) except -1:
 
 
 cdef int check_level(object obj, int level, dict seen) except -1:
-    """Check a sequence that is nested in `level` others. `seen` contains the visited sequences, which may form cycles."""
+    """Check a value, or a sequence that is nested in `level` others.
+
+    `seen` contains the visited sequences by id, because sequences may form cycles.
+    """
     cdef type cls
     cdef Py_ssize_t k = -1
     if not isinstance(obj, (list, tuple)):
@@ -446,7 +449,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
 
 
 cdef list _wrappers = [None]      # rows of wrappers by number
-cdef dict _numbers = {}           # index in _wrappers of each row, by address
+cdef dict _numbers = {}           # index in _wrappers of each row, keyed by id(row)
 
 
 cdef object wrapper_of(object obj):
@@ -468,7 +471,10 @@ cdef object wrapper_of(object obj):
 
 
 cdef Descriptor parse_wrapper(object obj, object stream):
-    """Import the array of a wrapper of a known type. `wrappers.check` rejects copies, and arrays of another type or shape."""
+    """Import the array in a wrapper of a known type.
+
+    `wrappers.check` rejects copies, and arrays whose element type or shape differs from the wrapper's.
+    """
     Py_EnterRecursiveCall(" in arrayhub.asarray: wrappers are nested too deeply")
     try:
         row = wrapper_of(obj)
@@ -479,7 +485,7 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
         inner = wrappers.inside(obj)
         try:
-            a = import_array(inner, None)      # without a stream: the caller orders the array
+            a = import_array(inner, None)      # without the stream, because the caller calls on_stream
         except (BufferError, TypeError) as error:
             raise wrappers.error_at(f"x.{wrappers.known(type(obj)).attribute}", error) from error
         again = wrappers.inside(obj)
@@ -492,7 +498,7 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 cdef Descriptor parse_registered(object obj, object row):
     """Import the array that a plug-in's function returns, or return None if the plug-in leaves the object to its protocols.
 
-    The function is called twice. If the addresses differ, the function copies.
+    The function is called twice. If the two arrays have different addresses, the function makes a copy, which is an error.
     """
     cdef Descriptor a, again
     cdef object parse = row.parse
@@ -510,7 +516,7 @@ cdef Descriptor parse_registered(object obj, object row):
     if type(inner) is type(obj):
         raise plugins.parse_fault(row, obj, "returned an object of the same type")
     try:
-        a = import_array(inner, None)      # without a stream: the caller orders the array
+        a = import_array(inner, None)      # without the stream, because the caller calls on_stream
         second = parse(obj)
         again = a if second is inner else import_array(second, None)
     except MemoryError:

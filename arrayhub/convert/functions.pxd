@@ -9,6 +9,6 @@ cdef Descriptor import_array(object obj, object stream)
 cdef Descriptor import_via(object obj, object stream, object via)
 
 
-# Only dispatch.pxi calls this function. The declaration prevents inlining into `import_array`, which would then save more
-# registers on each call.
+# Only dispatch.pxi calls this function. The declaration prevents the C compiler from inlining the function into
+# `import_array`. With the inlined code, `import_array` would save more registers on each call.
 cdef Descriptor try_protocols(object obj, object stream, unsigned int speaks)

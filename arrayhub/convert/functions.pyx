@@ -160,7 +160,7 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 
 
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
-    """Return a copy of `a` with another element type. `a` was imported from `obj`."""
+    """Return a copy of `a` with a different element type. `a` was imported from `obj`."""
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
         check_integers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
@@ -171,7 +171,7 @@ cdef int check_integers(Descriptor a, object dtype) except -1:
     """Raise OverflowError for integers that are out of the range of `dtype`."""
     from arrayhub.array import casting
 
-    cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # an integer is a number of time units
+    cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count time units
     if a.flags_ & PACKED or not rank:
         return 0
     given = numpy_library.emit(a)
@@ -233,7 +233,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 
 
 cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
-    """Import `obj` as the argument ``copy=`` permits."""
+    """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
     if copy is None:
         return import_array(obj, stream)
@@ -245,7 +245,7 @@ cdef Descriptor import_allowed(object obj, object copy, str call, object stream)
 
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
-    """Import `obj` as ``copy=`` permits. Return None for a sparse array."""
+    """Import `obj` as the argument `copy` permits. Return None for a sparse array."""
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return None
     try:
@@ -286,17 +286,17 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         synchronize the stream before reading `out`.
     progress : bool or callable, optional
         If True, draw a progress bar during a long copy, with tqdm if it is installed. A function is called in this thread
-        with the number of copied bytes and the total number of bytes. An exception of the function ends the copy.
+        with the number of copied bytes and the total number of bytes. An exception that the function raises ends the copy.
 
     Returns
     -------
-    USMArray
+    USMArray or SparseArray
         Array on device ``cpu``, or `out` itself.
 
     Raises
     ------
     ValueError
-        `out` has another shape or element type, is read-only, is on a device, or has elements that overlap.
+        `out` has a different shape or element type, is read-only, is on a device, or has elements that overlap.
     BufferError
         A copy is required and ``copy=False`` forbids it, or the device is not supported.
     MemoryError
@@ -330,8 +330,8 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
         context is not copied.
     out : object, optional
         Memory on `device` to copy to: any writable array of the same shape that `asarray` accepts, whose elements do not
-        overlap. Elements of another type are cast on the host, by the rules of ``x[...] = value``. If `out` overlaps `obj`,
-        it receives the values from before the copy. Bytes between the elements of `out` are not written.
+        overlap. If the element types differ, the elements are cast on the host, by the rules of ``x[...] = value``. If `out`
+        overlaps `obj`, the result is the same as with a temporary copy. Bytes between the elements of `out` are not written.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
     stream : optional
@@ -341,13 +341,13 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
 
     Returns
     -------
-    USMArray
+    USMArray or SparseArray
         Array on the device, or `out` itself. Host memory of `obj` may be overwritten as soon as the function returns.
 
     Raises
     ------
     ValueError
-        `out` has another shape, is read-only, is not on `device`, or has elements that overlap.
+        `out` has a different shape, is read-only, is not on `device`, or has elements that overlap.
     BufferError
         The device does not exist or is not supported, or ``copy=False`` forbids a required copy.
     MemoryError
@@ -404,7 +404,7 @@ def array_or_nested(obj, /):
 
 
 def nested_consumers():
-    """Return the names of the libraries that `convert` supports for nested data only."""
+    """Return the names of the libraries whose own arrays can be nested, such as polars."""
     return tuple(hooks.NESTED_CONSUMERS)
 
 
@@ -525,7 +525,7 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
     copy : {None, True, False, "if_needed"}, optional
         - None: return a view, or raise BufferError if a view is impossible. Lists and numbers are copied.
-        - "if_needed": return a view, or a copy if a view is impossible, also from a device.
+        - "if_needed": return a view, or a copy if a view is impossible, for example of device memory.
         - True: always copy.
         - False: like None, but also reject lists and numbers, which do not have memory to view.
     missing : {None, "mask", "nan"} or value, optional
@@ -647,7 +647,9 @@ def as_dpnp(obj, /, *, copy=None, missing=None):
 
 
 def as_numba(obj, /, *, copy=None, missing=None):
-    """Return a ``numpy.ndarray`` on host memory, or numba's device array on CUDA memory.
+    """Return an array that numba's functions accept and that shares the memory of `obj`.
+
+    The result is a ``numpy.ndarray`` for host memory, and numba's device array for CUDA memory.
 
     Parameters
     ----------
@@ -697,7 +699,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
         As in `as_torch`, for any library that cannot represent read-only memory.
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values, as in `as_numpy`. arrow, polars, pandas and awkward represent missing values
-        themselves. For these, a value replaces missing values, and "mask" and "nan" are rejected.
+        themselves. For these libraries, a value replaces missing values, and "mask" and "nan" are rejected.
 
     Returns
     -------
@@ -803,16 +805,16 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a capsule, or None for negative strides: the consumer may be torch, which would end the process."""
+    """Return a capsule, or None for None and for an array with negative strides, on which torch would end the process."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
-# Arguments to try for a library's from_dlpack: some libraries accept only capsules, or do not support SYCL devices.
+# Arguments to try for a library's from_dlpack, because some libraries accept only capsules or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
-    """Call a library's ``from_dlpack`` with the array, a capsule, or a view with device ``cpu``, until a call succeeds.
+    """Call a library's ``from_dlpack`` with the array, a capsule, and a view with device ``cpu``, until a call succeeds.
 
     If `copied` is true, also try a copy in host memory.
     """
@@ -832,7 +834,7 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:
-    """Raise BufferError unless the result of a library is a view of an array."""
+    """Raise BufferError if the result of a library is not a view of `a`, or is writable although `a` is read-only."""
     cdef Descriptor back
     try:
         back = import_array(result, None)

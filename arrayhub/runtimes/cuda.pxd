@@ -1,4 +1,4 @@
-"""CUDA driver: the device of a pointer, and synchronization of streams."""
+"""CUDA driver: the device of a pointer, and stream synchronization."""
 
 from libc.stdint cimport intptr_t, uint64_t
 

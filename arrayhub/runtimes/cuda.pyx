@@ -1,4 +1,4 @@
-"""CUDA driver: the device of a pointer, and synchronization of streams.
+"""CUDA driver: the device of a pointer, and stream synchronization.
 
 The driver library is loaded on first use rather than at import, and its functions are looked up by name, so building and
 importing this package do not require CUDA. Without a driver, streams do not exist and work is never pending, so every wait
@@ -71,8 +71,8 @@ cdef enum:
 cdef uint64_t UNASKABLE = <uint64_t> -1
 
 _FORKED = (
-    "CUDA: this process was forked from one that had used CUDA, and cannot use it itself; start it with multiprocessing's"
-    " 'spawn' or 'forkserver', or pass it host memory"
+    "CUDA: this process was forked from a process that had used CUDA, and cannot use CUDA; start processes with"
+    " multiprocessing's 'spawn' or 'forkserver', or pass host memory to them"
 )
 
 cdef object _lock = object()
@@ -114,7 +114,7 @@ cdef Driver* driver_for(int device) except NULL:
         The driver or the device does not exist, or this process was forked from a process that used CUDA.
     """
     if not driver_present():
-        raise BufferError("CUDA: this machine has no CUDA driver with a device; accepted: host memory")
+        raise BufferError("CUDA: this machine does not have a CUDA driver with a device; accepted: host memory")
     if _process != getpid():
         raise BufferError(_FORKED)
     if not 0 <= device < _devices:
@@ -264,7 +264,7 @@ cdef int locate(Descriptor a) except -1:
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """Locate a nonempty array by element zero alone, because its library guarantees the extent.
+    """Set the device of a nonempty array by a query for element zero only, because its library guarantees the extent.
 
     Without a driver, the device does not change. If the driver does not know the address, call `locate`.
     """
@@ -307,7 +307,7 @@ cdef bint pageable_access() noexcept:
 
 
 cdef intptr_t stream_handle(object stream) except? 0:
-    """Convert a stream to DLPack's numbers: -1 (no synchronization), 1 (legacy default), 2 (per-thread default) or a handle.
+    """Convert a stream to DLPack's number: -1 (no synchronization), 1 (legacy default), 2 (per-thread default) or a handle.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ cdef object handle_of_object(object stream):
 
 
 cdef int check_handle(intptr_t stream) except -1:
-    """Raise BufferError if a handle cannot be the address of a stream. The driver would dereference it."""
+    """Raise BufferError if a handle cannot be the address of a stream, because the driver dereferences every handle."""
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
         raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle from CUDA")
     return 0
@@ -619,7 +619,7 @@ cdef void destroy_event(CudaEvent event) noexcept:
 
 
 cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
-    """Call ``__dlpack__`` of the producer, so that `consumer` waits for its work. Return False without ``__dlpack__``."""
+    """Make `consumer` wait for the producer's work by calling ``__dlpack__``. Return False without ``__dlpack__``."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
@@ -681,7 +681,7 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
     """Record that `a` can be read in stream order on `stream`, which already waits for the producer.
 
-    `handle` is passed separately because an object may return another handle when it is read again.
+    `handle` is passed separately because an object may return a different handle when it is read again.
     """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle

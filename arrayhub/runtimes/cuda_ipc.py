@@ -201,7 +201,7 @@ class Event:
         with on_device(self._device):
             _call("cuStreamIsCapturing", _pointer(stream), ctypes.byref(capturing))
             if capturing.value:
-                raise CudaError("CUDA: the stream of the array is being captured into a graph; wait for its end")
+                raise CudaError("CUDA: the stream of the array is being captured into a graph; end the capture first")
             _call("cuEventRecord", self._event, _pointer(stream))
 
     def export(self) -> bytes:

@@ -32,7 +32,7 @@ cdef Descriptor as_host(Descriptor a):
 
 
 cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
-    """Return a view of `a` for a library whose arrays are in host memory or on `other_device` (0: host memory only).
+    """Return `a` or a host view of it, for a library that supports host memory and `other_device` (0: only host memory).
 
     Raises
     ------

@@ -24,7 +24,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     Raises
     ------
     TypeError, InterfaceError, BufferError
-        `stream` is not a stream, or the memory cannot be used on it.
+        `stream` is not a stream, or the memory cannot be used on this stream.
     """
     cdef int kind = a.device_.device_type
     cdef Runtime* runtime = runtime_of(kind)
@@ -55,7 +55,7 @@ cdef int check_stream(object stream) except -1:
 
 
 cdef int order_by_producer(Descriptor a, object stream) except -1:
-    """Order a stream of a runtime without a module here, such as ROCm, by calling the producer's ``__dlpack__``.
+    """Order a stream of a runtime that this package does not implement, such as ROCm, by the producer's ``__dlpack__``.
 
     Integers are passed unchanged, because 0 is ROCm's default stream. -1 disables synchronization.
     """
@@ -65,13 +65,13 @@ cdef int order_by_producer(Descriptor a, object stream) except -1:
     export = getattr(a.producer_, "__dlpack__", None)
     if export is None:
         raise BufferError(
-            f"stream is {show(stream)} for memory on {device_name(a)}, whose producer cannot order it because it does not"
-            " have __dlpack__; accepted: None, after the producer's work is done"
+            f"stream is {show(stream)} for memory on {device_name(a)}, and the producer does not have __dlpack__, which orders"
+            " streams; accepted: None, after the producer's work is done"
         )
     export(stream=handle)
     return 0
 
 
 def ordered(Descriptor array, stream):
-    """Return `array` ordered for `stream`, or `array` itself if `stream` is None or the memory is host memory."""
+    """Return the result of `on_stream` for `array`, which does not change, or `array` itself if `stream` is None."""
     return array if stream is None else on_stream(array, stream, False)

@@ -1,7 +1,8 @@
-"""SYCL runtime through dpctl: the kind of a pointer, its queue, and synchronization.
+"""SYCL runtime through dpctl: the USM type of a pointer, its queue, and synchronization.
 
 dpctl is an optional dependency, which is imported only for a SYCL object or on request. Its C functions are looked up at run
-time: those of its Cython modules in ``__pyx_capi__``, with a check of the signature, those of its C library by name.
+time. Functions of its Cython modules are in ``__pyx_capi__``, where their signatures are checked. Functions of its C library
+are looked up by name.
 """
 
 import ctypes
@@ -93,7 +94,7 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """Queue with its context and its device, which take time to query."""
+    """Queue, with a cache of its context and its device, which take time to query."""
     cdef object queue
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
@@ -107,7 +108,7 @@ cdef class QueueContext:
 
 
 cdef object _memory_type = None     # dpctl.memory._memory._Memory, the base class of the three Memory classes
-cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # by kind of USM; borrowed, because dpctl keeps them
+cdef PyObject* _memory_classes[<int> USM_HOST + 1]     # indexed by USM type; borrowed, because dpctl keeps the classes alive
 cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
@@ -291,7 +292,7 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1:
 
 
 cdef int memory_usm_type(object memory) except -1:
-    """Return the kind of USM of a Memory object. dpctl has one class per kind. For a subclass, query the pointer."""
+    """Return the USM type of a Memory object, which its class determines. For a subclass, query the pointer."""
     cdef int k
     cdef PyObject* cls = <PyObject*> Py_TYPE(memory)
     for k in range(<int> USM_DEVICE, <int> USM_HOST + 1):
@@ -335,7 +336,7 @@ def block_of_usm(Descriptor a not None):
 
 
 cdef int usm_type_of(void* pointer, object queue) except -1:
-    """Return the kind of USM of a pointer in a queue's context: 0 for other memory, 1 device, 2 shared, 3 host.
+    """Return the USM type of a pointer in a queue's context: 0 for other memory, 1 device, 2 shared, 3 host.
 
     Call this function first for every foreign pointer, because dpctl ends the process if another function receives a pointer
     that is not USM of the context.
@@ -353,9 +354,10 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 
 
 cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
-    """Return whether one allocation contains a range of bytes whose first byte is of kind `kind`.
+    """Return whether one allocation contains a range of bytes whose first byte has the USM type `kind`.
 
-    If the allocation cannot be queried, the kinds of about MOST_PAGES pages, or of all pages, are compared instead.
+    If the allocation cannot be queried, the USM types of all pages are compared instead, or in a large range, of about
+    MOST_PAGES pages.
     """
     cdef char* last = first + nbytes - 1
     cdef char* base
@@ -421,7 +423,7 @@ cdef object queue_from(object syclobj, void* pointer):
 
 
 cdef object queue_of_ref(void* queue):
-    """Return a ``dpctl.SyclQueue`` for a ``sycl::queue*``, which is copied."""
+    """Return a ``dpctl.SyclQueue`` of a copy of a ``sycl::queue``."""
     if not is_done(&_found):
         import_dpctl()
     return _dpctl.queue_make(queue)
@@ -519,7 +521,7 @@ cdef object base_of(Descriptor a):
     """Return the ``dpctl.memory.MemoryUSM*`` that the USM array specification requires as the owner.
 
     For an array that was imported from a dict, this object is created on demand, once per block, because its creation takes
-    longer than the import.
+    longer than the import. If the queue is unknown, return the present owner.
     """
     cdef MemoryBlock block = block_of(a)
     cdef MemoryBlock successor = None
@@ -559,14 +561,14 @@ cdef object memory_on_queue(Descriptor a):
 
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
-    """Allocate USM of the given kind, and return the ``dpctl.memory.MemoryUSM*`` object that owns it."""
+    """Allocate USM of the given type, and return the ``dpctl.memory.MemoryUSM*`` object that owns the memory."""
     from arrayhub.runtimes import limits    # here, to keep `import arrayhub` fast
 
     memory = import_dpctl().memory
     kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
     kind = kinds.get(usm_type)
     if kind is None:
-        raise ValueError(f"USM: the kind is {show(usm_type)}; accepted: {', '.join(kinds)}")
+        raise ValueError(f"USM: usm_type is {show(usm_type)}; accepted: {', '.join(kinds)}")
     try:
         limits.check_allocation(nbytes, options.get("alignment") or 0, options.get("queue"), usm_type)
         return kind(nbytes, **options)
@@ -577,7 +579,7 @@ cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
 
 
 cpdef int check_element(Descriptor a, object queue, str call) except -1:
-    """Raise TypeError if the device of a queue, or the default device for None, does not have the element type of `a`."""
+    """Raise TypeError if the device of a queue, or the default device for None, does not support the element type of `a`."""
     cdef int bits = bits_of(a.dl_dtype_)
     if a.dl_dtype_.code in (kDLFloat, kDLComplex) and bits != 32 and not (bits == 64 and a.dl_dtype_.code == kDLComplex):
         from arrayhub.runtimes import limits
@@ -659,7 +661,7 @@ cdef int _resolve_device(Descriptor a) except -1:
 
 
 cdef int _adopt(Descriptor a) except -1:
-    """Set the kind of USM and the queue of an array that was imported through DLPack or Arrow.
+    """Set the USM type and the queue of an array that was imported through DLPack or Arrow.
 
     Both protocols specify only a root device. By convention, the memory belongs to the default context of this device.
     Neither protocol specifies the queue of pending work. The producer's ``sycl_queue`` is used if it exists, as in dpnp.
@@ -676,7 +678,7 @@ cdef int _adopt(Descriptor a) except -1:
         queue = queue_of_ordinal(a.device_.device_id)
     extent(a, &low, &high)
     usm_type = usm_type_of_run(a.data_ + low, high - low, queue, &whole)
-    if high == low:      # nothing to check, and the pointer may be invalid; if it is USM, use its kind
+    if high == low:      # nothing to check, and the pointer may be invalid; if it is USM, use its type
         usm_type = usm_type or USM_DEVICE
     elif not whole:
         raise interface_error(
@@ -856,7 +858,7 @@ def checked_queue(stream):
 
 
 def memory_of(str usm_type, Py_ssize_t nbytes, queue):
-    """Allocate USM of the given kind on a queue's device."""
+    """Allocate USM of the given type on a queue's device."""
     return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
 
 
@@ -917,7 +919,7 @@ def queue_of_array(Descriptor array):
 
 
 def _read_device(obj):
-    """Return the DLPack pair of a dpctl object."""
+    """Return DLPack's (device_type, device_id) of a dpctl object."""
     if available() and is_a(obj, _memory_type) and not is_memory(obj):     # its sycl_device would end the process
         raise TypeError(f"device: {show(obj)} is uninitialized; accepted: dpctl's devices, queues and initialized memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
@@ -925,14 +927,14 @@ def _read_device(obj):
 
 
 def _read_tensor_device(obj):
-    """Return the DLPack pair of a dpnp device."""
+    """Return DLPack's (device_type, device_id) of a dpnp device."""
     if not is_tensor_device(obj):
         raise TypeError(f"device: {show(obj)} of dpnp is not a device; accepted: the x.device of a dpnp array")
     return _read_device(obj)
 
 
 def _read_filter(selector):
-    """Return the DLPack pair of a SYCL filter string."""
+    """Return DLPack's (device_type, device_id) of the device that a SYCL filter string selects."""
     refuse_fork()
     try:
         return _read_device(import_dpctl().SyclDevice(selector))

@@ -1,6 +1,6 @@
 """Find the allocation that contains a USM pointer.
 
-SYCL reports the kind of a pointer but not its allocation. The runtime below SYCL reports the allocation, if the process has
+SYCL reports the USM type of a pointer but not its allocation. The runtime below SYCL reports the allocation, if the process has
 loaded one of these functions:
 
 - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)

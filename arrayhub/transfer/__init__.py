@@ -278,9 +278,9 @@ def _only(queue, stream):
 
 
 def to_memory_of(model, array):
-    """Copy host-readable `array` to new memory beside `model`.
+    """Copy host-readable `array` to new memory on the device of `model`.
 
-    The memory is USM of the same type and queue, or CUDA device memory on the same device.
+    The new memory is USM of the same type and on the same queue as `model`, or CUDA device memory.
     """
     if model.usm_type is None:
         return to_device(array, f"cuda:{model.device.id}")

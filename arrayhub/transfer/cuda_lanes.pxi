@@ -341,7 +341,7 @@ cdef void work(Seat* seat) noexcept nogil:
 
 
 cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
-    """Return the number of words from the start of the page to the start of the host array.
+    """Return the number of words from the start of the page to the start of a contiguous host array, otherwise 0.
 
     Pieces start on page boundaries, because a new page that two lanes touch at the same time is cleared twice.
     """

@@ -44,7 +44,8 @@ cdef class Route:
     Parameters
     ----------
     near, far : Descriptor
-        Host array and device-accessible array, both not empty. Creating a route does not access their memory.
+        Two arrays, both not empty. `near` determines the order. In a copy between host and device, `near` is the host array.
+        Creating a route does not access the memory.
 
     Attributes
     ----------

@@ -62,10 +62,10 @@ def at_once(Descriptor near, Descriptor far, stream):
 
 
 def copy_straight(Descriptor array, Descriptor out, stream):
-    """Copy an array to a contiguous array on a CUDA device by a single copy of the driver, if this is possible.
+    """Copy an array to a contiguous array on a CUDA device if a single copy by the driver suffices.
 
-    It is possible for an array on the same device that is contiguous in the same order, and for a small host array. The
-    host reorders few elements first, which is faster than a kernel.
+    A single copy suffices for an array on the same device that is contiguous in the same order, and for a small host array.
+    If the host array has few elements in a different order, the host reorders them first, which is faster than a kernel.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     Parameters
     ----------
     route : Route
-        Its host side must be pinned, managed or device memory. A straight route accepts any host memory.
+        Route whose host side is pinned, managed or device memory, or any host memory if the route is straight.
     stream : int
         Stream of `device`, ordered after all work that the copy depends on.
     kernel : int

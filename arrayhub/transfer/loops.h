@@ -81,8 +81,8 @@ typedef uint64_t arrayhub_words_8 __attribute__((vector_size(16)));
 #endif
 
 /* Copy every second word, one vector at a time. The last vector ends with the last word, and may overlap the vector
-   before it. The second of two loads starts one word early, so that no byte after the last word is read. Its wanted
-   words are at odd positions, and a shift moves them to even positions. */
+   before it. The second of two loads starts one word early, so that no byte after the last word is read. The words to
+   copy are then at odd positions, and a shift moves them to even positions. */
 #define ARRAYHUB_SECONDS(SIZE, DOUBLE, SHIFT)                                                                          \
     static inline void arrayhub_second_##SIZE(char *t, const char *s) {                                                \
         arrayhub_words_##SIZE low;                                                                                     \
@@ -142,9 +142,9 @@ static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t n
 }
 
 /* Return whether one call of memcpy per word or run is faster than a loop. This is the case if the words are in more
-   pages than the TLB has entries. A loop runs far ahead and starts many page walks at once, which slow each other down.
-   Calls limit how far it runs ahead. Calls are faster only while the lines stay in the L2 cache, because lines in
-   memory should be requested early. With steps of whole pages few lines stay. */
+   pages than the TLB has entries. The processor executes a loop far ahead and starts many page walks at once, which
+   slow each other down. Calls limit this. Calls are faster only while the lines stay in the L2 cache, because lines in
+   memory should be requested early. With steps of whole pages, few lines stay in the cache. */
 static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
     const ptrdiff_t apart = step < 0 ? -step : step;
     return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&

@@ -218,7 +218,7 @@ def _course(array, stream, progress):
 
 
 def _queues(array, stream):
-    """Return the queue of a copy, and the queue of the memory, or None if this is the same queue."""
+    """Return the queue of a copy, and the queue of the memory if it differs, else None."""
     own = sycl.queue_of_array(array)
     if stream is None or stream is own:
         return own, None
@@ -268,9 +268,9 @@ def _submit(course, target, source, nbytes):
 
     The CPU device divides a copy into groups of equal size, so it is slow for sizes with few divisors: 1,000,000 bytes
     take 0.1 ms, and 1,000,003 bytes, a prime number, take 150 ms. Therefore a multiple of `_GRAIN` and the remainder
-    are queued as two copies, without a dependency between them, which would cost more than the second copy. A small
-    copy whose size has a suitable divisor is queued as a single copy, because a second copy would take as long as the
-    first.
+    are queued as two copies. Neither copy depends on the other, because a dependency would cost more than the second
+    copy. A small copy whose size has a suitable divisor is queued as a single copy, because a second copy would take as
+    long as the first.
     """
     whole = nbytes // _GRAIN * _GRAIN
     at_once = whole in (0, nbytes) or not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))

@@ -2,8 +2,8 @@
 
 If source and target are contiguous along different dimensions, a loop in the order of one array jumps through the
 other. Each cache line of the other array is then fetched once per element unless it stays in the cache. If the strides
-are large powers of two, the lines map to few cache sets, and most of them are evicted. Tiles avoid this: a tile reads
-each cache line once and completely, transposes the elements, and writes each line of the target once and completely.
+are large powers of two, the lines map to few cache sets, and most of them are evicted. A copy by tiles reads each cache
+line of a tile once and completely, transposes the elements, and writes each line of the target once and completely.
 loops.h lists the cases in which word-by-word copies are faster because all cache lines stay in the cache.
 
 If both arrays are contiguous along the same dimension, or if elements are as long as cache lines, rows are copied one
@@ -178,7 +178,7 @@ cdef int check_alike(cnp.ndarray target, cnp.ndarray source) except -1:
 
 
 def copy(cnp.ndarray target, cnp.ndarray source):
-    """Copy `source` to `target`, which may have any layouts.
+    """Copy `source` to `target`. Both may have any layout.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def copy(cnp.ndarray target, cnp.ndarray source):
 
 
 def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
-    """Copy a small host-readable array to another in a single loop, without creating an ndarray.
+    """Copy a small host-readable array to another array in a single loop, without creating an ndarray.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ class IpcHandle:
         boot, machine = _place()
         if description.boot != boot:
             where = "before a restart of this machine" if description.machine == machine else "on another machine"
-            self._refuse(f"it was created {where}")
+            self._refuse(f"the handle was created {where}")
         digest = digest_of(repr(tuple(description)))
         try:
             return Borrow(description.server, description.identifier + digest + self._signature)

@@ -1,4 +1,4 @@
-"""CUDA device memory in IPC handles: the reply to a borrower, and the array that the borrower makes of the reply."""
+"""CUDA device memory in IPC handles: the reply to a borrower, and the array that the borrower makes from the reply."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _why(pool: int, error: Exception) -> str:
     reason = (
         "its stream-ordered pool (cudaMallocAsync) was created without a handle type for other processes"
         if pool
-        else "it is not memory of cudaMalloc (torch's expandable segments and virtual memory are not)"
+        else "it was not allocated by cudaMalloc (torch's expandable segments and other virtual memory are not)"
     )
     return f"ipc_handle: the CUDA memory cannot be opened by other processes: {reason}; {error}. Copy it: {_COPY}"
 

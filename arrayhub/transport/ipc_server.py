@@ -35,7 +35,7 @@ _BACKLOG = 128
 WAIT = 60  # seconds until an owner that does not answer counts as ended
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
-_CLOSED = "the owner has closed it, or has freed the memory. Keep the object that ipc_handle returned"
+_CLOSED = "the owner has closed the handle, or has freed the memory. Keep the object that ipc_handle returned"
 
 # Function that returns the data of the memory for one borrower, and new file descriptors to send.
 Grant = Callable[[Any], tuple[bytes, list[int]]]

@@ -45,10 +45,10 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     Returns
     -------
     list
-        ``[buffer, None, datatype]``. mpi4py computes the count, in collective calls such as ``Allgather`` for each
-        block. The list keeps the array alive. Copies that `asarray` has made, for example of a list, are read-only,
-        because elements received in such a copy would be lost. A strided or packed array is one block, which mpi4py
-        does not divide among several ranks.
+        ``[buffer, None, datatype]``. mpi4py computes the count. In collective calls such as ``Allgather``, this is the
+        count of one block. The list keeps the array alive. Copies that `asarray` has made, for example of a list, are
+        read-only, because elements received in such a copy would be lost. A strided or packed array is one block, which
+        mpi4py does not divide among several ranks.
 
     Raises
     ------

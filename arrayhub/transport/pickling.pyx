@@ -176,7 +176,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Return `shared_memory.name_of` the memory between the lowest and the highest element."""
+    """Return the result of `shared_memory.name_of` for the memory of an array with its gaps, and measure this memory."""
     measure_in_place(a, span)
     return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
 
@@ -232,7 +232,7 @@ def identity(Descriptor array):
 
 
 cdef object strides_of(Descriptor a, const Footprint* span):
-    """Return the byte strides after gaps between elements are removed, or None for C order."""
+    """Return the byte strides in `span`, or None for C order and for arrays without elements."""
     cdef int k
     if a.flags_ & C_CONTIGUOUS or span.nbytes == 0:
         return None
@@ -270,13 +270,13 @@ cdef object data_of(Descriptor a, const Footprint* span, int protocol, int acces
     return (data,) if access == IS_READWRITE else data
 
 
-# Flat views of large arrays, by the id of the array. joblib recognizes a view by identity, and would otherwise write a file for
+# Flat views of large arrays, keyed by id(array). joblib recognizes a view by identity, and would otherwise write a file for
 # each task. A view keeps the memory alive, but not the array, whose finalizer removes the entry.
 cdef dict _kept = {}
 
 
 cdef object kept_view(Descriptor a, const Footprint* span):
-    """Return the same flat view on each call."""
+    """Return a flat view of `a`, the same object on each call."""
     key = id(a)
     kept = _kept.get(key)
     if kept is not None and kept[0]() is a:
@@ -337,7 +337,7 @@ def state_in_place(Descriptor a):
 
 
 def in_place(state, Descriptor memory):
-    """Return the array that a state describes in these bytes, on any device. The bytes are never copied.
+    """Return the array that a state describes in `memory`, on any device. The bytes are never copied.
 
     Raises
     ------
@@ -500,7 +500,7 @@ cdef int set_memory(Descriptor a, Descriptor memory, Py_ssize_t start) except -1
     a.block_ = block_of(memory)
     a.base_ = memory.base_
     a.data_ = (memory.data_ if memory.data_ != NULL else _NOTHING) + start
-    a.strides_ = a.shape_ + a.nd_      # an earlier `seal` may have set it to NULL
+    a.strides_ = a.shape_ + a.nd_      # an earlier `seal` may have set strides_ to NULL
     return seal(a)
 
 

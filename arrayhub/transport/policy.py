@@ -126,7 +126,7 @@ class pickling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self._begun:
-            raise RuntimeError("pickling: __exit__ was called without __enter__; use it in a with statement")
+            raise RuntimeError("pickling: __exit__ was called without __enter__; use the object in a with statement")
         del _blocks[self._begun.pop()]
 
     def __repr__(self) -> str:

@@ -104,7 +104,7 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
     try:
         found = os.fstat(handle)
         if (found.st_dev, found.st_ino) != (name.device, name.inode):
-            raise _unmappable_error(name, "another file has its name now")
+            raise _unmappable_error(name, "a different file has this name now")
         if not stat.S_ISREG(found.st_mode):
             raise _unmappable_error(name, "it is a device or a pipe, not a file")
         skipped = name.offset % mmap.ALLOCATIONGRANULARITY

@@ -639,7 +639,7 @@ def test_fill_values():
 def test_cuda_memory_without_cupy_or_device(memory):
     """Raise ValueError without a CUDA device, and ImportError, which names the extra, without cupy."""
     if not has_driver():
-        with pytest.raises(ValueError, match=f"memory: '{memory}'.*this machine has no CUDA driver with a device"):
+        with pytest.raises(ValueError, match=f"memory: '{memory}'.*this machine does not have a CUDA driver"):
             empty(3, memory=memory)
     elif importlib.util.find_spec("cupy") is None:
         with pytest.raises(ImportError, match=r"arrayhub\[cuda13\]"):

@@ -123,7 +123,7 @@ def test_name_of_a_removed_file_is_refused(tmp_path):
     with pytest.raises(pickle.UnpicklingError, match="cannot be mapped here"):
         pickle.loads(stream)
     path.write_bytes(bytes(4000))
-    with pytest.raises(pickle.UnpicklingError, match="another file has its name"):
+    with pytest.raises(pickle.UnpicklingError, match="a different file has this name"):
         pickle.loads(stream)
 
 
