@@ -42,7 +42,7 @@ def commands(name, meson):
     import numpy
 
     cython = [sys.executable, "-m", "cython", "--depfile", "-I", ".", "-I", str(DECLARATIONS)]
-    cython += [argument for argument in read_list(meson, r"cython_args: \[") if argument != "-I"]
+    cython += [argument for argument in read_list(meson, r"cython_args = \[") if argument != "-I"]
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     level = 2 if name in read_list(meson, r"hot = \[") else 1
     compiler += [f"-O{level}", "-fPIC", "-shared", "-std=c11", "-pthread"]

@@ -44,7 +44,6 @@ CROSS = """\
 [binaries]
 c = {compiler}
 ar = {archiver}
-cython = '{bin}/cython'
 numpy-config = '{bin}/numpy-config'
 
 [built-in options]

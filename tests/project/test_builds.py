@@ -1,4 +1,4 @@
-"""Builds: imports of a clone and of a sanitized copy, compiler flags, and warnings about the package's C code."""
+"""Builds: imports of a clone and of a sanitized copy, translation, flags, and warnings about the package's C code."""
 
 import importlib.machinery
 import importlib.util
@@ -107,6 +107,33 @@ def test_builds_reject_what_gcc_14_rejects(tool, tmp_path, warning):
     done = finished(*flags, "-c", source, "-o", tmp_path / "source.o", cwd=ROOT)
     assert done.returncode != 0
     assert re.search(rf"\[-W(error=)?{warning}\]", done.stderr)  # GCC 14 and later do not print "error="
+
+
+def test_only_changed_c_files_get_a_new_time_stamp(tmp_path):
+    def translate():
+        names = ("first.c", "second.c", "first.pyx", "second.pyx")
+        return finished(sys.executable, ROOT / "tools" / "cythonize.py", "all.d", *names, "-3", cwd=tmp_path)
+
+    def times():
+        return [(tmp_path / name).stat().st_mtime_ns for name in ("first.c", "second.c")]
+
+    (tmp_path / "first.pyx").write_text("x = 1\n")
+    (tmp_path / "second.pyx").write_text('include "part.pxi"\n')
+    (tmp_path / "part.pxi").write_text("y = 2\n")
+    assert translate().returncode == 0
+    target, _, depends = (tmp_path / "all.d").read_text().partition(":")
+    assert target == "first.c"
+    assert {"first.pyx", "second.pyx", "part.pxi"} <= {Path(name).name for name in depends.split()}
+    before = times()
+    (tmp_path / "part.pxi").write_text("y = 3\n")
+    assert translate().returncode == 0
+    after = times()
+    assert after[0] == before[0]
+    assert after[1] > before[1]
+    (tmp_path / "part.pxi").write_text("y =\n")
+    failed = translate()
+    assert failed.returncode == 1
+    assert "part.pxi:1:" in failed.stderr
 
 
 BLOCK = '''cdef extern from *:
