@@ -4,9 +4,9 @@ from arrayhub._core cimport layout
 
 
 def empty_like(Descriptor array, object order="C"):
-    """Return a new writable host array with the type and shape of `array`, compact in `order` (C, F or K).
+    """Return a new writable host array with the type, shape and labels of `array`, compact in `order` (C, F or K).
 
-    The memory is aligned to 64 bytes and not initialized.
+    The memory is aligned to 64 bytes and not initialized. Packed elements always have C order.
     """
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
@@ -34,7 +34,7 @@ def as_copy(Descriptor array):
 
 
 def typed_like(Descriptor array, dtype):
-    """Return a new C-contiguous host array with the shape of `array` and another element type."""
+    """Return a new C-contiguous host array with the shape and labels of `array` and the element type `dtype`."""
     cdef Descriptor model = new_array(array.nd_)
     cdef int k
     model.device_ = DLDevice(kDLCPU, 0)
@@ -62,7 +62,7 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
 
 
 cpdef list slowest_first(Descriptor array):
-    """Return the dimensions by decreasing absolute stride, so broadcast dimensions (stride 0) are last.
+    """Return the dimensions in the order of decreasing absolute stride. Broadcast dimensions (stride 0) are last.
 
     Return None for packed elements.
     """

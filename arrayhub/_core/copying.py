@@ -37,7 +37,10 @@ def if_needed(copy: object) -> bool:
 
 
 def view_or_copy(function: Callable[..., T], *args: Any) -> T:
-    """Return ``function(*args, copy)`` with ``copy=None``, or with ``copy=True`` if that raises BufferError."""
+    """Return ``function(*args, None)``, or ``function(*args, True)`` if the first call raises BufferError.
+
+    The last parameter of `function` is `copy`.
+    """
     try:
         return function(*args, None)
     except BufferError:

@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Return whether the host can read all memory of a device type. For SYCL (False), this depends on the kind of USM."""
+    """Return whether the host can read all memory of a device type. For SYCL (False), this depends on the USM type."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 
@@ -106,7 +106,7 @@ cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) 
 
 cdef extern from *:
     """
-    /* The value of an exact int with one digit, such as most lengths and strides. CPython 3.12 changed the layout. */
+    /* The value of an exact int with one internal digit, such as most lengths and strides. CPython 3.12 changed the layout. */
     #if PY_VERSION_HEX >= 0x030C0000
     #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
     #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
@@ -160,7 +160,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef DLDevice device_ "device"
     cdef DLDataType dl_dtype_ "dl_dtype"          # code 255 if DLPack does not have the type
     cdef uint8_t usm_type_ "usm_type"             # UsmType
-    cdef uint8_t protocol_ "protocol"             # a number of adapters/table, or CONSTRUCTED
+    cdef uint8_t protocol_ "protocol"             # a number from adapters/table, or CONSTRUCTED
     cdef uint8_t alignment_ "alignment"           # bytes, a power of two
     cdef uint8_t resource_kind                    # BlockKind of `resource`
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if unknown
@@ -168,7 +168,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef object dtype_                            # NumPy dtype, or None until first use
     cdef object producer_                         # object whose __dlpack__ orders streams, a SYCL queue or None
     cdef MemoryBlock block_                       # None until the first view or query
-    cdef void* resource                           # passed to `release`, unless the block owns the resource
+    cdef void* resource                           # passed to `release`; NULL if the block owns the resource
     cdef Release release
     cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
     cdef PyObject* labels                         # a Labels, or NULL
@@ -245,7 +245,7 @@ cdef inline void hold_resource(Descriptor a, int kind, void* resource, Release r
 
 cdef inline bint host_readable(Descriptor a) noexcept nogil:
     """Return whether the host may dereference the pointer after the stream or queue of `a` is synchronized."""
-    if a.device_.device_type == kDLOneAPI:    # depends on the kind of USM; an unknown kind is unreadable
+    if a.device_.device_type == kDLOneAPI:    # depends on the USM type; memory of unknown type is unreadable
         return a.usm_type_ == USM_SHARED or a.usm_type_ == USM_HOST
     return type_is_host(a.device_.device_type)
 
@@ -279,7 +279,7 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
 cdef inline int seal(Descriptor a) except -1:
     """Validate and complete an array whose shape, byte strides, type, pointer and access are set.
 
-    Every import ends with `seal`, which computes the strides in elements and the flags of contiguity and alignment, and rejects
+    Every import ends with `seal`, which computes the strides in elements and the contiguity and alignment flags, and rejects
     arrays that exceed the address space. The producer's contiguity flags are not used.
 
     Raises

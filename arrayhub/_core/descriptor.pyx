@@ -35,10 +35,10 @@ globals()["MAX_NDIM"] = layout.MAX_NDIM      # a C constant, for Python code
 # Names of the protocols by their number in the struct. adapters/table adds the other entries.
 PROTOCOL_NAMES = {CONSTRUCTED: "constructed"}       # values of `USMArray.protocol`
 IN_MESSAGES = {CONSTRUCTED: "USMArray"}             # first word of error messages
-USM_NAMES = (None, "device", "shared", "host")      # by UsmType
+USM_NAMES = (None, "device", "shared", "host")      # indexed by UsmType
 
-# The public header declares the struct again for extensions. This block includes the header with another name for the struct,
-# and the compilation fails if a field differs.
+# The public header declares the struct again for extensions. This block includes the header with a different name for the
+# struct, and the compilation fails if a field differs.
 cdef extern from *:
     """
     #include <stddef.h>
@@ -260,7 +260,7 @@ cdef object get_dtype(Descriptor a):
 
 
 cpdef str name_of_elements(Descriptor a):
-    """Return NumPy's name for the element type, or arrayhub's name if NumPy does not have the type."""
+    """Return the NumPy dtype as a string, or arrayhub's name if neither NumPy nor ml_dtypes has a dtype for the elements."""
     try:
         return str(get_dtype(a))
     except TypeError:
@@ -331,7 +331,7 @@ cdef int seal_any(Descriptor a) except -1:
 
 
 cdef bint leads_nowhere(Descriptor a) noexcept nogil:
-    """Return whether an empty array has a negative stride, or dimensions that together span more than 63 bits."""
+    """Return whether an empty array has a negative stride, or strides whose extent reaches 2**63 bytes."""
     cdef Py_ssize_t span, end = a.itemsize_
     cdef int k
     for k in range(a.nd_):
@@ -379,7 +379,7 @@ cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
 
 
 cdef int set_layout_flags(Descriptor a) except -1:
-    """Compute the flags of contiguity and alignment from pointer, shape and strides."""
+    """Compute the contiguity and alignment flags from pointer, shape and strides."""
     cdef Py_ssize_t mask = a.alignment_ - 1
     cdef Py_ssize_t misfit = <Py_ssize_t> a.data_ & mask
     cdef int k
@@ -461,7 +461,7 @@ cdef int set_labels(Descriptor a, object labels) except -1:
 
 
 cdef int copy_fields(Descriptor a, Descriptor other) except -1:
-    """Copy all fields of `a` to `other`, except the dimensions, the labels and the memory block."""
+    """Copy all fields of `a` to `other`, except the dimensions, the labels, the memory block and the resource."""
     other.data_ = a.data_
     other.typenum_ = a.typenum_
     other.flags_ = a.flags_
@@ -491,7 +491,7 @@ cdef bint same_shape(Descriptor a, Descriptor b) noexcept:
 
 
 cdef Descriptor same_layout(Descriptor a):
-    """Create a view of `a` with the same layout."""
+    """Create a view of `a` with the same layout and labels."""
     cdef Descriptor view = view_of(a, a.nd_)
     memcpy(view.shape_, a.shape_, a.nd_ * sizeof(Py_ssize_t))
     if a.strides_ == NULL:
@@ -528,8 +528,10 @@ cdef Descriptor index(Descriptor a, object key):
     Raises
     ------
     IndexError
-        An index is out of range or of another type, there are too many indices or two ellipses, or the result would have
-        more than 64 dimensions.
+        An index is out of range or has an invalid type, there are too many indices or several ellipses, or the result
+        would have more than 64 dimensions.
+    BufferError
+        The elements are packed.
     """
     if is_digit(key) and a.nd_ > 0:
         return row(a, digit(key))
@@ -644,7 +646,7 @@ cdef Py_ssize_t apply_integer(Descriptor a, int axis, Py_ssize_t i) except? -1:
 
 
 cdef Descriptor transpose(Descriptor a, object axes):
-    """Permute the dimensions. `axes` is a sequence of integers, or None to reverse the dimensions."""
+    """Return a view with permuted dimensions. `axes` is a sequence of integers, or None to reverse the dimensions."""
     cdef int k, axis, nd = a.nd_
     cdef list order
     refuse_packed(a, "transpose")
@@ -667,14 +669,17 @@ cdef Descriptor transpose(Descriptor a, object axes):
 
 
 cdef Descriptor reshape(Descriptor a, object shape):
-    """View the elements with another shape, in C order. One length may be -1.
+    """Return a view of the elements with a different shape, in C order. One length may be -1.
 
     Raises
     ------
+    TypeError
+        A length is not an integer.
     ValueError
-        The sizes differ, or more than one length is negative.
+        The sizes differ, more than one length is negative, a negative length is not -1, or the new shape has more than 64
+        dimensions or strides of 2**63 bytes or more.
     BufferError
-        Strides cannot represent the new shape without a copy.
+        The elements are packed, or strides cannot represent the new shape without a copy.
     """
     cdef list lengths = [integer(length, "reshape: shape") for length in shape]
     cdef Py_ssize_t size = size_of(a)

@@ -25,8 +25,8 @@ TYPE_NAMES = {
 }
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-# Functions that convert other libraries' device objects to DLPack pairs, by the top-level module of the object's type. Higher
-# layers register them. The function at the key "str" converts strings that are not of the form "name:id".
+# Functions that convert other libraries' device objects to DLPack pairs, keyed by the top-level module of the object's type.
+# Higher layers register the functions. The function at the key "str" converts strings that are not of the form "name:id".
 READERS = {}
 
 _ACCEPTED = (
@@ -47,7 +47,7 @@ cdef class Device:
     Attributes
     ----------
     type : str
-        ``"cpu"``, ``"cuda"``, ``"oneapi"``, ...: the name of DLPack's device type.
+        Name of the DLPack device type, such as ``"cpu"``, ``"cuda"`` or ``"oneapi"``.
     id : int
         Ordinal among the devices of that type.
     dlpack : tuple of int
@@ -63,8 +63,8 @@ cdef class Device:
     Notes
     -----
     A device equals the string ``str(device)`` but no other spelling, because equal objects must have equal hashes:
-    ``Device("cuda:0") == "cuda:0"`` is true, and ``Device("cuda:0") == "cuda"`` is false. Write
-    ``device == arrayhub.Device("cuda")`` to compare with any spelling.
+    ``Device("cuda:0") == "cuda:0"`` is true, and ``Device("cuda:0") == "cuda"`` is false. To compare with a
+    different spelling, construct a device from it: ``device == arrayhub.Device("cuda")``.
 
     Examples
     --------

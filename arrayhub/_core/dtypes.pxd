@@ -25,7 +25,7 @@ cdef struct ElementType:
     const char* typestr      # without the byte-order character; NULL if the array interface cannot represent the type
     const char* format       # PEP 3118, native and aligned; NULL if it cannot represent the type
     const char* packed_format  # PEP 3118 format for unaligned addresses
-    char arrow               # Arrow's format, a letter; 0 if Arrow does not have the type
+    char arrow               # Arrow's format, a letter; 0 if Arrow does not have the type in this layout
 
 cdef enum:
     NUMPY_TYPENUMS = 24      # NumPy's own numbers, 0 to 23

@@ -18,8 +18,8 @@ from arrayhub._core.hooks import hooks
 
 cnp.import_array()
 
-# Sources of the values: NumPy's columns (typenum, kind, sizes, typestr) from NumPy itself, by character; code and bits from
-# the DLPack 1.3 specification; format from PEP 3118 and the struct module. None: the protocol cannot represent the type.
+# NumPy provides the typenum, kind, size, alignment and typestr of each type character. The DLPack codes are from the DLPack
+# 1.3 specification, the formats from PEP 3118 and the struct module. None: the protocol cannot represent the type.
 #
 #    name          NumPy  DLPack code  PEP 3118: aligned, and at an unaligned address
 _NUMPY_ROWS = [
@@ -179,7 +179,7 @@ _OWN_NAMES = {name: typenum for name, typenum, *_ in _OWN_ROWS}
 
 
 cdef const ElementType* by_own_name(str name):
-    """Return, by name, the row of a type that NumPy does not have, or NULL if the name is unknown."""
+    """Return the row with a given name among the types that NumPy does not have, or NULL if the name is unknown."""
     return by_typenum(_OWN_NAMES.get(name, -1))
 
 
@@ -190,7 +190,7 @@ cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
     row = similar_to_dlpack(wanted)
     if row == NULL or row.dlpack.lanes == wanted.lanes:
         return row
-    for k in range(_rows):     # another number of lanes
+    for k in range(_rows):     # a different number of lanes
         row = &_TABLE[k]
         if row.dlpack.code == wanted.code and row.dlpack.bits == wanted.bits and row.dlpack.lanes == wanted.lanes:
             return row
@@ -203,7 +203,7 @@ cdef const ElementType* similar_to_dlpack(DLDataType wanted) noexcept nogil:
 
 
 cdef const ElementType* by_format(int letter) noexcept nogil:
-    """Return the row of a single native PEP 3118 character, or NULL if unknown."""
+    """Return the row for a native PEP 3118 format character, or NULL if unknown."""
     return _at(_BY_FORMAT[letter]) if 0 <= letter < 128 else NULL
 
 
@@ -218,7 +218,10 @@ cdef const ElementType* by_typestr(int kind, Py_ssize_t itemsize) noexcept nogil
 
 
 cdef const ElementType* by_plain_dtype(object dtype) noexcept:
-    """Return the row of a NumPy dtype of numbers in native byte order, or NULL. Read only the dtype's C struct."""
+    """Return the row of a NumPy dtype of numbers in native byte order, or NULL for any other object.
+
+    The function reads only the dtype's C struct.
+    """
     cdef const ElementType* row
     if not isinstance(dtype, cnp.dtype) or (<cnp.dtype> dtype).byteorder == c">":
         return NULL
@@ -300,7 +303,7 @@ cdef object dtype_of(const ElementType* row):
 
 
 def numpy_dtype(int typenum):
-    """Return the NumPy dtype of a row's `typenum`. Raise TypeError if neither NumPy nor ml_dtypes has a dtype."""
+    """Return the NumPy dtype of a typenum. Raise TypeError if it is unknown, or if neither NumPy nor ml_dtypes has a dtype."""
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
         raise TypeError(f"dtype: typenum is {typenum}; accepted: the typenums in element_types()")
@@ -332,7 +335,7 @@ _DTYPE_FORMS = (str, type, np.dtype, tuple, list, dict, bytes, type(None))
 cdef object of_library(object spec):
     """Return the NumPy dtype or the name of another library's element type. Return None for other objects.
 
-    ``__dlpack_data_type__`` is proposed in dmlc/dlpack#172: a method that returns (code, bits, lanes).
+    The method ``__dlpack_data_type__``, which dmlc/dlpack#172 proposes, returns (code, bits, lanes).
     """
     cdef const ElementType* row
     cdef bint is_type = isinstance(spec, type)
@@ -346,7 +349,7 @@ cdef object of_library(object spec):
 
 
 def requested_dtype(object spec):
-    """Return ``numpy.dtype(spec)``. `spec` may also be an element type of another library.
+    """Return ``numpy.dtype(spec)``. `spec` may also be an element type of another library, or a name such as "bfloat16".
 
     Objects that NumPy would reject are rejected here, because NumPy's error message calls their ``repr``.
     """
@@ -386,8 +389,8 @@ cdef object refused(object spec, object error):
 def satisfies(own, wanted):
     """Return whether the dtype `own` satisfies the requested dtype `wanted`.
 
-    A requested string type without a length, such as ``U``, is satisfied by any length. A requested time type without a unit is
-    satisfied by any unit.
+    A requested string or void type without a length, such as ``U``, is satisfied by any length. A requested time type without a
+    unit is satisfied by any unit.
     """
     if own == wanted:
         return True
@@ -415,8 +418,8 @@ def element_types():
     -------
     list of dict
         One dict per type, with the keys name, typenum, kind, bits (of all lanes of an element), itemsize (bytes), dlpack
-        (code, bits, lanes), typestr, format and packed_format (PEP 3118), and arrow (a letter). A code is None if the protocol
-        cannot represent the type.
+        (code, bits, lanes), typestr, format and packed_format (PEP 3118), and arrow (a letter). A value is None if the
+        protocol cannot represent the type.
     """
     rows = []
     cdef ElementType* row

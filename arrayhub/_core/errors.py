@@ -15,8 +15,8 @@ PASSES_ON = (MemoryError, RecursionError)
 
 # Error text for packed elements. All exporters except DLPack's use it, because this package does not unpack elements.
 PACKED_ELEMENTS = (
-    "elements smaller than a byte are packed, which only DLPack can represent. Convert them in the library that they"
-    " come from: jax's by numpy.asarray(x) or x.astype('float32')"
+    "elements smaller than a byte are packed, and only DLPack can represent packed elements. Convert them in their own"
+    " library. For jax, call numpy.asarray(x) or x.astype('float32')"
 )
 
 # Reason why an export of booleans to Arrow, polars or pandas is a copy.
@@ -77,7 +77,8 @@ _recorded_module = type.__dict__["__module__"].__get__
 def module_of(cls: type) -> str:
     """Return the name of the module of a type, without calling methods of a metaclass.
 
-    Return "" if the type was created in a namespace without ``__name__``, or if ``__module__`` was deleted.
+    Return "" if the type was created in a namespace without ``__name__``, or if ``__module__`` was deleted or is not a
+    string.
     """
     try:
         module = _recorded_module(cls)
@@ -87,7 +88,7 @@ def module_of(cls: type) -> str:
 
 
 def root_of(cls: type) -> str:
-    """Return the top-level module that defines a type."""
+    """Return the name of the top-level module that defines a type, or "" if `module_of` returns ""."""
     return module_of(cls).partition(".")[0]
 
 
@@ -98,7 +99,12 @@ def name_of_type(cls: type) -> str:
 
 
 class _Words(reprlib.Repr):
-    """Represent values of harmless types at any depth. For values of other types, show only the module and the type."""
+    """Represent values without calling ``__repr__`` of unknown types.
+
+    Objects of built-in types and of arrayhub, and NumPy dtypes, scalars and arrays without Python objects, are shown by
+    value. Instances of subclasses of str, int, float, tuple and list are shown as the base type. For other objects, the
+    result contains only the module and the name of the type.
+    """
 
     def repr1(self, x: Any, level: int) -> str:
         kind = type(x)
@@ -119,7 +125,7 @@ def _is_own(kind: type) -> bool:
 
 
 def _is_numpy(x: object) -> bool:
-    """Return whether `x` is a dtype, or an array or scalar of NumPy's built-in types other than Python objects."""
+    """Return whether `x` is a dtype, or an array or scalar of a built-in NumPy type without Python objects."""
     if isinstance(x, np.dtype):
         return True
     return (type(x) is np.ndarray or type(x) in np.sctypeDict.values()) and not x.dtype.hasobject
@@ -135,7 +141,7 @@ def show(value: object) -> str:
     process, and the ``__repr__`` of some arrays copies device memory.
     """
     try:
-        return " ".join(_WORDS.repr(value).splitlines())  # tables and arrays have several lines
+        return " ".join(_WORDS.repr(value).splitlines())  # the representation of an array has several lines
     except Exception:
         return f"<{type(value).__name__} object>"
 
@@ -184,7 +190,7 @@ def unreadable(subject: str, device: object, reader: str = "the host", call: str
     return f"{subject}: the memory is on {device}, which {reader} cannot read; {call}"
 
 
-# Installation command of each library by name, for the errors of all layers. The table of libraries adds the commands.
+# Installation commands for the errors of all layers, keyed by library name. The table of libraries adds the commands.
 INSTALL: dict[str, str] = {}
 
 
@@ -213,7 +219,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
 
 
 def needed(module: str, purpose: str) -> Any:
-    """Import a module of an optional library and return the library.
+    """Import a module of an optional library, and return the library's top-level module.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ cdef struct Footprint:
 
 cdef inline void measure(int nd, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t itemsize,
                          Footprint* print_) noexcept nogil:
-    """Measure an array whose extent and size in bytes do not overflow, as `seal` ensures."""
+    """Compute the footprint of an array. The extent and the size in bytes must not overflow, which `seal` ensures."""
     cdef int by_step[layout.MAX_NDIM]
     cdef int level_of[layout.MAX_NDIM]
     cdef int moving = 0, k, j

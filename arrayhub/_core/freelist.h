@@ -1,8 +1,8 @@
-/* Free lists of structs. Reusing a struct is several times faster than an allocation. Free-threaded builds keep nothing:
-   the list would need a lock, and their allocators have free lists per thread already.
+/* Free lists of structs. Reusing a struct is several times faster than an allocation. Free-threaded builds do not use the
+   lists, because a list would need a lock, and their allocators already have per-thread free lists.
 
    ARRAYHUB_SPARES(name, type, most) defines two functions: name_take() returns a struct from the list or NULL,
-   name_keep(spare) returns whether the list took the struct. ARRAYHUB_ALLOCATED_SPARES defines two more for structs from
+   name_keep(spare) returns whether the list stored the struct. ARRAYHUB_ALLOCATED_SPARES defines two more for structs from
    PyMem_RawMalloc: name_new(size) returns a struct from the list, a new one or NULL, name_free(one) keeps or frees it.
    The caller holds the GIL. */
 #ifndef ARRAYHUB_SPARES

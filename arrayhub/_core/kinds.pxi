@@ -8,6 +8,8 @@ Source: "Physical Memory Layout" of Arrow's columnar format.
 
 from types import SimpleNamespace
 
+from arrayhub._core.errors import show
+
 # Texts of the column `refusal`. For FLAT, `adapters/arrow` writes the text, which depends on the format of the numbers. The
 # texts are bytes because Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
@@ -94,9 +96,9 @@ def kind_of(node):
 
 
 def row_named(name):
-    """Return the row of a kind by name."""
+    """Return the row of the kind with a given name, or raise ValueError."""
     if name not in _ROWS_BY_NAME:
-        raise ValueError(f"kind: accepted: {', '.join(KIND_NAMES)}")
+        raise ValueError(f"kind is {show(name)}; accepted: {', '.join(KIND_NAMES)}")
     return _ROWS_BY_NAME[name]
 
 
@@ -106,7 +108,7 @@ def per_kind(**rows):
     Parameters
     ----------
     **rows : object
-        The row of each kind, by name.
+        One row for each kind. The keyword is the name of the kind.
 
     Raises
     ------

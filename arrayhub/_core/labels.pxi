@@ -16,8 +16,8 @@ cdef class Labels:
 
     Attributes
     ----------
-    dims : tuple of str or None
-        The names of the dimensions, all different.
+    dims : tuple of (str or None) or None
+        The names of the dimensions, all different. The entry of a dimension without a name is None.
     origin : tuple of int or None
         The index of the first element of a stencil's domain. It may be outside the array.
     halo : tuple of (int, int) or None
@@ -34,7 +34,9 @@ cdef class Labels:
         """Return the labels of ``source[keys]``, or None if no label remains.
 
         An integer removes its dimension, and a slice shifts the indices. A step other than 1 removes all labels except the
-        names, because the remaining elements form another grid. A new axis, which does not have a name, removes all names.
+        names, because the remaining elements form a different grid. A new axis, which does not have a name, removes all names.
+        An integer in the fastest-varying dimension, or in a dimension of length 1, removes the aligned index unless the integer
+        equals the entry of the aligned index.
         """
         cdef list kept = []       # for each dimension of the view: its axis in the source, start and end
         cdef bint named = True, on_grid = True, aligned = True
@@ -93,10 +95,10 @@ cdef list every_part(tuple keys, int nd):
 
 
 cdef int fastest_axis(Descriptor a) noexcept:
-    """Return the dimension with the smallest stride, or -1 if all lengths are 1.
+    """Return the dimension with the smallest absolute stride, or -1 if no length exceeds 1.
 
     Dimensions of length 1 are ignored, because their original stride is unknown. If a slice has reduced the fastest dimension
-    to length 1, the result is therefore another dimension.
+    to length 1, the result is therefore a different dimension.
     """
     cdef int k, fastest = -1
     for k in range(a.nd_):
@@ -112,7 +114,10 @@ cdef tuple shifted(tuple index, list kept):
 
 
 cdef tuple narrowed(tuple halo, Descriptor source, tuple part):
-    """Return the halo of a sliced dimension: the number of elements of the slice before and after the domain."""
+    """Return the halo of a sliced dimension, or (0, 0) for a new axis.
+
+    The halo is the number of elements of the slice before and after the domain.
+    """
     if part is None:
         return (0, 0)
     axis, start, stop = part
@@ -137,12 +142,13 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     ----------
     array : USMArray
         An array that no other code refers to yet.
-    dims : sequence of str, optional
-        One name per dimension, all different. A string is the sequence of its letters, as in ``"IJK"``.
+    dims : sequence of (str or None), optional
+        One name per dimension, all different, or None for a dimension without a name. A string is the sequence of its
+        letters, as in ``"IJK"``.
     origin : sequence of int, optional
         An index, which may be outside the array.
     halo : sequence of int or of (int, int), optional
-        Widths in elements, for both ends of each dimension, or as pairs for the lower and the upper end.
+        One entry per dimension, in elements: the width at both ends, or a pair of the widths at the lower and upper end.
     aligned_index : sequence of int, optional
         An index at which the caller guarantees that elements are aligned.
 
@@ -157,7 +163,7 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
         The number of entries is not the number of dimensions, a name is repeated, or a width is negative or exceeds the
         array.
     TypeError
-        A name is not a string, or an index is not an integer.
+        An argument is not a sequence, a name is neither a string nor None, or an index or a width is not an integer.
     """
     set_labels(array, combine(
         None if dims is None else names(dims, array.nd_),
@@ -198,12 +204,15 @@ def relabelled(Descriptor array, dims, origin=None):
 
 
 cdef object renamed(object present, object dims):
-    """Return the names in `dims`, which is a sequence of names or a mapping from `present` names to new names."""
+    """Return the new names. `dims` is a sequence of names, or a mapping from names in `present` to new names."""
     if not isinstance(dims, Mapping):
         return dims
     unknown = [name for name in dims if name not in (present or ())]
     if unknown:
-        raise ValueError(f"dims: {show(unknown[0])} is not in dims, {present}; accepted: a mapping from present to new names")
+        raise ValueError(
+            f"dims: {show(unknown[0])} is not the name of a dimension (dims is {present}); accepted: a mapping from current to"
+            " new names"
+        )
     return [dims.get(name, name) for name in present or ()]
 
 

@@ -1,4 +1,4 @@
-"""MemoryBlock: the owner of the memory of arrays."""
+"""MemoryBlock: owner of memory that arrays view."""
 
 cimport cython
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc
@@ -39,9 +39,9 @@ cdef class MemoryBlock:
         Number of references to this block, as ``sys.getrefcount`` counts them: one for each array that shares the block,
         and the caller's.
     release_function : str
-        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`),
-        ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"`` or
-        ``"PyMem_RawFree"``.
+        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, or of an object that
+        the block holds), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        ``"PyUSMArraySpec.release"`` (memory of C code) or ``"PyMem_RawFree"``.
     release_address : int
         Address of the release function in this process.
     """

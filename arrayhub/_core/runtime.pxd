@@ -14,7 +14,7 @@ cdef struct Runtime:
     int (*adopt_stream)(Descriptor, object stream) except -1
     # Resolve the ordinal of the array's device if this was deferred.
     int (*resolve_device)(Descriptor) except -1
-    # Set the fields, such as the kind of USM, that neither DLPack nor Arrow contains.
+    # Set the fields, such as the USM type, that neither DLPack nor Arrow contains.
     int (*adopt)(Descriptor) except -1
     # Allocate `nbytes` bytes on `device`, and set pointer, base and block of `a`.
     int (*allocate)(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1

@@ -38,7 +38,10 @@ cdef class Listener:
 
 
 def listen(owner, function):
-    """Call `function` for each event in any thread. Stop after one call of `unlisten` for each `listen` of this owner."""
+    """Call `function` for each event in any thread, until `unlisten` was called once for each `listen` of this owner.
+
+    If the owner already has a function, `function` is ignored, and only the call is counted.
+    """
     global active, _listeners
     cdef Listener listener, known
     listener = Listener()
@@ -58,7 +61,9 @@ def listen(owner, function):
 
 
 def unlisten(owner):
-    """Undo one call of `listen`. Return True if this was the owner's last call. Raise ValueError without such a call.
+    """Undo one call of `listen` by an owner. Return whether this was the owner's last remaining call.
+
+    Raise ValueError if no call remains.
 
     The function does not allocate, so that a trace can end even if memory is exhausted.
     """
@@ -81,7 +86,7 @@ def unlisten(owner):
 
 
 def is_active():
-    """Return whether there is a listener."""
+    """Return whether a listener is registered."""
     return active != 0
 
 
@@ -106,10 +111,10 @@ def copied(method, source, target, nbytes, since):
 
 
 def traced_import(function, obj, method=None, *arguments):
-    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts. Report this as one import by `method`.
+    """Call ``function(obj, *arguments)``, which imports `obj` and all of its parts, and report one import through `method`.
 
-    With ``method=None``, the report contains the protocol of the result. With another `method`, the function returns a tuple
-    of the result and the size in bytes.
+    With ``method=None``, the report contains the protocol and the size of the result. Otherwise, `function` must return a tuple
+    of the result and the size in bytes. A result of None, or `obj` itself, is not reported.
     """
     cdef Handover handover
     handover = Handover()
@@ -128,9 +133,9 @@ def traced_import(function, obj, method=None, *arguments):
 
 
 def traced_export(call, function, obj, nbytes, *arguments):
-    """Call ``function(obj, *arguments)``, which exports `obj` and all of its parts. Report this as one export.
+    """Call ``function(obj, *arguments)``, which exports `obj` and all of its parts, and report one export through `call`.
 
-    With ``nbytes=None``, the function returns a tuple of the result and the size in bytes.
+    With ``nbytes=None``, `function` must return a tuple of the result and the size in bytes.
     """
     cdef Handover handover
     handover = Handover()
@@ -176,7 +181,10 @@ cdef class Handover:
         return 0
 
     cdef int set_import(self, object obj, Descriptor a) except -1:
-        """Record the import of `obj` as `a`. If the memory is a copy, report the copy, too, even in a nested import."""
+        """Record the import of `obj` as `a`, unless `obj` is `a` itself.
+
+        If the memory is a copy, also report the copy, even in a nested import.
+        """
         if <object> a is obj:
             return 0
         method = PROTOCOL_NAMES[a.protocol_]
@@ -205,7 +213,7 @@ cdef bint passes() noexcept:
 
 
 cdef Py_ssize_t nbytes_of(object array) except -1:
-    """Return the size of an array in bytes, or 0 if the array does not have ``nbytes``."""
+    """Return ``nbytes`` of an array, or 0 if the attribute is missing, raises RuntimeError or is not an int."""
     nbytes = 0
     try:
         nbytes = getattr(array, "nbytes", 0)
@@ -217,7 +225,7 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
 
 
 cdef int gave(object array, Descriptor a, str method) except -1:
-    """Report an export of `array` through `method`. `a` determines the device in the report."""
+    """Report an export of `array` through `method`, unless it is nested. `a` determines the device in the report."""
     if depth == 0:
         tell("out", method, place(a), "", nbytes_of(array), perf_counter())
     return 0

@@ -48,7 +48,7 @@ cdef enum:
 
 cdef struct NodeKind:
     const char* name
-    int properties          # of `Property`
+    int properties          # bits of `Property`
     int buffers             # number in Arrow, one less for a sparse union; ANY: 3, and one for each buffer of characters
     int children            # number of children in Arrow; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
@@ -70,14 +70,14 @@ cdef class Tree:
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # number of bits before the first element in `validity`, and in BIT_PACKED `content`
     cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
-    cdef Descriptor offsets        # int32 or int64; SIZES, TYPES: one per element; ENDS: one more than elements
+    cdef Descriptor offsets        # SIZES, TYPES: one per element; ENDS: one more than elements; RUNS: the end of each run
     cdef Descriptor sizes          # SIZES
     cdef Descriptor indices        # INDICES: index of each element; TYPES: type code of each element, as int8
     cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
     cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, TYPES: str
     cdef str meaning               # Arrow's format, if the parts do not determine it (a time zone, type codes); or None
-    cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64
+    cdef bytes starts              # CHUNKS: index of the first element of each chunk, as int64; else None
     cdef tuple field               # flags and metadata of the node in Arrow's schema; or None
     cdef object name               # name of the column (hashable) or None; set only in the outermost node and its chunks
     cdef tuple child_fields        # for each child: name (unless in `names`), flags, metadata; None for the defaults

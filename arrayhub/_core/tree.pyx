@@ -1,7 +1,7 @@
-"""Tree: struct of a node over flat arrays, with the rules of slices, missing values and bounds. Independent of protocols.
+"""Tree: struct of a node of a nested array, with slicing, missing values and bounds checks. Independent of protocols.
 
 Tree is the base of NestedArray, as Descriptor is the base of USMArray. NestedArray adds methods and no fields. All nodes are
-instances of NestedArray. `hooks` imports its module when the first node is created.
+instances of NestedArray. `hooks` imports the class when the first node is created.
 
 - kinds: the table of node kinds
 """
@@ -158,7 +158,7 @@ cdef Py_ssize_t start_of_chunk(Tree t, Py_ssize_t k) noexcept:
 
 
 cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
-    """Return the number of the chunk that contains element `i`, by bisection. `i` must be in bounds."""
+    """Return the index of the chunk that contains element `i`, by bisection. `i` must be in bounds."""
     cdef Py_ssize_t low = 0, high = len(t.parts), middle
     while high - low > 1:
         middle = (low + high) >> 1
@@ -170,14 +170,14 @@ cdef Py_ssize_t chunk_of(Tree t, Py_ssize_t i) noexcept:
 
 
 cdef Tree flat(object array):
-    """Return a node of the elements of an array, without missing elements."""
+    """Return a node of kind FLAT whose content is `array`. No element is missing."""
     cdef Tree t = new_tree(FLAT, length_of(array))
     t.content = array
     return t
 
 
 cdef Tree same_node(Tree t):
-    """Return a new node with the attributes of `t`."""
+    """Return a new node with the attributes of `t`, which must not be chunked."""
     cdef Tree same = new_tree(t.kind, t.length)
     same.checked, same.width, same.nulls, same.bit = t.checked, t.width, t.nulls, t.bit
     same.validity, same.offsets, same.sizes, same.indices = t.validity, t.offsets, t.sizes, t.indices
@@ -194,7 +194,9 @@ cdef Py_ssize_t length_of(object node) except -1:
 
 
 cdef Descriptor first_array(object node):
-    """Return one of the arrays of a node, preferably one that contains elements. Return None for a record without fields.
+    """Return one of the arrays of a node, preferably one that contains elements, or None if the node does not have arrays.
+
+    A record without fields and a null array do not have arrays.
 
     The result represents the device of the node, because all arrays of a node are on one device.
     """
@@ -218,7 +220,7 @@ cdef Descriptor first_array(object node):
 
 
 cdef int visit_arrays(object node, Visit visit, void* argument) except -1:
-    """Call `visit` with each array of a node."""
+    """Call `visit` with each array of a node and of the nodes below."""
     cdef Tree t
     if not isinstance(node, Tree):
         return visit(<Descriptor> node, argument)
@@ -258,7 +260,7 @@ cdef Descriptor bytes_part(Descriptor a, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
-    """Return elements `start` to `stop` of a node as a view. Both indices must be in bounds."""
+    """Return the view ``node[start:stop]``, or `node` itself for the full range. Both indices must be in bounds."""
     cdef Tree t, part
     if not isinstance(node, Tree):
         return bytes_part(<Descriptor> node, start, stop)
@@ -304,7 +306,7 @@ cdef bint is_sliced_with(Tree t) noexcept:
 
 
 cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
-    """Return elements `start` to `stop` of a chunked node. The result has at least one chunk, which defines the type."""
+    """Return the view ``t[start:stop]`` of a chunked node. The result has at least one chunk, which defines the type."""
     cdef Py_ssize_t k, first = chunk_of(t, start), last = chunk_of(t, max(start, stop - 1)), begin
     cdef list chunks = []
     for k in range(first, last + 1):
@@ -364,7 +366,9 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 
 
 cdef int check_tree(Tree t) except -1:
-    """Validate that the offsets, sizes, views or indices of a node are within bounds, unless they were validated before.
+    """Validate that the offsets, sizes, views, indices, type codes or run ends of a node are within bounds.
+
+    A node that was validated before is not validated again. For a chunked node, call `check_again` for each chunk.
 
     Raises
     ------
@@ -446,7 +450,7 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Return the elements of the content between two offsets. Check the offsets, which may have changed since validation."""
+    """Return ``content[start:stop]`` of a node. Check the indices, because offsets may have changed since their validation."""
     if start < 0 or stop < start or stop > length_of(t.content):
         raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
@@ -517,7 +521,7 @@ cdef int check_views(Tree t) except -1:
         buffer = <Descriptor> t.parts[view[2]]
         if view[3] < 0 or <Py_ssize_t> view[3] + view[0] > buffer.shape_[0]:
             raise false_field_error(t, f"views[{k}] (offset, length)", (view[3], view[0]),
-                                    f"bytes within the {buffer.shape_[0]} of buffer {view[2]}")
+                                    f"a range within the {buffer.shape_[0]} bytes of buffer {view[2]}")
     for buffer in t.parts:
         wait_for(buffer, "characters")
     return 0
@@ -538,9 +542,9 @@ cdef int check_indices(Tree t) except -1:
 
 
 cdef int codes_of(str text, Py_ssize_t count, short* positions) except -1:
-    """Read the type codes of a union's format, such as ``+ud:0,5``, for `count` children.
+    """Parse the type codes of a union's format, such as ``+ud:0,5``, for `count` children.
 
-    `positions` gets the position of the child of each code from 0 to 127, or -1.
+    For each code from 0 to 127, set ``positions[code]`` to the index of the child with this code, or to -1.
     """
     cdef Py_ssize_t k
     cdef list codes = text[4:].split(",") if text[4:] else []
@@ -585,11 +589,11 @@ cdef int check_runs(Tree t) except -1:
     cdef Py_ssize_t k, end, last = 0, runs = t.offsets.shape_[0]
     wait_for(t.offsets, "run_ends")
     if length_of(t.content) < runs:
-        raise false_field_error(t, "values", f"{length_of(t.content)} elements", f"{runs}, one for each of the run_ends")
+        raise false_field_error(t, "values", f"{length_of(t.content)} elements", f"{runs} or more, one for each run")
     for k in range(runs):
         end = index_at(t.offsets, k)
         if end <= last:
-            raise false_field_error(t, f"run_ends[{k}]", end, f"more than {last}: run ends increase")
+            raise false_field_error(t, f"run_ends[{k}]", end, f"more than {last}, because run ends must increase")
         last = end
     if t.length and (t.skip > last or t.length > last - t.skip):
         raise false_field_error(t, f"run_ends[{runs - 1}]", last, f"{t.skip + t.length} or more, for the last element")
@@ -597,7 +601,7 @@ cdef int check_runs(Tree t) except -1:
 
 
 cdef Py_ssize_t run_of(Tree t, Py_ssize_t i) noexcept:
-    """Find the run of an element by bisection. The run ends must have been validated."""
+    """Return the index of the run that contains element `i`, by bisection. The run ends must have been validated."""
     cdef Py_ssize_t low = 0, high = t.offsets.shape_[0] - 1, middle
     while low < high:
         middle = (low + high) >> 1

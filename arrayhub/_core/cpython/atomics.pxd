@@ -1,6 +1,6 @@
 """Access to objects that threads share on free-threaded Python: dicts filled on demand, and variables that are set once.
 
-With the GIL, each function is a plain C access.
+In builds with the GIL, these functions do not use atomic operations.
 """
 
 from cpython.object cimport PyObject
@@ -74,6 +74,9 @@ cdef extern from *:
 
 
 cdef inline object found(dict table, object key):
-    """Return a value of a dict that other threads may change, or None. Cython's ``.get`` would use a borrowed reference."""
+    """Return the value of a key in a dict that other threads may change, or None if the key is missing.
+
+    Cython's ``.get`` would use a borrowed reference.
+    """
     cdef PyObject* value = find(table, key)
     return None if value == NULL else take(value)

@@ -1,6 +1,6 @@
 """Functions to propagate the pending exception of a C API call, and to save the exception while other code runs.
 
-They avoid Cython's `try`, which saves the exception state first and so takes longer than many C API calls.
+They avoid Cython's `try`, which first saves the exception state and therefore takes longer than many C API calls.
 """
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_WriteUnraisable
