@@ -11,7 +11,7 @@ cdef object first_exporter(object obj)
 
 
 cdef inline void release(Py_buffer* view) noexcept:
-    """Release the format string that `emit` allocated for this view, if any."""
+    """Release the reference to the format string that `emit` stored in the view, if any."""
     if view.internal != NULL:
         Py_DECREF(<object> view.internal)
         view.internal = NULL

@@ -124,7 +124,7 @@ cdef void _release_held(void* held) noexcept:
 
 
 cdef PyObject* _exporter_of(void* held) noexcept:
-    """Return the object that the garbage collector visits for a held buffer."""
+    """Return the object that the garbage collector visits for a held buffer, or NULL. See `visited_exporter`."""
     return visited_exporter(<Py_buffer*> held)
 
 
@@ -154,7 +154,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_bytes(object obj, object stream):
-    """Import a ``bytes`` object without a buffer request: its memory never moves or changes while the object exists."""
+    """Import a ``bytes`` object without a buffer request, because its memory never moves or changes while the object exists."""
     cdef Descriptor a = new_array(1)
     a.base_ = obj
     a.device_ = DLDevice(kDLCPU, 0)
@@ -230,7 +230,7 @@ cdef int access_of(object exporter, Py_buffer* view) noexcept:
 
 
 cdef object first_exporter(object obj):
-    """Return the object that a memoryview, or a chain of memoryviews, views."""
+    """Return the object behind a memoryview or a chain of memoryviews. Return any other object itself."""
     while type(obj) is memoryview:
         obj = obj.obj
     return obj
@@ -261,7 +261,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     # In PEP 3118, `len` is the size of the elements without gaps, for any strides.
     needed = layout.count(a.nd_, a.shape_) * a.itemsize_
     if view.len < needed:
-        raise interface_error("PEP 3118 buffer", "len", view.len, f"at least the {needed} bytes of shape and item size")
+        raise interface_error("PEP 3118 buffer", "len", view.len, f"at least {needed} bytes, the product of shape and itemsize")
     return 0
 
 
@@ -270,7 +270,7 @@ cdef int describe_by_dtype(Descriptor a, object exporter, Py_buffer* view) excep
     cdef object dtype = described_type(exporter, view)
     cdef tuple inner = dtype.shape
     if view.ndim + len(inner) > layout.MAX_NDIM:
-        raise interface_error("PEP 3118 buffer", "ndim with those of the format", view.ndim + len(inner),
+        raise interface_error("PEP 3118 buffer", "sum of ndim and the dimensions in the format", view.ndim + len(inner),
                               f"0 to {layout.MAX_NDIM}")
     reserve(a, view.ndim + <int> len(inner))
     set_dtype(a, dtype.base)
@@ -330,7 +330,7 @@ cdef object described_type(object exporter, Py_buffer* view):
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
     # A memoryview that was cast has a format of one character and must not be read as the ctypes type. ctypes exports packed
-    # structures with the format 'B', too, but with another item size.
+    # structures with the format 'B', too, but with a different item size.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
@@ -437,11 +437,14 @@ cdef int check_contiguity(Descriptor a, int request) except -1:
         wanted = "a buffer without strides"
     else:
         return 0
-    raise BufferError(f"buffer protocol: {wanted} was requested, but the array has another layout; call x.copy() first")
+    raise BufferError(f"buffer protocol: {wanted} was requested, but the array has a different layout; call x.copy() first")
 
 
 cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
-    """Set `out.format` to the format of the element type. If the string has to be allocated, ``out.internal`` owns it."""
+    """Set ``out.format`` to the format of the element type.
+
+    If the format is not in the table of element types, ``out.internal`` holds a reference to the string.
+    """
     cdef const dtypes.ElementType* row = dtypes.by_typenum(a.typenum_)
     cdef const char* text = row.format if a.flags_ & ALIGNED else row.packed_format
     if text != NULL and a.flags_ & NOTSWAPPED:

@@ -115,7 +115,7 @@ cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
 cdef str METHOD = "__dlpack__"
 
-# Device types whose `data` is a handle of the driver instead of an address.
+# Device types whose `data` is a driver handle instead of an address.
 cdef dict HANDLES = {4: "cl_mem", 7: "VkBuffer", 8: "MTLBuffer", 15: "GPUBuffer"}
 
 
@@ -209,7 +209,7 @@ cdef long long device_type_of(object obj) except? -1:
 
 
 cdef object number_of(object kind, object pair):
-    """Convert a device type that is not an int, such as a pybind11 enumeration, which lacks ``__index__`` in open3d."""
+    """Convert a device type of another class to an int. open3d uses a pybind11 enumeration without ``__index__``."""
     if PyIndex_Check(kind):
         return operator.index(kind)
     value = getattr(kind, "value", None)
@@ -239,7 +239,10 @@ cdef object request(object obj):
 
 
 cdef object request_legacy(object obj):
-    """Call ``__dlpack__`` without keywords if the pending error shows that the producer predates DLPack 1.0."""
+    """Call ``__dlpack__`` without keywords if the pending error shows that the producer predates DLPack 1.0.
+
+    Otherwise, raise the pending error.
+    """
     try:
         raise_on()
     except UNKNOWN_KEYWORD:
@@ -262,7 +265,7 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     Raises
     ------
     InterfaceError
-        The capsule has another name, was consumed before, or contains an invalid tensor.
+        The object is not a capsule with one of DLPack's names, the capsule was consumed before, or the tensor is invalid.
     BufferError
         The major version is not 1, or the element type with this number of lanes is not supported.
     """
@@ -413,7 +416,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # DLPack lacks the kind; assume the least capable one until the runtime determines it
+        a.usm_type_ = USM_DEVICE      # DLPack lacks the USM type; assume the most restricted until the runtime determines it
     fill_type(a, tensor)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
@@ -486,7 +489,7 @@ cdef object type_error(dtypes.DLDataType given):
 
 
 cdef inline int fill_strides(Descriptor a, DLTensor* tensor, Py_ssize_t unit, Py_ssize_t* strides) except -1:
-    """Multiply the tensor's strides by `unit`. NULL means C order, and is permitted before DLPack 1.2."""
+    """Set `strides` to the tensor's strides times `unit`. NULL, which DLPack permits before 1.2, means C order."""
     cdef int k
     cdef bint overflow = False
     if tensor.strides == NULL:
@@ -569,7 +572,7 @@ cdef inline int check_exportable(Descriptor a) except -1:
 
 
 cdef str instead_of(object dtype):
-    """Return the advice for an array whose dtype does not have a code."""
+    """Return the advice for an array whose dtype does not have a DLPack code."""
     if dtype.kind in "mM":
         return TIMES_AS_INTEGERS
     row = dtypes.by_dtype(dtype)
@@ -664,7 +667,8 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     a : Descriptor
         The array.
     stream : object
-        The consumer's stream in DLPack's convention for the device. It is made to wait for the producer's work.
+        The consumer's stream in DLPack's convention for the device. This function makes the stream wait for the producer's
+        work.
     max_version : tuple of int or None
         The newest version that the consumer supports.
     sole : bool
@@ -673,8 +677,8 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     Raises
     ------
     BufferError
-        DLPack cannot represent the type or the strides, or the memory is read-only and the consumer requires a legacy
-        capsule.
+        DLPack cannot represent the type, the strides or the SYCL context, the stream is invalid, or `max_version` lacks a flag
+        that the array requires (for read-only memory or padded elements).
     """
     cdef int minor = minor_known(max_version)
     order(a, stream)
@@ -723,7 +727,7 @@ cdef int minor_known(object max_version) except -2:
     if not isinstance(max_version, tuple) or len(max_version) != 2 or not PyIndex_Check(max_version[0]) \
             or not PyIndex_Check(max_version[1]):
         raise TypeError(
-            f"DLPack: max_version is {show(max_version)}; accepted: None or two integers such as {MAX_VERSION}"
+            f"DLPack: max_version is {show(max_version)}; accepted: None or a tuple of two integers such as {MAX_VERSION}"
         )
     return minor_of(operator.index(max_version[0]), operator.index(max_version[1]))
 
@@ -758,7 +762,7 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
 
 
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
-    """Return the exchange table that a type itself declares, or NULL.
+    """Return the exchange table that a type itself declares, or NULL if it does not declare a table of DLPack 1.
 
     An inherited table is not used, because the subclass may override ``__dlpack__``.
     """
@@ -778,7 +782,7 @@ cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
 
 
 cdef Descriptor parse_by_exchange(object obj, object stream):
-    """Import an array through the exchange table of its type, or return None if the type does not declare one."""
+    """Import an array through the exchange table of its type, or return None if `exchange_api` returns NULL."""
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef DLPackExchangeAPI* api = exchange_api(cls)
     if api == NULL:

@@ -61,9 +61,9 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     Returns
     -------
     numpy.dtype
-        A dtype of size `itemsize`. A format of several items, or of one named item, returns a structured dtype, with or
-        without enclosing ``T{...}``. Unnamed fields get NumPy's names f0, f1, ... A format of one unnamed item returns
-        the dtype of the item: ``(2,3)f`` and ``3i`` return sub-array dtypes of shapes (2, 3) and (3,).
+        A dtype of size `itemsize`. The dtype is structured if the format has several items or one named item, with or
+        without enclosing ``T{...}``. Unnamed fields get NumPy's names f0, f1, ... If the format has one unnamed item,
+        the result is the dtype of the item. For ``(2,3)f`` and ``3i``, it is a sub-array dtype of shape (2, 3) or (3,).
 
     Raises
     ------
@@ -75,7 +75,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     As in NumPy:
 
     - ``c`` is a byte string of length one. ``5s`` and ``7w`` are one string each, ``5c`` is five strings.
-    - A count of zero makes a field without elements. In the order ``@``, the field still aligns the next field.
+    - A count of zero creates a field without elements. In the order ``@``, the field still aligns the next field.
     - A record that ends in the order ``@`` is padded to its alignment.
 
     Unlike in NumPy:

@@ -26,7 +26,7 @@ cdef enum:
 cdef struct ArrowSchema:
     const char* format
     const char* name
-    const char* metadata                  # or NULL: pairs of strings, each preceded by its length as a native int32
+    const char* metadata                  # or NULL: number of pairs, then keys and values, each after its length (int32)
     int64_t flags
     int64_t n_children
     ArrowSchema** children

@@ -62,7 +62,7 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 
 
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
-    """Return the capsules of the device interface. All memory must be on one device.
+    """Return the schema and device array capsules of a node. All memory must be on one device.
 
     For CUDA, the struct contains an event for the producer's work. For SYCL, the interface does not define an event, so this
     function waits for the work. Memory that the host can read may be exported as host memory, see `exported_device`.
@@ -108,13 +108,13 @@ cdef DLDevice exported_device(Descriptor a) except *:
 
 
 cdef DLDevice device_of_node(object node) except *:
-    """Return the device of the arrays of a node, or the host for a record without fields."""
+    """Return the device of the arrays of a node, or the host if the node does not have arrays."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else device_of(a)
 
 
 cdef DLDevice exported_device_of_node(object node) except *:
-    """Return the result of `exported_device` for the first array of a node."""
+    """Return the result of `exported_device` for the arrays of a node, or the host if the node does not have arrays."""
     cdef Descriptor a = first_array(node)
     return DLDevice(kDLCPU, 0) if a is None else exported_device(a)
 

@@ -134,7 +134,7 @@ cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=N
 cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead, bint as_bytes) except -1:
     """Fill the array of numbers: a primitive array, nested in one fixed-size list for each dimension after the first.
 
-    `owner` is `a`, or the Tree of kind FLAT whose content is `a`. Booleans become bits unless `as_bytes`.
+    `owner` is `a`, or the Tree whose content is `a`. Booleans that `is_packed` selects become bits.
     """
     cdef bint innermost = axis == a.nd_ - 1
     cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
@@ -373,7 +373,7 @@ cdef tuple emit(object node, object requested_schema):
     Raises
     ------
     BufferError
-        The host cannot read the memory, Arrow cannot represent the type, or the memory is not compact.
+        The host cannot read the memory, Arrow cannot represent the type, or an array of a nested node is not compact.
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """

@@ -61,7 +61,7 @@ cdef dict pairs_of(ArrowSchema* schema):
         for _ in range(2):
             memcpy(&length, metadata + at, 4)
             if length < 0 or length > MAX_METADATA:
-                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata's length of a string", length,
+                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata string length", length,
                                       f"0 to {MAX_METADATA} bytes")
             strings.append(metadata[at + 4 : at + 4 + length])
             at += 4 + length
@@ -146,7 +146,7 @@ cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
 cdef Tree tensor_storage(Tree t):
     """Return the storage of ``arrow.fixed_shape_tensor``: one list for each tensor, with the elements in memory order.
 
-    The metadata are replaced if they describe another order, for example after a copy of a permuted tensor.
+    The metadata are replaced if they describe a different shape or order, for example after a copy of a permuted tensor.
     """
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t run = 1
@@ -371,7 +371,7 @@ cdef list memory_order(Descriptor a):
 
 
 cdef bint is_compact(Descriptor a, list order):
-    """Return whether an array is contiguous if its axes are the first and those in `order`."""
+    """Return whether an array is contiguous in the axis order ``[0, *order]``."""
     cdef Py_ssize_t expected = a.itemsize_
     if size_of(a) == 0:
         return True

@@ -30,8 +30,8 @@ cdef struct Format:
     const char* text         # the format, or its prefix
     bint exact               # whether `text` is the complete format
     int kind                 # kind of node in _core/kinds, or REFUSED
-    int width                # size of an offset, or of an element of fixed size, in bytes
-    const char* number       # FLAT: element type for dtypes.by_arrow, or "M", "m" for NumPy's times
+    int width                # size in bytes of an offset, or of an element of fixed size; UNION: 4 dense, 1 sparse
+    const char* number       # dtype in `build_flat`: "V" bytes, "i" int32, "M", "m" times, "I" interval, "d" decimal
     const char* words        # name for messages
 
 cdef enum:

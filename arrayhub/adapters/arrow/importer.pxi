@@ -35,9 +35,10 @@ from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, na
 cdef Descriptor parse(object obj, object stream):
     """Import the memory of an Arrow producer as a dense array, or return None without an Arrow interface.
 
-    The interfaces are tried in this order: device array, array, device stream, stream. A stream must have one nonempty chunk.
-    A stream that can be read only once is rejected before it is read, if its schema shows that it is not a dense array. The
-    call that the error suggests can then still read the stream.
+    By default, the interfaces are tried in this order: device array, array, device stream, stream. The rows of some
+    libraries change this order. A stream must not have more than one nonempty chunk. A stream that can be read only once is
+    rejected before it is read if its schema shows that it is not a dense array. The call that the error suggests can then
+    still read the stream.
 
     Raises
     ------
@@ -60,7 +61,10 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor single(list chunks, object obj):
-    """Return the only nonempty chunk of a stream as a dense array, or None if `chunks` is None."""
+    """Return the only nonempty chunk of a stream as a dense array, or the first chunk if all are empty.
+
+    Return None if `chunks` is None. Raise BufferError if several chunks have elements.
+    """
     if chunks is None:
         return None
     if len(chunks) > 1:
@@ -95,7 +99,10 @@ cdef str refusal_of(Tree t):
 
 
 cdef str advice_on_missing(Tree t):
-    """Return the arguments of `as_numpy` and `as_torch` for the missing values of a node, or ""."""
+    """Return advice on ``missing=`` that precedes other advice in an error, such as "pass missing=..., or ".
+
+    Return "" if ``missing=`` does not apply, as for dictionaries and for nodes with a `meaning`.
+    """
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
     if has(t, INDICES) or t.meaning is not None:
@@ -203,7 +210,10 @@ def has_form(obj, /):
 
 
 cdef Import import_single(object obj):
-    """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``, or return None if the type has neither."""
+    """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+
+    Return None if the type has neither method, or if a different interface or protocol describes the object better.
+    """
     cdef unsigned int record
     if isinstance(obj, Descriptor):      # other protocols describe a Descriptor more precisely
         return None
@@ -229,7 +239,8 @@ cdef object root_of_import(Import owner):
 cdef list import_chunks(object obj, Check check):
     """Import the chunks of a stream as Trees, or return None if the type does not have a stream interface.
 
-    `check` is called with the schema before the first chunk is read."""
+    `check` is called with the schema before the first chunk is read, unless it is NULL.
+    """
     cdef Import owner, first
     cdef list owners, chunks = []
     if isinstance(obj, Descriptor):

@@ -116,7 +116,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 
 
 cdef object with_field(object node, ArrowSchema* schema, int depth):
-    """Set the flags and metadata of a node. A dense array becomes a node if it has an extension type.
+    """Return a node with the flags and metadata of its schema. A dense array becomes a Tree if it has an extension type.
 
     Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's `child_fields` name the type.
     """
@@ -140,7 +140,10 @@ cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
-    """Set the bitmap of a node. Omit the bitmap of numbers in host memory if it does not mark missing elements."""
+    """Return a node with a bitmap.
+
+    The bitmap of numbers or fixed-size lists in host memory is omitted if it does not mark missing elements.
+    """
     cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
     t.validity = validity
     t.bit = bit
@@ -245,7 +248,7 @@ cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
     a.base_ = owner
     a.device_ = owner.device
     if owner.device.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # the most restrictive kind, until the runtime reports the actual one
+        a.usm_type_ = USM_DEVICE      # the most restricted USM type, until the runtime determines the actual one
     a.stream_ = <void*> owner.stream
     a.shape_[0] = length
     return a
@@ -508,8 +511,7 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
                        int depth, int* nodes) except -1:
     """Set the children of a struct or a union. Field names may repeat.
 
-    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their whole
-    length.
+    The offset of a struct or a sparse union also applies to its children. If `length` is -1, children keep their own length.
     """
     cdef int64_t k
     cdef list names = [], parts = []

@@ -71,7 +71,7 @@ cdef bytes letter_of(Descriptor a):
 
 
 cdef str call_for(object dtype):
-    """Return the end of an error text: a call that converts the array to a type of Arrow's, or "" if NumPy has none."""
+    """Return the end of an error text: a call that converts the elements to a type that Arrow has, or "" if none is known."""
     if dtype.kind == "U":
         return ", by arrayhub.as_numpy(x), which Arrow imports as strings"
     if dtype.kind in "iuf" and not dtype.isnative:
@@ -299,7 +299,7 @@ cdef object with_requested_extensions(object node, object requested, tuple asked
 
 
 cdef Tree root_with_field(object node, tuple field):
-    """Return a node with other flags and metadata."""
+    """Return a copy of a node with the flags and metadata of `field`, or with the defaults if `field` is None."""
     cdef Tree t = same_node(<Tree> node) if isinstance(node, Tree) else with_facts(node, (None, ARROW_FLAG_NULLABLE, None))
     t.field = None if field is None or field[1:] == (ARROW_FLAG_NULLABLE, None) else field[1:]
     return t

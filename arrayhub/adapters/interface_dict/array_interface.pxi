@@ -95,7 +95,7 @@ cdef Descriptor parse_array_interface(object obj, object stream):
     Raises
     ------
     InterfaceError
-        A key is missing, has the wrong type, or an invalid value.
+        A key is missing, or its value is invalid or has the wrong type.
     TypeError
         The elements are Python objects.
     BufferError
@@ -188,7 +188,7 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     cdef MemoryBlock block = buffer.hold(exporter, PyBUF_SIMPLE)
     cdef Py_buffer* view = <Py_buffer*> block.resource
     if start < 0 or start > view.len:
-        raise dict_error(ARRAY_INTERFACE, "offset", start, f"0 to the {view.len} bytes of the buffer")
+        raise dict_error(ARRAY_INTERFACE, "offset", start, f"0 to {view.len}, the size of the buffer in bytes")
     a.block_ = block
     a.base_ = exporter
     a.data_ = <char*> view.buf + start

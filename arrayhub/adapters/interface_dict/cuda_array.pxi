@@ -43,7 +43,7 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
     Raises
     ------
     InterfaceError
-        A key is missing, has the wrong type, or an invalid value.
+        A key is missing, or its value is invalid or has the wrong type.
     """
     interface = getattr(obj, "__cuda_array_interface__", None)
     if interface is None:
@@ -95,10 +95,11 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
 
 
 cdef object emit_cuda_array(Descriptor a):
-    """Return the dict of version 3. Raise AttributeError if CUDA kernels cannot access the memory.
+    """Return the dict of version 3.
 
-    Consumers test the attribute with ``hasattr``. ``stream`` is a stream on which the memory can be read in stream order, or
-    None if no work is pending.
+    Raise AttributeError if CUDA kernels cannot access the memory, or if the dict cannot represent the element type or the
+    stream. Consumers test the attribute with ``hasattr``. ``stream`` is a stream on which the memory can be read in stream
+    order, or None if no work is pending.
     """
     cdef intptr_t stream
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):

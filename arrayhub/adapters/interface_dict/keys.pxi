@@ -141,10 +141,10 @@ cdef int look_up(dict interface, PyObject** names, Entries* entries) except -1:
 
 
 cdef Py_ssize_t checked_integer(object value, int protocol, str key, int position) except? -1:
-    """Implement `integer` for values other than an int of one digit."""
+    """Implement `integer` for values other than an int with one internal digit."""
     cdef int overflow = 0
     cdef Py_ssize_t number
-    if PyLong_CheckExact(value):      # an int of more than one digit, usually an address
+    if PyLong_CheckExact(value):      # an int with more than one internal digit, usually an address
         number = <Py_ssize_t> PyLong_AsLongLongAndOverflow(value, &overflow)
         if overflow == 0:
             return number

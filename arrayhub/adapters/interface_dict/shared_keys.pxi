@@ -43,7 +43,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     Raises
     ------
     InterfaceError
-        A key is missing, has the wrong type, or an invalid value.
+        A key is missing, or its value is invalid or has the wrong type.
     """
     cdef const Dialect* dialect = &_DIALECTS[protocol]
     check_version(entry(entries, VERSION), protocol, dialect)

@@ -36,7 +36,8 @@ cdef Descriptor parse_sycl_usm(object obj, object stream):
     Raises
     ------
     InterfaceError
-        A key is missing, has the wrong type or contradicts another key, or the pointer is not USM of this context.
+        A key is missing, a value is invalid, has the wrong type or contradicts another value, or the pointer is not USM of
+        this context.
     """
     cdef Entries entries
     interface = getattr(obj, NAME, None)
@@ -80,7 +81,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
 
 
 cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
-    """Set the queue, the kind of USM and the owner of an array on a foreign pointer."""
+    """Set the queue, the USM type and the owner of an array on a foreign pointer."""
     cdef Py_ssize_t low, high
     cdef int usm_type
     cdef char* lowest
@@ -89,7 +90,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
     queue = sycl.queue_from(syclobj, NULL if high == low else lowest)
     if high > low:
         usm_type = checked_usm_type(lowest, high - low, queue)
-    else:      # the pointer of an array without elements may be invalid; if it is USM, use its kind
+    else:      # the pointer of an array without elements may be invalid; if it is USM, use its USM type
         usm_type = sycl.usm_type_of(lowest, queue) or USM_DEVICE
     sycl.set_usm(a, obj, usm_type)
     a.producer_ = queue
@@ -97,7 +98,7 @@ cdef int on_pointer(Descriptor a, object obj, object syclobj) except -1:
 
 
 cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except -1:
-    """Return the kind of USM of a range of bytes. Raise InterfaceError unless the range is in one allocation."""
+    """Return the USM type of a range of bytes. Raise InterfaceError unless the range is in one allocation."""
     cdef bint inside
     cdef int usm_type = sycl.usm_type_of_run(lowest, nbytes, queue, &inside)
     if usm_type == 0:
@@ -116,7 +117,7 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
 cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_ssize_t distance):
     """Return an array backed by the buffer of `obj`, as the specification requires when ``data`` is missing.
 
-    The buffer is host-readable USM or ordinary host memory. ``syclobj`` determines which.
+    The memory is host-readable USM if the buffer is USM of the context of ``syclobj``, else ordinary host memory.
     """
     cdef Py_ssize_t low, high, start, end
     cdef Descriptor exported = buffer.parse(obj, None)
