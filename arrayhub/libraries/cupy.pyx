@@ -1,6 +1,7 @@
-"""cupy: import and export through attributes. They are faster than cupy's protocols and support bfloat16 and records.
+"""cupy: import from an array's attributes, and export through cupy's constructor.
 
-Importing this module does not import cupy. `parse` finds cupy in ``sys.modules``, and `emit` imports cupy.
+Both are faster than cupy's protocols, and support bfloat16 and records. Importing this module does not import cupy. `parse`
+receives cupy's arrays, so cupy is loaded already, and `emit` imports cupy.
 """
 
 import math

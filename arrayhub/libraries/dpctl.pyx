@@ -1,6 +1,7 @@
-"""dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, if possible without the interface dict.
+"""dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, and export as usm_ndarray and dpnp.ndarray.
 
-Creating the dict of a usm_ndarray takes 2 us, mostly to wait for the queue. Two methods take a few nanoseconds instead:
+Creating the interface dict of a usm_ndarray takes 2 us, mostly to wait for the queue. The import therefore avoids the dict if
+possible. Two methods take a few nanoseconds instead:
 
 1. Call the exported C functions (dpctl up to 0.21), if they have the signatures below.
 2. Read the C struct, if the type has the size of the struct below.
@@ -307,7 +308,7 @@ cdef object emit(Descriptor a):
 
 
 cdef str advice(dtype):
-    """Return the call that converts the elements on the host to a type that dpnp has."""
+    """Return advice for elements that dpnp rejects: if possible, a call that converts them on the host to a type of dpnp."""
     if not dtype.isnative:
         call = "native()"
     elif dtype.char in "gG":     # long double
@@ -369,27 +370,30 @@ def on_memory(Descriptor model, memory, order):
     return fresh
 
 
-# A dpnp type by item size. Copying does not depend on the type, only on its size.
+# A dpnp type for each item size. A copy does not depend on the type, only on its size.
 cdef dict _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 def can_pack(Descriptor array):
-    """Return whether dpnp is loaded and its device has a type with the item size of `array`."""
+    """Return whether a dpnp kernel can copy the elements of `array`.
+
+    dpnp must be loaded, the device must have a type with the item size, and the strides must be multiples of the item size.
+    """
     if "dpnp.tensor" not in sys.modules or array.itemsize_ not in _WORDS or array.strides_ == NULL:
         return False
     return array.itemsize_ != 16 or limits.has_type("complex128", sycl.queue_of(array))
 
 
 def pack(Descriptor array, Descriptor target):
-    """Copy `array` into `target` with a kernel of dpnp, which may still run on return.
+    """Copy `array` to `target` with a dpnp kernel, which may still run on return.
 
-    Both arrays must have the same shape and queue, without pending work elsewhere.
+    Both arrays must have the same shape and queue, and must not have pending work on other queues.
     """
     as_words(target)[...] = as_words(array)
 
 
 def scatter(array, Descriptor target):
-    """Copy an ndarray to `target`, of the same shape, with a kernel of dpnp. The kernel is complete on return.
+    """Copy an ndarray to `target`, which has the same shape, with a dpnp kernel. The kernel is complete on return.
 
     The memory of the ndarray must not be USM.
     """
@@ -397,7 +401,7 @@ def scatter(array, Descriptor target):
 
 
 cdef str word_type(Descriptor array):
-    """Return the name of dpnp's type for elements of the size of `array`."""
+    """Return the name of dpnp's type with the item size of `array`. Raise BufferError if dpnp cannot copy the elements."""
     cdef str name = _WORDS.get(array.itemsize_)
     if "dpnp.tensor" not in sys.modules:
         raise BufferError("dpnp: a kernel of dpnp.tensor copies the elements. Call import dpnp.tensor first")

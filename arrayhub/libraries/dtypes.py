@@ -1,7 +1,7 @@
 """Conversion of the libraries' element types to NumPy dtypes or to names, one function per library.
 
 `requested_dtype` accepts the names. Each function receives an object or a type of its library, so the library is
-already loaded. The result is None for anything other than an element type of fixed size.
+already loaded. The result is None for other objects, and for most types that NumPy does not have.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Importers that check or select something before they call a protocol, for libraries without a module here."""
+"""Importers that check an object or select a protocol, for libraries without a module of their own."""
 
 import sys
 
@@ -27,7 +27,10 @@ cdef Descriptor without_strings(object obj, object stream):
 
 
 cdef Descriptor dlpack_first(object obj, object stream):
-    """Import through DLPack, which describes these objects better than their buffer does. Return None if DLPack fails."""
+    """Import through DLPack, which describes these objects better than their buffer does.
+
+    Return None if the export through DLPack raises an error. An invalid export raises InterfaceError.
+    """
     try:
         return dlpack.parse(obj, stream)
     except InterfaceError:
@@ -50,8 +53,9 @@ cdef Descriptor unpacked_buffer(object obj, object stream):
 cdef Descriptor parse_paddle(object obj, object stream):
     """Import a ``paddle.Tensor`` or a parameter through the exchange table.
 
-    Unlike ``__dlpack__``, the table exports tensors that require gradients. These tensors are rejected here. Sparse tensors
-    are not supported by either. ``__dlpack_device__`` returns None as the host's device number (paddle 3.3).
+    The table is used because ``__dlpack_device__`` returns None as the host's device number (paddle 3.3). Unlike
+    ``__dlpack__``, the table exports tensors that require gradients, so these tensors are rejected here. Neither supports
+    sparse tensors. Return None if paddle does not have a table.
 
     Raises
     ------
@@ -69,7 +73,7 @@ cdef Descriptor parse_paddle(object obj, object stream):
 
 
 cdef Descriptor parse_warp(object obj, object stream):
-    """Import a ``warp.array`` through DLPack, or an array of structs through NumPy.
+    """Import a ``warp.array`` through DLPack, or a host array of structs through NumPy.
 
     DLPack does not have structs, and the ``descr`` in warp's ``__array_interface__`` is not a list (warp 1.19).
 

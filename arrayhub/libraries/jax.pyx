@@ -35,7 +35,7 @@ cdef Descriptor parse(object obj, object stream):
     """Import a ``jax.Array`` as immutable memory, because neither jax nor other libraries may write to jax arrays.
 
     - Host memory is imported through the buffer protocol, which is several times faster than DLPack.
-    - bfloat16 and GPU memory are imported through DLPack. On a GPU this calls jaxlib's function directly, without the
+    - bfloat16 and GPU memory are imported through DLPack. For GPU memory, `parse_on_gpu` calls jaxlib's function without the
       Python code of ``__dlpack__``.
     - The CUDA interface dict would be even faster, but does not keep the memory alive. If the array is deleted or donated,
       jax reuses its memory while the view exists.
@@ -60,7 +60,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_on_gpu(object obj, object stream):
-    """Import through jaxlib's function. Return None if this fails, so that the usual path reports the reason."""
+    """Import through jaxlib's function. Return None for host memory, and after an error, which the usual path reports."""
     global _on_gpu, _to_capsule
     cdef intptr_t handle
     if _to_capsule is None:
@@ -125,7 +125,7 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule. The stream already waits for jax's work. jax is not called later, because it may delete the array."""
+    """Import a capsule whose stream already waits for jax's work. jax is not called later, because it may delete the array."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a

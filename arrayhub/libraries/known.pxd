@@ -12,7 +12,7 @@ cdef class Library:
     """Row of the table."""
     cdef readonly str name              # name of the module, and the library's name in `convert`
     cdef readonly str install           # command that installs the library; None if error messages do not name one
-    cdef readonly dict by_driver        # commands for other CUDA drivers, by major version
+    cdef readonly dict by_driver        # commands for other CUDA drivers, keyed by major version
     cdef readonly dict environ          # environment variables to set before creating the sample
     cdef readonly object sample         # function of the module: a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
@@ -26,7 +26,7 @@ cdef class Library:
     cdef Exporter exporter              # NULL before `load`
     cdef Require require                # checks before a copy that the library is installed; may be NULL
 
-    cdef Library importing(self, object recognise, Importer importer=*, Importer plain=*)
+    cdef Library importing(self, object recognize, Importer importer=*, Importer plain=*)
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)
     cdef int load(self) except -1
     cdef int set_importer(self, int k, Importer importer, Importer plain) except -1

@@ -44,7 +44,7 @@ include "importers.pxi"
 # If False, each known type is imported through a protocol. The modules' checks and advice still apply.
 cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
-cdef list _recognise = [None]       # for each import function: a predicate on types
+cdef list _recognize = [None]       # for each import function: a predicate on types
 cdef list _library_of = [None]      # for each import function: its row
 cdef dict _by_root = {}
 cdef dict _by_name = {}
@@ -68,7 +68,7 @@ cdef class Library:
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
                  module=None):
         self.name, self.install, self.sample, self.traits = name, install, sample, traits
-        self.module, self.first_importer = module, len(_recognise)
+        self.module, self.first_importer = module, len(_recognize)
         self.roots, self.like = roots or (name,), like or name
         self.by_driver, self.environ = dict(by_driver), dict(environ)
         _by_name[name] = self
@@ -82,20 +82,20 @@ cdef class Library:
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version. The row must have a command.
 
-        Pass None for a machine without a driver. Libraries that need a driver then return None.
+        `driver` is None on a machine without a driver. The result is then None if the library needs a driver.
         """
         if self.by_driver and driver is None:
             return None
         return self.by_driver.get((driver or "").partition(".")[0], self.install)
 
-    cdef Library importing(self, object recognise, Importer importer=NULL, Importer plain=NULL):
-        """Register an import function for the types that `recognise` accepts. `plain` is used if fast paths are disabled.
+    cdef Library importing(self, object recognize, Importer importer=NULL, Importer plain=NULL):
+        """Register an import function for the types that `recognize` accepts. `plain` is used if fast paths are disabled.
 
         If `importer` is omitted, the module of the library calls `set_importer`.
         """
-        assert len(_recognise) < MAX_IMPORTERS and (importer != NULL or self.module is not None)
-        importers[len(_recognise)] = importer if _fast_paths else plain
-        _recognise.append(recognise)
+        assert len(_recognize) < MAX_IMPORTERS and (importer != NULL or self.module is not None)
+        importers[len(_recognize)] = importer if _fast_paths else plain
+        _recognize.append(recognize)
         _library_of.append(self)
         return self
 
@@ -136,11 +136,11 @@ def exactly(module, name):
 
 def derived_from(module, *names):
     """Return a predicate for the types `names` in `module` and their subclasses."""
-    def recognise(cls):
+    def recognize(cls):
         bases = [getattr(sys.modules.get(module), name, None) for name in names]
         return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))
 
-    return recognise
+    return recognize
 
 
 def named(root, *names):
@@ -278,8 +278,8 @@ Library("cuda.core", None, roots=("cuda",), device="read_cuda_core")
 cdef int importer_of_type(type cls) except -1:
     """Return the number of the import function for a type, or 0 if the type is unknown."""
     cdef int importer
-    for importer in range(1, len(_recognise)):
-        if _recognise[importer](cls):
+    for importer in range(1, len(_recognize)):
+        if _recognize[importer](cls):
             (<Library> _library_of[importer]).load()
             return importer
     return 0

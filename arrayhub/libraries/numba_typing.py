@@ -1,6 +1,6 @@
 """numba: typing of USMArray. An ``@njit`` function receives a USMArray as a Numba array that shares its memory.
 
-numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without it, numba
+numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Otherwise, numba
 types a USMArray as a plain buffer, which does not support methods and array expressions. Most of the names used here
 are internal to numba. If one is missing, numba warns that the extension failed to load, and uses the plain buffer.
 """
@@ -37,12 +37,12 @@ register_default(USMArrayType)(ArrayModel)
 
 
 def typeof_usm_array(array, context):
-    """Return the numba type of `array`.
+    """Return the numba type of `array`. CUDA memory that the host cannot read gets numba's default type.
 
     Raises
     ------
     TypeError
-        The host cannot read the memory, or numba does not have the element type.
+        The memory is neither CUDA memory nor readable by the host, or numba does not have the element type.
     """
     if not is_host_readable(array):
         if array.device.type == "cuda":

@@ -152,7 +152,10 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 
 
 cdef object array_of(object obj, object dtype):
-    """Return NumPy's array of values. NumPy accepts a USMArray among the values only if it has one element."""
+    """Return NumPy's array of values.
+
+    NumPy rejects a USMArray with several elements among the values. Each USMArray is then replaced by an ndarray.
+    """
     try:
         array = np.array(obj, dtype)
     except (TypeError, ValueError):
@@ -174,7 +177,7 @@ cpdef int refuse_endless(object obj, str call) except -1:
     """Reject nested sequences that are too deep, contain themselves, or represent too many elements by sharing lists.
 
     Only the first element of each level is followed, because NumPy determines the shape from these elements and stops at a
-    sequence of another length.
+    sequence of a different length.
     """
     cdef double elements = 1
     cdef int levels = 0
@@ -283,11 +286,11 @@ cdef int refuse_mask(object obj) except -1:
         helps = "x.shrink_mask(), because no element is masked"
         if hides:
             helps = f"x.filled(value), or {bare} to ignore it, or {MISSING_VALUES}"
-    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Take {helps}")
+    raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Use {helps}")
 
 
 cdef bint is_attribute(object obj, str name) except -1:
-    """Return whether the type or the instance has an attribute. A field of a structured dtype does not count."""
+    """Return whether the type or the instance has an attribute. Fields of a structured dtype are not attributes."""
     return hasattr(type(obj), name) or name in getattr(obj, "__dict__", ())
 
 
@@ -345,7 +348,10 @@ cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py
 
 
 cdef object emit_raw(Descriptor a):
-    """Export with opaque items (dtype void), which NumPy copies as bytes. Packed elements become a flat array of bytes."""
+    """Export as an ndarray of opaque items (dtype void), which NumPy copies as bytes.
+
+    Packed elements are exported as a flat array of bytes.
+    """
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
@@ -357,7 +363,7 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
-    """Export some bytes of `a` as a flat ndarray of ``uint8``. The ndarray keeps `owner` alive instead of `a`."""
+    """Export `nbytes` bytes of `a` from `data` on as a flat ndarray of ``uint8``, which keeps `owner` alive instead of `a`."""
     Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,
@@ -393,7 +399,7 @@ def ndarray(Descriptor array):
 
 
 def addresses(Descriptor array):
-    """Return an ndarray of opaque items at the addresses of `array`, for comparing addresses. Do not read its elements."""
+    """Return an ndarray with the addresses and strides of `array`, to compare addresses. The elements must not be read."""
     return emit_raw(array)
 
 

@@ -20,7 +20,7 @@ GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 
-# By root: the function that creates the library's arrays, or None. A root is present if a library is registered.
+# The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
 # Roots without an entry point, and roots whose entry point was loaded.
@@ -299,13 +299,13 @@ def emitting_library_of(cls: type) -> str | None:
 
 
 def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
-    """Raise the error for an exception of `parse`. Expected types (BufferError and TypeError) are kept."""
+    """Raise the error for an exception of `parse`: BufferError or TypeError like the exception, else InterfaceError."""
     kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
-    """Raise the error for a result of `parse` that `asarray` does not import."""
+    """Raise the error for a result of `parse` that `asarray` does not import. `error` is the exception of `asarray`."""
     kind = BufferError if type(error) is BufferError else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
@@ -324,7 +324,10 @@ def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
 
 
 def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise the error for an exception of `emit`. Expected types (BufferError and TypeError) are kept."""
+    """Raise the error for an exception of `emit`.
+
+    BufferError, TypeError and ImportError keep their type. Other exceptions become InterfaceError.
+    """
     kind = type(error) if type(error) in (BufferError, TypeError, ImportError) else InterfaceError
     _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 

@@ -224,7 +224,10 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
 
 
 cdef object stream_of(Descriptor model, DLPackExchangeAPI* api):
-    """Return the stream of `model` as a stream of torch, or None if the stream is unknown or is torch's current stream."""
+    """Return the stream of `model` as a torch stream.
+
+    Return None if the stream is unknown, is the per-thread default stream, or is torch's current stream.
+    """
     cdef int device = model.device_.device_id
     cdef intptr_t current = stream_handle(_torch.cuda.current_stream(device)), own = <intptr_t> model.stream_
     if own == 0 or own == current or own == PER_THREAD_STREAM:      # torch does not have the per-thread stream
@@ -301,7 +304,7 @@ cdef bint is_uninitialized(object tensor) except -1:
 
 
 cdef str jagged_call(object tensor):
-    """Return the call that converts a jagged tensor."""
+    """Return the calls to suggest for a jagged tensor."""
     ragged = [axis for axis, length in enumerate(tensor.shape) if not isinstance(length, int)]
     if ragged != [1]:
         return "x.to_padded_tensor(0.0)"
@@ -323,7 +326,7 @@ cdef int refuse_parts_of_bytes(object tensor) except -1:
     return 0
 
 
-# Tensors without their own memory, as pairs of a predicate and the text of the error.
+# States in which a tensor's memory cannot be shared, as pairs of a predicate and the text of the error.
 _WITHOUT_MEMORY = (
     (lambda torch, x: isinstance(x, torch.masked.MaskedTensor),
      "it has a mask; call x.to_tensor(value), or x.get_data() to ignore the mask"),
@@ -356,7 +359,7 @@ cdef object tensor_error(object tensor, object reason):
 
 
 cdef bint is_in_state(object applies, object tensor) except -1:
-    """Return whether the test of a row of `_WITHOUT_MEMORY` is true for a tensor."""
+    """Return whether the predicate of a row of `_WITHOUT_MEMORY` is true for a tensor, or False if the predicate raises."""
     try:
         return applies(_torch, tensor)
     except PASSES_ON:

@@ -111,8 +111,8 @@ cdef int check_empty(Descriptor a) except -1:
         return 0
     for k in range(a.nd_):
         if a.shape_[k] > 1 and layout.checked_mul(total, a.shape_[k], &total):
-            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an empty array overflow in torch; accepted: other"
-                              " lengths below 2**63 bytes in all")
+            raise BufferError(f"torch: the lengths {shape_tuple(a)} of an empty array overflow in torch; accepted:"
+                              " lengths whose product, without zeros, is less than 2**63 bytes")
     return 0
 
 

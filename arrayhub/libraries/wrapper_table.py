@@ -21,8 +21,8 @@ def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any
     return lambda obj: function(obj) or call
 
 
-# OpenVINO's names of the element types that `Tensor.data` returns correctly. ``.data`` of other types returns bytes or
-# another type.
+# OpenVINO's names of the element types that `Tensor.data` returns correctly. For other types, ``data`` returns bytes or
+# a different type.
 _OPENVINO = {
     "boolean": "bool",
     **{f"{code}{bits}": f"{name}{bits}" for code, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
@@ -43,7 +43,7 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """Return the call that views `data` as a type of ml_dtypes. OpenVINO returns another type of equal size."""
+    """Return the call that views `data` as a type of ml_dtypes, or None. `data` has a different type of equal size."""
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 
@@ -75,7 +75,10 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _columns_in_error(dtypes: list[Any]) -> list[int]:
-    """Return the first column and a column of another type, by position. Prefer a column that is not numeric."""
+    """Return the positions of the first column and of a column with a different dtype, preferably not a numeric one.
+
+    Return only [0] if all columns have the same dtype.
+    """
     others = [k for k, dtype in enumerate(dtypes) if dtype != dtypes[0]]
     other = next((k for k in others if getattr(dtypes[k], "kind", "O") not in "biufc"), None)
     return [0] if not others else [0, others[0] if other is None else other]
@@ -119,9 +122,9 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """Return calls for an object of pandas: lossless calls, and ``to_numpy()`` unless it returns Python objects.
+    """Return calls for a pandas object: lossless calls, and ``to_numpy()`` unless it returns Python objects.
 
-    One or two rows are converted to find out whether the result has Python objects.
+    Return None if no call is known. One or two rows are converted to find out whether the result has Python objects.
     """
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
