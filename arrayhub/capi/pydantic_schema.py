@@ -1,4 +1,4 @@
-"""Schema of pydantic for ``Annotated[source, Request(...)]``."""
+"""pydantic schema for ``Annotated[source, Request(...)]``."""
 
 from typing import Any, get_origin
 
@@ -6,7 +6,7 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.capi.pattern import Pattern
 from arrayhub.convert import functions
 
-# Schema type in pydantic-core of an element. The key is the name of the element type without its digits.
+# pydantic-core schema types of elements, keyed by the name of the element type without digits.
 _OF_ELEMENTS = {"bool": "bool", "int": "int", "uint": "int", "float": "float", "bfloat": "float"}
 
 

@@ -63,8 +63,9 @@ cdef class Request:
     where : str or tuple of str, optional
         Accepted memory: ``"host"`` (readable by the host), ``"usm"``, ``"cuda"`` or ``"any"``.
     may : str or tuple of str, optional
-        Allowed copies: ``"cast"`` (to another element type, by NumPy's "same_kind"), ``"relayout"`` (to another order,
-        alignment or byte order), ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
+        Allowed copies: ``"cast"`` (to a different element type of the same or a higher kind, in the order bool, integer,
+        real, complex), ``"relayout"`` (to a different order, alignment or byte order), ``"transfer"`` (between host and
+        device), ``"build"`` (from numbers and lists).
     name : str, optional
         Prefix of error messages, such as ``"blur: x"``.
 
@@ -253,7 +254,7 @@ cdef class Request:
         return words
 
     def lengths(self, array, /):
-        """Return the length of each letter of the type.
+        """Return the length for which each letter of the type stands.
 
         Parameters
         ----------
@@ -263,7 +264,7 @@ cdef class Request:
         Returns
         -------
         dict of str to int
-            Lengths in elements, by letter.
+            Lengths in elements, keyed by letter.
 
         Examples
         --------
@@ -296,7 +297,7 @@ cdef class Request:
         return (type,), dict(ndim=ndim, order=order, writable=writable, where=where, may=may, name=name)
 
     def __get_pydantic_core_schema__(self, source, handler):
-        """Return the schema of pydantic for ``Annotated[source, Request(...)]``."""
+        """Return the pydantic schema for ``Annotated[source, Request(...)]``."""
         from arrayhub.capi.pydantic_schema import schema_of
 
         return schema_of(self, source, self.parsed)

@@ -184,7 +184,7 @@ cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyU
 
 
 def size_error(str struct, Py_ssize_t size, Py_ssize_t known):
-    """Return the error for a struct that sets members which this version of arrayhub does not define."""
+    """Return the error for a struct with an invalid size, or with nonzero members that this version does not define."""
     return ValueError(
         f"{struct}: struct_size is {size}; accepted: sizeof({struct}), which is {known} here, or the larger size of a newer"
         " header if the new members are zero. Upgrade arrayhub"
@@ -318,7 +318,7 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Reject copies of the imported object if C code writes to them, or if the request does not accept plain values."""
+    """Reject an array that is a copy of `obj` if C code writes to it, or if `obj` is a plain value that the request rejects."""
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
@@ -360,8 +360,8 @@ cdef bint may_mend(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfit 
 cdef object target_type(Descriptor a, object obj, const PyUSMArrayRequest* r):
     """Return the NumPy dtype to which the elements are converted, or None if they cannot be converted.
 
-    The result is the first accepted dtype that represents all values of the source type, or else the first of the same kind.
-    For numbers and lists, it is the first dtype that represents these values.
+    The result is the first accepted dtype to which NumPy casts the source type safely, or else the first of the same or a
+    higher kind (`keeps_kind`). For numbers and lists, only the accepted dtypes that represent all values are considered.
     """
     cdef bint values = is_built(a, obj, r)
     if not values and not r.may & <int> USM_ARRAY_MAY_CAST or a.flags_ & PACKED:
@@ -429,12 +429,12 @@ cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef const dtypes.ElementType* row_of(const PyUSMArrayDataType* dtype) noexcept:
-    """Return the element type with DLPack's numbers, or NULL if it is unknown."""
+    """Return the row of a DLPack data type, or NULL if it is unknown."""
     return dtypes.by_dlpack(dtypes.DLDataType(dtype.code, dtype.bits, dtype.lanes))
 
 
 cdef object dtype_of(const PyUSMArrayDataType* dtype):
-    """Return the NumPy dtype of DLPack's numbers, or None."""
+    """Return the NumPy dtype of a DLPack data type, or None if it is unknown. Raise TypeError if no library has a dtype."""
     cdef const dtypes.ElementType* row = row_of(dtype)
     return None if row == NULL else dtypes.dtype_of(row)
 
@@ -619,7 +619,7 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
         return error_about(r, TypeError, obj, words)
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
-        return error_about(r, TypeError, obj, f"{words}, or a type that NumPy casts to it by the rule same_kind")
+        return error_about(r, TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
     if not host_readable(a):
         return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
     if not is_cast_of_kind(a, r):      # NumPy would convert across kinds, or refuse: recommend neither
@@ -628,7 +628,7 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
 
 
 cdef bint is_cast_of_kind(Descriptor a, const PyUSMArrayRequest* r) except -1:
-    """Return whether elements keep their kind if they are converted to the first accepted type."""
+    """Return whether the elements can be converted to the first accepted type without a change to a lower kind."""
     try:
         dtype, wanted = get_dtype(a), dtype_of(&r.dtypes[0])
     except TypeError:      # a type that NumPy does not have

@@ -60,7 +60,7 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* raw):
-    """Create an array over the memory that a spec describes, or in new memory of a model's kind (PyUSMArray_New).
+    """Create an array over the memory that a spec describes, or in new memory like that of its model (PyUSMArray_New).
 
     The array takes ownership in the last step, so after an error, the memory still belongs to the caller.
     """
@@ -96,7 +96,7 @@ cdef object make(const PyUSMArraySpec* raw):
 
 
 cdef object new_like(const PyUSMArraySpec* spec):
-    """Return a new array in memory of the library of the spec's model."""
+    """Return a new array in memory of the same library and device as the spec's model."""
     cdef int k
     for name, is_given in (
         ("data", spec.data != NULL), ("byte_strides", spec.byte_strides != NULL), ("owner", spec.owner != NULL),
@@ -169,12 +169,12 @@ cdef int set_access(Descriptor a, int access) except -1:
 
 
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
-    """Return the element type of a spec by its DLPack numbers, or else by its type number."""
+    """Return the row of the element type of a spec, from its DLPack data type or else from its type number."""
     cdef const dtypes.ElementType* row
     if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
         if spec.typenum == 0:      # NumPy's number of bool, but also the value of an unset member
-            raise interface_error(NAME, "dtype", "not set", "DLPack's numbers such as USM_ARRAY_FLOAT64 or USM_ARRAY_BOOL,"
-                                  " or a typenum other than 0")
+            raise interface_error(NAME, "dtype", "not set", "a DLPack data type such as USM_ARRAY_FLOAT64 or"
+                                  " USM_ARRAY_BOOL, or a typenum other than 0")
         row = dtypes.by_typenum(spec.typenum)
         if row == NULL or row.itemsize == 0 or row.kind in (c"M", c"m"):
             raise interface_error(NAME, "typenum", spec.typenum, "the number of a numeric type of fixed size")
@@ -241,7 +241,7 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
 
 
 cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
-    """Return the ``dpctl.SyclQueue`` of a spec."""
+    """Return the ``dpctl.SyclQueue`` of a spec: from `queue`, from `queue_ref`, or for the device number."""
     if spec.queue != NULL:
         try:
             return sycl.queue_from(<object> spec.queue, pointer)

@@ -97,12 +97,12 @@ cdef extern from "string.h":
     void* copy_first "memcpy"(void* to, const void* source, size_t nbytes)
 
 
-cdef dict _names = {}           # names of types by type number
-cdef dict _interned_names = {}      # bytes objects that C code has pointers to, so that no entry is ever removed
+cdef dict _names = {}           # names of types, keyed by type number
+cdef dict _interned_names = {}      # C code has pointers to these bytes objects, so entries are never removed
 
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
-    """Return the name of a type in NumPy or ml_dtypes. The pointer is valid until the process ends."""
+    """Return the name of a type in NumPy, ml_dtypes or arrayhub. The pointer is valid until the process ends."""
     name = _names.get(row.typenum)
     if name is None:
         name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name

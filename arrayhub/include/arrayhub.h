@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* Incremented for every new field, function or member. New ones are always appended. */
+/* Incremented for each new field, function or struct member. All of them are appended. */
 #define ARRAYHUB_C_VERSION 3
 
 /* The oldest arrayhub that an extension supports; define it before including the header. Newer functions are then not
@@ -49,14 +49,15 @@ extern "C" {
 #define ARRAYHUB_INLINE static inline
 #endif
 
-/* PyUSMArrayObject.flags: computed from shape and strides, never copied from a producer. Other bits may be set. */
+/* PyUSMArrayObject.flags. The contiguity and alignment flags are computed from shape, strides and address, never copied from
+   a producer. Other bits may be set. */
 #define USM_ARRAY_C_CONTIGUOUS 0x0001
 #define USM_ARRAY_F_CONTIGUOUS 0x0002
 #define USM_ARRAY_WRITEABLE    0x0004
 #define USM_ARRAY_ALIGNED      0x0100 /* every element is aligned for its type */
 #define USM_ARRAY_NOTSWAPPED   0x0200 /* native byte order */
 #define USM_ARRAY_IMMUTABLE    0x1000 /* the memory never changes, not even through its owner (bytes, jax arrays) */
-#define USM_ARRAY_PACKED       0x2000 /* elements of less than a byte share bytes; always compact C order */
+#define USM_ARRAY_PACKED       0x2000 /* elements smaller than a byte share bytes; always compact C order */
 #define USM_ARRAY_COPIED       0x4000 /* a copy: writes do not reach the imported object; set for views of the copy too */
 
 /* PyUSMArrayObject.usm_type: dpctl's numbers. */
@@ -102,8 +103,8 @@ typedef struct PyUSMArrayDataType {
     Py_ssize_t *byte_strides;    /* nd steps in bytes; NULL if flags has USM_ARRAY_PACKED */                           \
     Py_ssize_t itemsize;         /* bytes */                                                                           \
     PyUSMArrayDevice device;                                                                                           \
-    PyUSMArrayDataType dl_dtype; /* compare this one: some types have several values of typenum */                     \
-    uint8_t usm_type;            /* kind of SYCL memory: USM_ARRAY_USM_* */                                            \
+    PyUSMArrayDataType dl_dtype; /* compare this field: some types have several values of typenum */                   \
+    uint8_t usm_type;            /* USM type of SYCL memory: USM_ARRAY_USM_* */                                        \
     uint8_t protocol;                                                                                                  \
     void *stream;                /* CUDA: the producer's stream handle; NULL if the producer named none */
 
@@ -167,24 +168,26 @@ typedef struct PyUSMArrayFields {
 
 /* PyUSMArrayRequest.where: accepted kinds of memory. 0 means USM_ARRAY_ON_HOST. */
 #define USM_ARRAY_ON_HOST  1 /* readable by a host thread: host memory, shared and host USM, managed and pinned CUDA memory */
-#define USM_ARRAY_ON_USM   2 /* SYCL memory of any kind */
+#define USM_ARRAY_ON_USM   2 /* SYCL USM of any type */
 #define USM_ARRAY_ON_CUDA  4 /* memory that a CUDA kernel can access */
 #define USM_ARRAY_ANYWHERE 15
 
-/* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error names the unmet condition. */
-#define USM_ARRAY_MAY_CAST     1 /* copy to the first accepted element type that NumPy's "same_kind" rule allows */
+/* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error names the unmet condition.
+   USM_ARRAY_MAY_CAST copies to the first accepted element type that represents all values of the array's type, or else to the
+   first of the same or a higher kind, in the order bool, integer, real, complex. */
+#define USM_ARRAY_MAY_CAST     1 /* copy to an accepted element type, or to native byte order */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
 #define USM_ARRAY_MAY_BUILD    8 /* make an array from numbers and nested lists, of an accepted type that represents them */
 
 /* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (the memory never changes again), or */
 #define USM_ARRAY_READONLY 0
-/* Elements of less than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. If access also contains
+/* Elements smaller than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. If access also contains
    USM_ARRAY_PACKED, elements share bytes, in C order, as in DLPack tensors without the padding flag. byte_strides must then
    be NULL. */
 
-/* Conditions on an array. Every member but struct_size may be zero: any aligned array in native byte order that the host
-   can read then meets the request. */
+/* Conditions on an array. Every member but struct_size may be zero. The request then accepts any array that the host can read
+   whose elements are aligned, not packed, and in native byte order. */
 typedef struct PyUSMArrayRequest {
     Py_ssize_t struct_size;           /* sizeof(PyUSMArrayRequest): PyUSMArrayRequest_HEAD */
     const char *name;                 /* prefix of error messages, "function: argument"; or NULL */
@@ -194,7 +197,7 @@ typedef struct PyUSMArrayRequest {
     int max_nd;                       /* greatest number of dimensions; 0 or less for any, unless shape is given */
     const Py_ssize_t *shape;          /* NULL, or max_nd lengths (-1 for any); the array must then have max_nd dimensions */
     int flags;                        /* flags that the array must have */
-    int as_is;                        /* not 0: elements may be unaligned, or in the other byte order */
+    int as_is;                        /* not 0: elements may be unaligned, packed, or in the other byte order */
     int where;                        /* USM_ARRAY_ON_* */
     int may;                          /* USM_ARRAY_MAY_*; ignored if flags has USM_ARRAY_WRITEABLE */
     PyObject *stream;                 /* borrowed; the caller's stream or queue, as in asarray(stream=); or NULL or None */
@@ -261,8 +264,8 @@ typedef struct PyUSMArrayAPI {
 
 #define ARRAYHUB_CAPSULE "arrayhub._core.descriptor._C_API"
 
-/* One pointer for each C source file or C++ library. import_arrayhub() sets it, and the functions below call
-   import_arrayhub(). */
+/* One pointer for each source file, or for each shared library since C++17. import_arrayhub() sets the pointer, and the
+   functions below call import_arrayhub(). */
 #if defined(__cplusplus) && __cplusplus >= 201703L
 ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
 #else
@@ -283,8 +286,8 @@ extern "C" {
 #endif
 #endif
 
-/* Import arrayhub and check that its C interface is at least the targeted version. Return 0, or -1 with an ImportError set.
-   Calling it is optional; in a module's init function, it reports a missing or old arrayhub at import. */
+/* Import arrayhub and check that its C interface has at least the targeted version. Return 0, or -1 with an ImportError set.
+   The call is optional. In a module's init function, it reports a missing or old arrayhub when the module is imported. */
 ARRAYHUB_INLINE int import_arrayhub(void) {
     const PyUSMArrayAPI *api;
     if (arrayhub_api != NULL) return 0;
@@ -305,7 +308,7 @@ ARRAYHUB_INLINE int import_arrayhub(void) {
 #endif
     ) {
         PyErr_Format(PyExc_ImportError,
-                     "arrayhub: this extension was compiled for version %d of the C interface (a struct of %zd bytes), the "
+                     "arrayhub: this extension was compiled for version %d of the C interface (a struct of %zd bytes), but the "
                      "installed arrayhub has version %d (%zd bytes); upgrade arrayhub",
                      ARRAYHUB_TARGET_VERSION, (Py_ssize_t)sizeof(PyUSMArrayObject), api->version, api->size);
         return -1;
@@ -360,7 +363,8 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequ
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }
 
-/* Wrap existing memory as an array, or allocate memory like arrayhub.empty(shape, dtype, like=spec->model). On failure the ownership stays with the caller, and `release` is not called. */
+/* Wrap existing memory as an array, or allocate memory like arrayhub.empty(shape, dtype, like=spec->model). On failure the
+   ownership stays with the caller, and `release` is not called. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_New(const PyUSMArraySpec *spec) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->make(spec);
 }
@@ -375,7 +379,7 @@ ARRAYHUB_INLINE int PyUSMArray_HostReady(PyObject *array) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->host_ready(array);
 }
 
-/* Get the device of a USMArray, looking up its ordinal. Return 0, or -1 with an exception set. */
+/* Get the device of a USMArray with its actual ordinal. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_Device(PyObject *array, PyUSMArrayDevice *out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->device(array, out);
 }
@@ -386,8 +390,8 @@ ARRAYHUB_INLINE int PyUSMArray_QueueRef(PyObject *array, void **out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->queue_ref(array, out);
 }
 
-/* Get an element type from its type number, from DLPack's numbers, or from a Python object that names it: a string, a NumPy
-   dtype or type, a torch.dtype. Return 0, or -1 with an exception set. */
+/* Get an element type from its type number, from its DLPack data type, or from a Python object that names it: a string, a
+   NumPy dtype or type, a torch.dtype. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_TypeOfNumber(int typenum, PyUSMArrayElement *out) {
     out->struct_size = sizeof(PyUSMArrayElement);
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->type_of_number(typenum, out);

@@ -60,9 +60,9 @@ using index_t = Py_ssize_t;
 
 namespace detail {
 
-// Python's shutdown. CPython 3.13 and older terminates a thread that requests the GIL during finalization. Destructors are
-// noexcept, so this would terminate the process. Therefore an atexit hook sets `near`, after which no thread requests the
-// GIL, and waits for the threads that are requesting it. The hook runs while other threads may still hold the GIL.
+// Python's shutdown. CPython 3.13 and older versions terminate a thread that requests the GIL during finalization. In a
+// destructor, which is noexcept, this would terminate the process. Therefore an atexit hook sets `near`, after which no thread
+// requests the GIL, and waits for the threads that are requesting it. The hook runs while other threads may still hold the GIL.
 // References that are dropped later leak until the process ends.
 struct python_end {
     std::atomic<bool> watched{false};
@@ -284,7 +284,7 @@ class array : public object {
 
 // ------------------------------------------------------------------------------------------------------- element types
 
-// The element type of T as DLPack numbers. Specialize it for other types, such as sycl::half.
+// DLPack data type (code, bits, lanes) of the C++ type T. Specialize this template for other types, such as sycl::half.
 template <class T, class = void> struct element;
 template <class T> struct element<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
     static constexpr PyUSMArrayDataType type{std::is_signed_v<T> ? 0 : 1, 8 * sizeof(T), 1};
@@ -309,7 +309,7 @@ struct on_host {};      // readable by the host: the default
 struct on_usm {};       // SYCL memory
 struct on_cuda {};      // memory that CUDA kernels can access
 struct anywhere {};
-struct may_cast {};     // convert other element types of the same kind, in a copy
+struct may_cast {};     // copy to an accepted element type of the same or a higher kind (see USM_ARRAY_MAY_CAST)
 struct may_relayout {}; // copy for layout and alignment
 struct may_transfer {}; // copy between host and device
 struct arrays_only {};  // refuse numbers and lists, which const views accept by default
@@ -417,7 +417,7 @@ template <class T, int N> struct ref {
     index_t extent(int k) const { return extents[k]; }
     index_t stride(int k) const { return strides[k]; }
     template <class... I> T &operator()(I... i) const {
-        static_assert(sizeof...(I) == N, "as many indices as dimensions");
+        static_assert(sizeof...(I) == N, "the number of indices must equal the number of dimensions");
         index_t offset = 0;
         int k = 0;
         (void)k;
@@ -435,7 +435,7 @@ template <class T, int N = any_rank, class... Options> class view {
     static constexpr bool inner_is_one = detail::has<c_contig, Options...>;
 
     array held_;
-    ref<T, N> ref_{};               // used if N is known
+    ref<T, N> ref_{};               // lengths and strides are set only if N is known
     const PyUSMArrayFields *fields_ = nullptr;
 
     void look() noexcept {
@@ -488,7 +488,7 @@ template <class T, int N = any_rank, class... Options> class view {
         return fields_->shape[k];
     }
     index_t stride(int k) const noexcept {
-        static_assert(indexed, "as_is: elements may lie anywhere; use byte_stride");
+        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
         if constexpr (N > 0) return ref_.strides[k];
         return fields_->strides[k];
     }
@@ -501,7 +501,7 @@ template <class T, int N = any_rank, class... Options> class view {
 
     template <class... I> auto &operator()(I... i) const noexcept {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
-        static_assert(N == any_rank || sizeof...(I) == N, "as many indices as dimensions");
+        static_assert(N == any_rank || sizeof...(I) == N, "the number of indices must equal the number of dimensions");
         index_t offset = 0;
         int k = 0;
         (void)k;
@@ -514,7 +514,7 @@ template <class T, int N = any_rank, class... Options> class view {
 
     auto begin() const noexcept {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
-        static_assert(N == 1 || contiguous, "begin, end: of one dimension, or of c_contig or f_contig");
+        static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data;
         else
@@ -522,7 +522,7 @@ template <class T, int N = any_rank, class... Options> class view {
     }
     auto end() const noexcept {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
-        static_assert(N == 1 || contiguous, "begin, end: of one dimension, or of c_contig or f_contig");
+        static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data + size();
         else
@@ -600,7 +600,7 @@ template <class T, int N = any_rank, class... Options> class view {
     };
     template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
 
-    // An mdspan computes lengths, the number of elements and offsets in its own index type: all of them must fit.
+    // An mdspan computes lengths, the number of elements and offsets in its own index type, so all of them must fit.
     template <class Size> void refuse_indices() const {
         const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
         unsigned long long count = 1, last = 0;
@@ -631,7 +631,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     array held_;
     int which_ = -1;
 
-    // Find the element type in the list. Swapped types lack a DLPack number, so they are looked up by type number.
+    // Find the element type in the list. A byte-swapped type does not have a DLPack data type, so its type number is used.
     void look() noexcept {
         PyUSMArrayElement is{};
         is.dtype = held_.fields().dl_dtype;
@@ -676,7 +676,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     int ndim() const noexcept { return held_.ndim(); }
     index_t extent(int k) const noexcept { return held_.extent(k); }
     index_t stride(int k) const noexcept {
-        static_assert(indexed, "as_is: elements may lie anywhere; use byte_stride");
+        static_assert(indexed, "as_is: byte strides may not be multiples of the item size; use byte_stride");
         return held_.fields().strides[k];
     }
     index_t byte_stride(int k) const noexcept { return held_.fields().byte_strides[k]; }
@@ -693,7 +693,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
 
 namespace detail {
 
-// Report exceptions that cannot propagate to sys.unraisablehook.
+// Call f, and report its exceptions through sys.unraisablehook, because they cannot propagate.
 template <class F> void report_thrown(F &&f) noexcept {
     try {
         f();
@@ -707,7 +707,7 @@ template <class F> void report_thrown(F &&f) noexcept {
     if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
 }
 
-// Owner of memory, on the heap. When the last array is released, it is called if it is callable, and destroyed.
+// Owner of memory, on the heap. When the last array is released, a callable owner is called, and any owner is destroyed.
 template <class Owner> struct keeper {
     Owner owner;
     static void release(void *context) noexcept {
@@ -733,7 +733,7 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
 
 inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
 
-// Holds an owner until an array takes it over; releases the owner if no array is created.
+// Holds an owner until an array owns it. Releases the owner if no array is created.
 template <class Owner> class handover {
     using kept = keeper<Owner>;
     kept *kept_;
@@ -847,7 +847,7 @@ template <class T, class A> array hand_out(std::vector<T, A> &&values) {
     return detail::make(spec, std::move(values));
 }
 
-// Export the memory of a vector that C++ keeps sharing; a const vector is exported read-only.
+// Export the memory of a vector that C++ code continues to use. A const vector is exported read-only.
 template <class V, class = typename V::allocator_type>
 array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-1}) {
     if (!values) throw std::invalid_argument("arrayhub::hand_out: the pointer is null");

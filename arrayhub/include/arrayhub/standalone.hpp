@@ -176,7 +176,7 @@ inline const char *finish(array_object *a, bool writeable) noexcept {
     return nullptr;
 }
 
-// Set the strides of compact C order. Overflow is found by `finish`, which multiplies the same lengths.
+// Set C-contiguous strides. `finish` detects overflow, because it multiplies the same lengths.
 inline void make_compact(array_object *a) noexcept {
     size_t step = static_cast<size_t>(a->itemsize);
     for (int k = a->nd - 1; k >= 0; --k) {
@@ -185,7 +185,7 @@ inline void make_compact(array_object *a) noexcept {
     }
 }
 
-// Element types of this header, with the numbers of NumPy.
+// Element types that this header supports, with NumPy's type numbers (bfloat16: -1).
 struct element_type {
     PyUSMArrayDataType dtype;
     int typenum;
@@ -261,7 +261,9 @@ inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize
 inline const char *read_buffer(array_object *a) noexcept {
     const Py_buffer &b = a->buffer;
     a->protocol = USM_ARRAY_PEP3118;
-    if (!set_type(a, type_of_format(b.format, b.itemsize))) return "has elements without a DLPack type in native byte order, which the package arrayhub imports. Install arrayhub";
+    if (!set_type(a, type_of_format(b.format, b.itemsize)))
+        return "has elements without a DLPack type in native byte order, which only the package arrayhub imports. Install "
+               "arrayhub";
     if (b.ndim < 0 || b.ndim > max_nd) return "has more than 64 dimensions";
     if (b.ndim > 0 && b.shape == nullptr) return "has a buffer without a shape";
     a->nd = b.ndim;
@@ -298,8 +300,8 @@ inline PyObject *import_buffer(PyObject *obj) noexcept {
 // Fill in an array from a tensor. Return what is wrong, or NULL.
 inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeable) noexcept {
     a->protocol = USM_ARRAY_DLPACK;
-    if (t.device.device_type != dl_cpu) return "has memory of a device, which the package arrayhub imports. Install arrayhub";
-    if (!set_type(a, t.dtype)) return "has elements of another type, which the package arrayhub imports. Install arrayhub";
+    if (t.device.device_type != dl_cpu) return "has device memory, which only the package arrayhub imports. Install arrayhub";
+    if (!set_type(a, t.dtype)) return "has elements of a type that only the package arrayhub imports. Install arrayhub";
     if (t.ndim < 0 || t.ndim > max_nd) return "has a negative number of dimensions, or more than 64";
     if (t.ndim > 0 && t.shape == nullptr) return "has a DLPack tensor without a shape";
     if (t.byte_offset > static_cast<uint64_t>(PY_SSIZE_T_MAX)) return "has a byte_offset beyond the address space";
@@ -331,8 +333,8 @@ inline PyObject *call_dlpack(PyObject *obj) noexcept {
     return capsule;
 }
 
-// Return whether __dlpack_device__ reports host memory. A tensor of a device is not requested, because this could wait for
-// the device's work.
+// Return true if __dlpack_device__ reports host memory, or false with an exception set. A tensor on a device is not
+// requested, because the request could wait for the device's work.
 inline bool is_on_host(PyObject *obj) noexcept {
     PyObject *device = PyObject_CallMethod(obj, "__dlpack_device__", nullptr);
     if (device == nullptr) return false;
@@ -378,19 +380,19 @@ inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyO
     bool accepted = r->ndtypes == 0;
     for (int k = 0; k < r->ndtypes; ++k) accepted = accepted || same(r->dtypes[k], a->dl_dtype);
     *exception = PyExc_TypeError;
-    if (!accepted) return "has elements of another type";
+    if (!accepted) return "has elements of a different type";
     *exception = PyExc_ValueError;
     if (a->nd < r->min_nd || (r->max_nd > 0 && a->nd > r->max_nd) || (r->shape != nullptr && a->nd != r->max_nd))
-        return "has another number of dimensions";
+        return "has a different number of dimensions";
     for (int k = 0; r->shape != nullptr && k < a->nd; ++k)
-        if (r->shape[k] != -1 && r->shape[k] != a->shape[k]) return "has another shape";
+        if (r->shape[k] != -1 && r->shape[k] != a->shape[k]) return "has a different shape";
     if ((r->flags & USM_ARRAY_WRITEABLE) && !(a->flags & USM_ARRAY_WRITEABLE)) return "is read-only";
     if ((r->flags & USM_ARRAY_WRITEABLE) && (a->flags & USM_ARRAY_COPIED)) return "was exported as a copy";
     *exception = PyExc_BufferError;
     if (r->where != 0 && !(r->where & USM_ARRAY_ON_HOST)) return "is in host memory";
     if (!(a->flags & USM_ARRAY_ALIGNED) && !r->as_is) return "is not aligned for its element type";
     if ((r->flags & USM_ARRAY_WHOLE_STRIDES) && a->strides == nullptr && a->nd > 0)
-        return "has strides that are not multiples of its elements";
+        return "has strides that are not multiples of its item size";
     if (r->flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS) & ~a->flags) return "is not contiguous in the required order";
     return nullptr;
 }
