@@ -49,6 +49,8 @@ def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> N
         facts |= {"names": node.field_names, "parts": tuple(map(change, node.children))}
     elif not kind_of(node).all_missing:
         facts["content"] = change(node.content)
+    if kind_of(node).views:
+        facts["parts"] = node.buffers
     return make(node.kind, len(node), **(facts | others))
 
 
