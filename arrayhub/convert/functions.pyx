@@ -444,6 +444,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     if copied:
         if to.require != NULL:
             to.require()       # first, because the target memory may exist without the library
+        a = a if to is _NUMPY else transfer.native(a)      # the other libraries do not support foreign byte order
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.exporter(a, copied, allow_readonly)
 
@@ -766,7 +767,7 @@ cdef object give_by_name(object obj, str to, object take, object emit, object co
 cdef object give_by_function(Descriptor a, object take, object emit, str to, bint copied, bint allow_readonly):
     cdef bint unsaid = allow_readonly and not a.flags_ & WRITEABLE
     if copied:
-        a = transfer.copy(a)
+        a = transfer.native(a, copy=True) if emit is None else transfer.copy(a)
     elif unsaid:
         a = same_layout(a)
         a.flags_ |= WRITEABLE

@@ -335,18 +335,10 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
     obstacle = _why_no_copy(array, consumer)
     if not obstacle:
         return Verdict(consumer, COPY, refusal.removeprefix(f"{consumer}: "))
-    return Verdict(consumer, CANNOT, obstacle, _native_call(consumer) if obstacle == _SWAPPED else "")
+    return Verdict(consumer, CANNOT, obstacle)
 
 
 _ROWS_IN_POLARS = "a Series of rows; polars.DataFrame(arrayhub.as_numpy(x)) is a frame of the columns"
-
-# Reason for libraries that accept the array after its elements are converted to native byte order.
-_SWAPPED = "it does not support byte-swapped elements; asarray(x).native() copies them into native order"
-
-
-def _native_call(consumer: str) -> str:
-    native = "arrayhub.asarray(x).native()"
-    return f"arrayhub.as_{consumer}({native})" if consumer in CONSUMERS else f"arrayhub.convert({native}, {consumer!r})"
 
 
 def copies_booleans(x: Any, consumer: str) -> bool:
@@ -361,15 +353,9 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
     if obstacle:
         return obstacle
     _, obstacle = attempt(convert, stand_in, consumer, copy=True)
-    if obstacle and _is_swapped(array) and not attempt(_convert_in_order, stand_in, consumer)[1]:
-        return _SWAPPED
     if obstacle and consumer == "cupy" and not has_device() and attempt(find_spec, "cupy")[0] is None:
         return NO_CUDA_DEVICE
     return obstacle.removeprefix(f"{consumer}: ")
-
-
-def _convert_in_order(array: USMArray, consumer: str) -> Any:
-    return convert(array.native(), consumer)
 
 
 def _stand_in(array: USMArray) -> USMArray:

@@ -1,6 +1,6 @@
 """numba: export as an array that compiled functions accept. numba_typing defines the numba type of USMArray."""
 
-from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
+from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
 from arrayhub._core.errors import PASSES_ON, first_line, unreadable
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
@@ -22,10 +22,7 @@ def emit(array):
         raise BufferError(unreadable("numba", array.device, "numba", "call arrayhub.to_host(x), or pass copy=True"))
     dtype = array.dtype  # TypeError for a type that NumPy does not have
     if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
-        raise BufferError(
-            f"numba: compiled functions do not support the elements of {array!r}; convert them, for example with"
-            " arrayhub.asarray(x, dtype='f4'), or with arrayhub.asarray(x).native() for native byte order"
-        )
+        raise BufferError(f"numba: compiled functions do not support the elements of {array!r}; {_instead_of(array)}")
     if on_host:
         return ndarray(array)
     from numba import cuda
@@ -38,6 +35,14 @@ def emit(array):
         raise BufferError(
             f"numba: as_cuda_array fails for memory on {array.device} ({first_line(error)}); call arrayhub.to_host(x)"
         ) from error
+
+
+def _instead_of(array):
+    """Return the advice for elements that numba does not support."""
+    if array.typenum < FIRST_OWN_TYPENUM and not is_native(array.dtype):
+        return "pass copy=True, which converts them into native byte order"
+    wider = {"g": "float64", "G": "complex128"}.get(array.dtype.char, "float32")
+    return f"convert them, for example with arrayhub.asarray(x, dtype={wider!r})"
 
 
 def _has_no_type(dtype, characters):

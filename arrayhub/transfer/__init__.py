@@ -290,7 +290,7 @@ def to_memory_of(model, array):
 def for_dlpack(array, dl_device, copy, stream):
     """Return the array that ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy on the requested device."""
     if dl_device is None:
-        return _copy(array) if wanted(copy, "__dlpack__") else array
+        return native(array, copy=True) if wanted(copy, "__dlpack__") else array
     device = _asked_device(dl_device)
     if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(

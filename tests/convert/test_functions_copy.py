@@ -1,6 +1,7 @@
 """`is_copy`, and `copy=` in each function that accepts it."""
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -53,6 +54,28 @@ def test_is_copy_of_copies_and_their_views(make):
 )
 def test_is_copy_of_views(make):
     assert not ah.asarray(make(np.arange(4.0))).is_copy
+
+
+@pytest.mark.parametrize("library", ["torch", "jax", "dpnp", "numba", "arrow", "polars", "awkward", "array_api_strict"])
+@pytest.mark.parametrize(
+    "make", [lambda: np.arange(3, dtype=">f4"), lambda: ah.asarray(np.arange(6, dtype=">i2"))[::2]]
+)
+def test_a_copy_for_a_library_without_foreign_byte_order_is_in_native_order(library, make):
+    pytest.importorskip({"arrow": "pyarrow"}.get(library, library))
+    x = make()
+    with pytest.raises(BufferError):
+        ah.convert(x, library)
+    for copy in (True, "if_needed"):
+        made = ah.asarray(ah.convert(x, library, copy=copy))
+        assert made.dtype.isnative and made.to_host().tolist() == x.tolist()
+
+
+def test_a_copy_for_numpy_keeps_the_byte_order():
+    x = np.arange(3, dtype=">i4")
+    assert ah.as_numpy(x, copy=True).dtype == ah.asarray(x, copy=True).dtype == ">i4"
+    with pytest.raises(BufferError, match=r"; pass copy=True, or call arrayhub\.asarray\(x\)\.native\(\) first"):
+        ah.asarray(x).__dlpack__()
+    assert np.from_dlpack(ah.asarray(x), copy=True).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("size", [(4, 3), (1, 1)])
@@ -201,10 +224,15 @@ def test_as_numba_refuses_types_that_numba_lacks(dtype):
     if dtype == "bfloat16":
         dtype = pytest.importorskip("ml_dtypes").bfloat16
     x = np.zeros(3, dtype)
-    for copy in (None, True):
-        with pytest.raises(BufferError, match="compiled functions do not support the elements"):
+    swapped = dtype in (">f4", [("a", ">i4")])
+    for copy in (None,) if swapped else (None, True):
+        with pytest.raises(BufferError, match="compiled functions do not support the elements") as raised:
             ah.as_numba(x, copy=copy)
-    assert ah.explain(x, to="numba").verdicts[0].verdict == "cannot"
+    assert ah.explain(x, to="numba").verdicts[0].verdict == ("copy=True" if swapped else "cannot")
+    assert ("pass copy=True" in str(raised.value)) == swapped
+    call = re.search(r"arrayhub\.asarray\(x, dtype='\w+'\)", str(raised.value))
+    if dtype in ("f2", "g", "G"):
+        assert ah.as_numba(eval(call[0], {"arrayhub": ah, "x": x})).shape == (3,)
 
 
 @pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)

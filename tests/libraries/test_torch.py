@@ -167,10 +167,10 @@ def test_empty_arrays_with_negative_strides(shape):
     assert ah.as_torch(x).shape == shape
 
 
-@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c16", "M8[s]", ">M8[s]", "m8[ns]"])
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">c16", "M8[s]", ">M8[s]", "m8[ns]", "g", ">g", "G"])
 def test_the_call_of_the_error_about_a_missing_code_reaches_torch(dtype):
     x = np.arange(3).astype(dtype)
-    for copy in (None, "if_needed", True):
+    for copy in (None,) if dtype in (">i4", ">f8", ">c16") else (None, "if_needed", True):
         with pytest.raises(BufferError, match="does not have a code") as raised:
             ah.as_torch(x, copy=copy)
     call = re.search(r"call (arrayhub\.asarray\(.*\)) first", str(raised.value))[1]
@@ -178,7 +178,7 @@ def test_the_call_of_the_error_about_a_missing_code_reaches_torch(dtype):
     assert tensor.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("dtype", ["U3", ">U3", "S3", "i4,f4", ">i4,>f4", "g", ">g"])
+@pytest.mark.parametrize("dtype", ["U3", ">U3", "S3", "i4,f4", ">i4,>f4"])
 def test_the_error_about_a_missing_code_names_as_numpy_for_other_types(dtype):
     with pytest.raises(BufferError, match=r"does not have a code; call arrayhub\.as_numpy\(x, copy='if_needed'\)"):
         ah.as_torch(np.zeros(3, dtype))

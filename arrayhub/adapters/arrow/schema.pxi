@@ -74,6 +74,8 @@ cdef str call_for(object dtype):
     """Return the end of an error text: a call that converts the elements to a type that Arrow has, or "" if none is known."""
     if dtype.kind == "U":
         return ", by arrayhub.as_numpy(x), which Arrow imports as strings"
+    if dtype.char == "g":
+        return ", by arrayhub.asarray(x, dtype='float64'), which rounds"
     if dtype.kind in "iuf" and not dtype.isnative:
         return ", by arrayhub.asarray(x).native()"
     if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
