@@ -41,9 +41,6 @@ PROTOCOLS = (
     ),
 )
 
-# All interfaces that `asarray` tries, for messages.
-INTERFACES = ", ".join(name for row in PROTOCOLS for name in row.interfaces)
-
 # The protocols that `via=` accepts, by name, ordered by number. `check` compares them in this order.
 BY_VIA = {row.name: row for row in sorted(PROTOCOLS, key=lambda row: row.number) if row.in_via}
 

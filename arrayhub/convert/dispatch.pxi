@@ -39,7 +39,7 @@ from arrayhub.runtimes.host cimport on_stream
 from arrayhub.array.usm_array cimport USMArray
 
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
-from arrayhub.adapters.table import BY_VIA, INTERFACES, PROTOCOLS
+from arrayhub.adapters.table import BY_VIA, PROTOCOLS
 from arrayhub.libraries.numpy import VALUES
 
 cdef extern from *:
@@ -336,17 +336,11 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         return a
     if refusals:
         raise refusal_error(obj, refusals) from refusals[0][1]
-    if issubclass(type(obj), str):
-        raise TypeError(
-            f"asarray: {show(obj)} is a str; call numpy.load(x) if it is the path of a file, or numpy.array(x) for an array of"
-            " text without dimensions"
-        )
     from arrayhub.libraries import wrappers
 
     raise TypeError(
         f"asarray: {show(obj)} is of type {type(obj).__name__}, which does not support an array protocol"
-        f"{wrappers.hint(obj)}; accepted:"
-        f" anything with {INTERFACES}, a DLPack capsule, numbers, and nested sequences of numbers"
+        f"{wrappers.hint(obj)}; accepted: arrays, buffers, columns and tables, numbers, and lists of numbers"
     )
 
 

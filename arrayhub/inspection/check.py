@@ -8,7 +8,7 @@ from arrayhub._core.descriptor import name_of_elements
 from arrayhub._core.errors import PASSES_ON, InterfaceError, interface_error, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.arrow import unread
-from arrayhub.adapters.table import BY_VIA, INTERFACES
+from arrayhub.adapters.table import BY_VIA
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_exportable
 from arrayhub.inspection.unread import array_besides, refuse_copies
@@ -102,7 +102,7 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
             raise
     if not texts:
         refuse_copies(obj, "check", None)
-        raise TypeError(f"check: obj is {show(obj)}; accepted: an object with {INTERFACES}")
+        raise TypeError(f"check: obj is {show(obj)}; accepted: arrays, buffers, columns and tables")
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:

@@ -262,6 +262,7 @@ _OPENVINO_CALL = "x.data, which represents types that NumPy lacks as other types
 _PANDAS = "x.to_numpy(), a copy that may change the type"
 _QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
 _READ_CALL = "x[...]"
+_FILE = "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image"
 _READ = f"{_READ_CALL}, which reads a copy into memory"
 _READ_ALL = "x[:], which reads a copy into memory"
 _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
@@ -387,6 +388,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], _LIST),
             "dict": "arrayhub.asnested(pyarrow.table(x)), of columns, or arrayhub.asnested([x]), one row",
             "PySafeSlice": _READ_ALL,  # safetensors
+            "str": f"{_FILE}, or [x] for text",
             "Tensor": "x.values(), a list, if it is a tensor of candle",
             "ZBytes": "bytes(x), a copy",  # zenoh
         },
@@ -546,7 +548,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "TimedeltaArray": otherwise(_nested_of_pandas, _PANDAS),
         },
     ),
-    "pathlib": dict(advice={"PurePath": "numpy.load(x) if it is the path of an array's file"}),
+    "pathlib": dict(advice={"PurePath": _FILE}),
     "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
     "polars": dict(
         types={"LazyFrame": None},

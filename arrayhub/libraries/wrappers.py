@@ -263,4 +263,6 @@ def hint(obj, reasons=""):
         return f"; {_advice(obj)}"
     if hasattr(cls, "__array__"):
         return "; numpy.asarray(x) calls its __array__, which may copy"
-    return "" if reasons else "; if a method of its library returns a NumPy array, pass what it returns"
+    if reasons or root_of(cls) == "builtins":
+        return ""
+    return "; if a method of its library returns a NumPy array, pass what it returns"

@@ -109,9 +109,10 @@ def test_a_refusal_names_the_type_with_its_library(library):
 
 
 @pytest.mark.parametrize("value", [object(), None, {"a": 1}, {1, 2}, len, int, ..., (x for x in ())])
-def test_type_error_lists_the_protocols(value):
-    with pytest.raises(TypeError, match=r"does not support an array protocol.*__dlpack__"):
+def test_an_object_that_is_not_an_array_is_refused_in_few_words(value):
+    with pytest.raises(TypeError, match=r"does not support an array protocol.*; accepted: arrays, ") as raised:
         ah.asarray(value)
+    assert "__" not in str(raised.value) and len(str(raised.value)) < 250
 
 
 @pytest.mark.parametrize(
@@ -857,7 +858,9 @@ def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
 @pytest.mark.parametrize("text", ["x.npy", "3.5", "", type("Name", (str,), {})("a")])
 def test_a_str_is_refused_as_a_probable_path(text):
     for call in (ah.asarray, ah.as_numpy, lambda x: ah.asarray(x, dtype="U5"), lambda x: ah.asarray(x, copy=True)):
-        with pytest.raises(TypeError, match=r"^asarray: .* is a str.*numpy\.load\(x\).*numpy\.array\(x\)"):
+        with pytest.raises(
+            TypeError, match=r"^asarray: .* numpy\.load\(x\) .*PIL\.Image\.open\(x\) .* or \[x\] for text"
+        ):
             call(text)
     assert ah.asarray(np.str_("a")).item() == "a" and ah.asarray(["a", "bc"]).shape == (2,)
     assert ah.asarray(np.array(text)).item() == text
