@@ -11,6 +11,8 @@ Copy: TypeAlias = bool | Literal["if_needed"] | None
 
 T = TypeVar("T")
 
+COPY_FORBIDDEN = ", and copy=False forbids a copy"
+
 
 def wanted(copy: object, call: str) -> bool | None:
     """Validate ``copy=``, and return it as True, False or None. "if_needed" becomes None.
@@ -51,4 +53,4 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 def forbidden(copy: object, call: str, why: str) -> None:
     """Raise BufferError if ``copy=False`` forbids a necessary copy. `why` is the reason for the copy."""
     if copy is False:
-        raise BufferError(f"{call}: {why}, and copy=False forbids a copy")
+        raise BufferError(f"{call}: {why}{COPY_FORBIDDEN}")

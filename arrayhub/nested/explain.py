@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import COPY_FORBIDDEN
 from arrayhub._core.errors import PACKED_BOOLEANS, PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -24,6 +25,11 @@ from arrayhub.nested.missing import has_missing
 
 _CONSUMERS = (*DENSE_CONSUMERS, *NESTED_CONSUMERS)
 _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "content")
+
+
+def _why_copied(obj: Any) -> str:
+    """Return why `asnested` copies the object or rejects it, or "" if it does not."""
+    return attempt(asnested, obj, copy=False)[1].removesuffix(COPY_FORBIDDEN)
 
 
 def view_of(obj: Any) -> NestedArray | None:
@@ -81,9 +87,8 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """Return a copy of the first elements of an object or None, and the error of `asnested` with ``copy=False``."""
-    refusal = attempt(asnested, obj, copy=False)[1]
-    return attempt(_copy_of_first, obj)[0], refusal
+    """Return a copy of the first elements of an object or None, and why `asnested` copies the object."""
+    return attempt(_copy_of_first, obj)[0], _why_copied(obj)
 
 
 def _copy_of_first(obj: Any) -> NestedArray | None:
@@ -168,20 +173,18 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
 
     Return None for plain numbers.
     """
-    x, refusal = attempt(asnested, obj, copy=False)
-    if isinstance(x, NestedArray) and not isinstance(unwrapped(x), NestedArray):
+    x = view_of(obj)
+    if x is not None and not isinstance(unwrapped(x), NestedArray):
         return None
     if consumer == "pandas" and _is_shared_with_pandas(obj):
         return Verdict(consumer, ZERO_COPY, "")
-    if isinstance(x, NestedArray):
-        return _verdict(x, consumer)
     if x is not None:
-        return None
+        return _verdict(x, consumer)
     copied, obstacle = _copied(obj)[0], attempt(asnested, sample_of(obj))[1]
     if copied is None:
         return Verdict(consumer, CANNOT, obstacle) if obstacle else None
     obstacle = attempt(convert, copied, consumer)[1]
-    return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or refusal)
+    return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or _why_copied(obj))
 
 
 def _verdict(x: NestedArray, consumer: str) -> Verdict:

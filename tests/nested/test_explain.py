@@ -292,3 +292,11 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
     copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # these have no view, so copy=None copies
     expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
     assert verdict.verdict == expected
+
+
+@pytest.mark.parametrize("obj", [np.array(["a"], "T"), np.array(["a", None], object)], ids=["strings", "objects"])
+def test_reasons_for_copies_do_not_name_an_argument_that_was_not_passed(obj):
+    for to in (None, "numpy", "polars"):
+        assert "copy=False" not in str(ah.explain(obj, to=to))
+    with pytest.raises(BufferError, match="and copy=False forbids a copy$"):
+        ah.asnested(obj, copy=False)
