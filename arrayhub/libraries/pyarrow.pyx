@@ -102,6 +102,8 @@ _ADVICE = (
     (lambda pa, x: pa.types.is_dictionary(x.type), "is dictionary-encoded; use x.indices and x.dictionary"),
     (lambda pa, x: pa.types.is_decimal(x.type), "has decimals; call x.cast(pyarrow.float64()), which rounds them"),
     (lambda pa, x: pa.types.is_interval(x.type), "has months, days and nanoseconds; call x.to_pylist()"),
+    (lambda pa, x: pa.types.is_date(x.type),
+     "has dates; pass copy=True, which converts to datetime64, or view the integers: x.view(pyarrow.int{bits}())"),
     (lambda pa, x: pa.types.is_temporal(x.type),
      "has a temporal type that NumPy does not have; view the integers: x.view(pyarrow.int{bits}())"),
     (lambda pa, x: pa.types.is_run_end_encoded(x.type), "is run-end encoded; call pyarrow.compute.run_end_decode(x)"),
@@ -126,11 +128,14 @@ cdef str advice(object obj, object reason):
 cdef str advice_without_nulls(object obj):
     """Return the advice for an array with nulls, including the advice that applies after the nulls are dropped."""
     why = "has nulls, which a dense array cannot represent"
+    types = sys.modules["pyarrow"].types
+    if types.is_date(obj.type):
+        return f"{why}; {MISSING_VALUES}"
     dropped = obj.drop_null()
     reason = refusal_of(dropped)
     if reason is not None:
         return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, reason))}"
-    fill = "" if sys.modules["pyarrow"].types.is_nested(obj.type) else " or x.fill_null(value)"
+    fill = "" if types.is_nested(obj.type) else " or x.fill_null(value)"
     return f"{why}; {MISSING_VALUES}, or call x.drop_null(){fill}"
 
 

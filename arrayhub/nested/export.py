@@ -13,7 +13,7 @@ from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
-from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, unread
+from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, type_name, unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
@@ -181,13 +181,13 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     """
     if missing is not None:
         return hooks.with_value(obj, partial(as_arrow, extension=extension), missing, copy, "arrow")
-    needed("pyarrow", "for its arrays")
+    needed("pyarrow", "to create its arrays")
     return _export("as_arrow", partial(_to_arrow, extension=extension), obj, copy, extension)
 
 
 def _to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
     """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
-    pyarrow = needed("pyarrow", "for its arrays")
+    pyarrow = needed("pyarrow", "to create its arrays")
     array = with_days(array) if copied else array
     if _is_chunked(array):
         return chunks_to_arrow(array)
@@ -217,7 +217,7 @@ class _WithExtension:
 
 def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
     """Return a ``pyarrow.ChunkedArray`` that shares the chunks of `x`, for ``NestedArray.__arrow_array__``."""
-    pyarrow = needed("pyarrow", "for its arrays")
+    pyarrow = needed("pyarrow", "to create its arrays")
     if not is_on_host(x):
         raise _device_error(x, "pyarrow")
     try:
@@ -270,7 +270,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     >>> arrayhub.as_polars(np.array([1, 2])).to_list()
     [1, 2]
     """
-    polars = needed("polars", "for its arrays")
+    polars = needed("polars", "to create its arrays")
     name = name_of(obj)
     if missing is None:
         made = _export("as_polars", _to_polars, without_index(obj), copy)
@@ -281,7 +281,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
 def _to_polars(array: Any, copied: bool) -> Any:
     """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
-    polars = needed("polars", "for its arrays")
+    polars = needed("polars", "to create its arrays")
     array = _on_host(with_days(array) if copied else array, "polars")
     _need_arrow(array)
     try:
@@ -382,7 +382,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     >>> arrayhub.as_pandas(np.eye(2)).shape
     (2, 2)
     """
-    pandas = needed("pandas", "for its arrays")
+    pandas = needed("pandas", "to create its arrays")
     name = name_of(obj)
     if missing is not None:
         made = hooks.with_value(without_index(obj), as_pandas, missing, copy, "pandas")
@@ -415,7 +415,7 @@ def has_arrow_types(obj: Any) -> bool:
 
 def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to a Series or a DataFrame."""
-    pandas = needed("pandas", "for its arrays")
+    pandas = needed("pandas", "to create its arrays")
     if has_arrow_types(obj):
         return _with_arrow_types(pandas, array, copied)
     if are_complete_records(array):
@@ -440,7 +440,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
 def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
     """Return a Series of an Arrow type, or a DataFrame of records whose index follows the pandas metadata."""
-    pyarrow = needed("pyarrow", "for its arrays")
+    pyarrow = needed("pyarrow", "to create its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(for_pandas(array), copied)
     if pyarrow.types.is_struct(array.type) and not array.null_count:
@@ -473,7 +473,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     >>> arrayhub.as_awkward(arrayhub.asnested([[1], [2, 3]]))
     <Array [[1], [2, 3]] type='2 * var * int64'>
     """
-    needed("awkward", "for its arrays")
+    needed("awkward", "to create its arrays")
     obj = without_index(obj)
     if missing is not None:
         return hooks.with_value(obj, as_awkward, missing, copy, "awkward")
@@ -482,7 +482,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
 def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
-    awkward = needed("awkward", "for its arrays")
+    awkward = needed("awkward", "to create its arrays")
     array = _on_host(array, "awkward")
     if _is_chunked(array):
         array = single_chunk(array, copied, "awkward", obj)
@@ -534,7 +534,7 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
         return _numbers(awkward, node.content)
     if node.meaning != "tdD":
         raise BufferError(
-            f"awkward: Arrow's type {node.meaning!r} is not supported; accepted: numbers, booleans, dates, and times"
+            f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"
             " without a zone. Use arrayhub.asnested(x).content, the numbers without this type, or"
             " arrayhub.asnested(x).to_list()"
         )
@@ -643,8 +643,8 @@ def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
         numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
         parts = f"{name}[field] for each field, " if kind.fields else numbers
         raise BufferError(
-            f"numpy: {x.null_count} of {len(x)} elements of {name} are missing, which NumPy cannot represent. Use"
-            f" {parts}{name}.fill_null(value) or {name}.to_list()"
+            f"numpy: {x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
+            f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()"
         )
     if kind.utf8:
         _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
@@ -689,7 +689,7 @@ def _check_logical(x: NestedArray, library: str) -> None:
     """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise BufferError(
-            f"{library}: Arrow's type {x.meaning!r} is not supported. Use arrayhub.asnested(x).content, the numbers"
+            f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, the numbers"
             " without this type"
         )
 

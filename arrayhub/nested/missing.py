@@ -38,6 +38,14 @@ from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
+# Values that fit elements of each of NumPy's kinds, for messages.
+_ACCEPTED = {
+    "b": "True or False",
+    **dict.fromkeys("iu", "an integer"),
+    **dict.fromkeys("fc", "a number"),
+    "M": "a datetime",
+    "m": "a timedelta",
+}
 _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
@@ -198,16 +206,36 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
     """Raise TypeError unless a value is one number or time. `casting.checked` tests whether it fits the dtype."""
     if value is _NAN:
         return
-    call = f"fill_null: {name} has elements of {_element_type(node)}, and value is {show(value)}"
-    if np.ndim(value) != 0:
-        raise TypeError(f"{call}; accepted: one number, string or time")
-    if isinstance(value, str):
-        raise TypeError(
-            f"{call}; accepted: a number or a time. 'mask' and 'nan' are values of missing=, as in"
-            " arrayhub.as_numpy(x, missing='nan')"
-        )
+    if np.ndim(value) != 0 or isinstance(value, str):
+        raise _misfit(node, value, name)
     if not isinstance(value, _NUMBERS_AND_TIMES) and np.asarray(value).dtype.kind not in "biufcmMV":
-        raise TypeError(f"{call}; accepted: a number or a time")
+        raise _misfit(node, value, name)
+
+
+def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
+    """Return the error about a value that cannot be an element of a node."""
+    kind, text = kind_of(node), _shown(value)
+    if kind.characters:
+        accepted = "a str, such as ''" if kind.utf8 else "bytes, such as b''"
+        text += ", which is for numbers and times" if value is _NAN else ""
+    elif kind.packed:
+        accepted = "True or False"
+    elif node.meaning is None:
+        accepted = _ACCEPTED.get(node.content.dtype.kind, "a value of this type")
+    elif node.meaning[:2] in ("d:", "ti"):
+        accepted = "elements of other types. Use arrayhub.as_arrow(x).fill_null(value)"
+    else:
+        accepted = "a datetime.time" if node.meaning[:2] == "tt" else "a date or a datetime"
+    numeric = not kind.characters and (node.meaning is None or node.meaning[:2] == "td")
+    if numeric and (isinstance(value, str) or (isinstance(value, (float, np.floating)) and np.isnan(value))):
+        accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
+    return TypeError(
+        f"fill_null: {name} has elements of {_element_type(node)}, and value is {text}; accepted: {accepted}"
+    )
+
+
+def _shown(value: Any) -> str:
+    return "'nan'" if value is _NAN else show(value)
 
 
 def _dense_or_node(node: Any, copy: Copy = "if_needed") -> Any:
@@ -276,8 +304,8 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     if mask.any():
         if not kind.width:
             raise ValueError(
-                f"fill_null: row {int(mask.argmax())} of {name} is missing, and {show(value)} is not a row; accepted: a"
-                " list, such as [], in place of missing rows"
+                f"fill_null: row {int(mask.argmax())} of {name} is missing, and {_shown(value)} is not a row; accepted:"
+                " a list in place of missing rows, such as []"
             )
         node = make("regular", len(node), width=node.width,
                     content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip
@@ -314,19 +342,27 @@ def _element_type(node: NestedArray) -> str:
 def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     """Convert a value to the element type of a node, or raise TypeError, ValueError or OverflowError."""
     _check_element(node, value, name)
-    call = f"fill_null: {name} has elements of {_element_type(node)}"
     if node.meaning is not None:
-        return _count_of(value, dtype, node.meaning, call)
+        return _count_of(value, dtype, node, name)
     if value is _NAN:
-        return np.array("NaT", dtype) if dtype.kind in "mM" else casting.converted(
-            casting.checked(float("nan"), dtype, call), dtype)  # fmt: skip
-    return casting.converted(casting.checked(value, dtype, call), dtype)
+        value = np.datetime64("NaT") if dtype.kind == "M" else np.timedelta64("NaT") if dtype.kind == "m" else np.nan
+    return _cast(value, dtype, node, name)
 
 
-def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
-    """Return the number that represents a date, a time of day or a time with a zone in the Arrow format `meaning`."""
+def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
+    try:
+        return casting.converted(
+            casting.checked(value, dtype, f"fill_null: {name} has elements of {_element_type(node)}"), dtype
+        )
+    except TypeError:
+        raise _misfit(node, value, name) from None
+
+
+def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
+    """Return the number that represents a date, a time of day or a time with a zone in the Arrow format of a node."""
+    meaning = str(node.meaning)
     if meaning[:2] in ("d:", "ti"):
-        raise TypeError(f"{call}; accepted: elements of other types. Use arrayhub.as_arrow(x).fill_null(value)")
+        raise _misfit(node, value, name)
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
         day: Any = value
         return np.datetime64(day, "D").astype(np.int64)
@@ -335,23 +371,17 @@ def _count_of(value: Any, dtype: Any, meaning: str, call: str) -> Any:
     if dtype.kind == "M" and isinstance(value, (datetime.date, np.datetime64)):
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return casting.converted(casting.checked(value, dtype, call), dtype)
+        return _cast(value, dtype, node, name)
     if meaning[:2] == "tt" and isinstance(value, datetime.time):
         count = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
         return count * 1000 if meaning[2] == "n" else count // _MICROSECONDS_PER_UNIT[meaning[2]]
-    accepted = "a datetime.time" if meaning[:2] == "tt" else "a datetime"
-    what = "NaN" if value is _NAN else show(value)
-    raise TypeError(f"{call} (Arrow's format {meaning!r}), and value is {what}; accepted: {accepted}")
+    raise _misfit(node, value, name)
 
 
 def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
     utf8 = kind_of(node).utf8
     if not isinstance(value, str if utf8 else bytes):
-        what = "'nan'" if value is _NAN else show(value)
-        raise TypeError(
-            f"fill_null: {name} has elements of {_element_type(node)}, and value is {what}; accepted:"
-            f" {'a str' if utf8 else 'bytes'}"
-        )
+        raise _misfit(node, value, name)
     if not mask.any():
         return _without_validity(node)
     if not utf8:
@@ -367,8 +397,8 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
         return _without_validity(node)
     categories = nested_of(node.content).to_list()
     if value not in categories:
-        what = "'nan'" if value is _NAN else show(value)
-        raise ValueError(f"fill_null: value is {what}; accepted: a category of {name}, such as {show(categories[:3])}")
+        accepted = f"a category of {name}, such as {show(categories[:3])}"
+        raise ValueError(f"fill_null: value is {_shown(value)}; accepted: {accepted}")
     indices = as_numpy(node.indices).copy()
     indices[mask] = categories.index(value)
     return make("categorical", len(node), indices=asarray(indices), content=node.content, meaning=node.meaning)

@@ -24,6 +24,7 @@ from arrayhub._core.tree cimport (
 
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import KIND_NAMES
+from arrayhub.adapters.arrow import type_name
 from arrayhub.convert.functions import as_numpy, asarray
 
 
@@ -120,7 +121,8 @@ cdef object of_numpys_type(Tree t, bint copy):
         )
     if t.meaning != "tdD":
         raise BufferError(
-            f"to_dense: NumPy cannot represent Arrow's type {t.meaning!r}; use x.content and x.meaning, or call as_arrow(x)"
+            f"to_dense: NumPy cannot represent elements of {type_name(t.meaning)}; use x.content and x.meaning, or call"
+            " arrayhub.as_arrow(x)"
         )
     if not copy:
         raise BufferError("to_dense: Arrow's days have four bytes, and NumPy's have eight; pass copy=True, which converts to"

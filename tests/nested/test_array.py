@@ -401,7 +401,7 @@ def test_records_without_fields_keep_their_rows():
 
 def test_error_names_the_types_that_numpy_records_lack():
     x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
-    says = r"1 of 2 elements of x\['b'\]\['c'\] are missing.*Use arrayhub\.as_numpy\(x\['b'\]\['c'\], missing='mask'\)"
+    says = r"1 of 2 elements of x\['b'\]\['c'\] is missing.*Use arrayhub\.as_numpy\(x\['b'\]\['c'\], missing='mask'\)"
     with pytest.raises(BufferError, match=says):
         ah.as_numpy(x, copy=True)
     assert ah.as_numpy(x["b"]["c"], missing="mask").tolist() == [2.5, None]
@@ -411,7 +411,7 @@ def test_error_names_the_types_that_numpy_records_lack():
         ah.as_numpy(ah.asnested([{"s": "a"}]), copy=True)
     with pytest.raises(ValueError, match=r"^numpy: x\['r'\]: row 1 has 0 elements"):
         ah.as_numpy(ah.asnested([{"r": [1]}, {"r": []}]), copy=True)
-    with pytest.raises(BufferError, match=r"elements of x are missing.*Use x\.fill_null\(value\) or x\.to_list\(\)"):
+    with pytest.raises(BufferError, match=r"elements of x is missing.*Use x\.fill_null\(value\) or x\.to_list\(\)"):
         ah.as_numpy(ah.asnested([[1], None]), copy=True)
 
 
@@ -1188,7 +1188,10 @@ def test_times_without_an_arrow_unit_name_a_call():
 def test_times_missing_in_other_libraries_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
-        with pytest.raises(BufferError, match=rf"Arrow's type '{x.meaning}'.*x\)?\.content"):
+        with pytest.raises(
+            BufferError,
+            match=rf"{re.escape(str(x.type)[4:])} .*x\)?\.content|{re.escape(str(x.type)[4:])}; use x\.content",
+        ):
             take(x)
 
 

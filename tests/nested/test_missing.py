@@ -135,12 +135,12 @@ def test_fill_null_of_each_kind(source, value, expected):
 
 
 REFUSED = {
-    "a float among integers": ([1, None], 0.5, TypeError, "same_kind"),
+    "a float among integers": ([1, None], 0.5, TypeError, "accepted: an integer"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
-    "text among numbers": ([1, None], "x", TypeError, "accepted: a number or a time"),
+    "text among numbers": ([1, None], "x", TypeError, "accepted: an integer"),
     "a number among strings": (["a", None], 0, TypeError, "accepted: a str"),
     "None": ([1, None], None, TypeError, "accepted: a number"),
-    "several values": ([1, None], [1, 2], TypeError, "accepted: one number"),
+    "several values": ([1, None], [1, 2], TypeError, "accepted: an integer"),
     "a number for a missing row": ([[1], None], 0, ValueError, r"row 1.*such as \[\]"),
     "an unknown category": (pa.array(["a", None]).dictionary_encode(), "z", ValueError, "category"),
     "an unknown field": ([{"a": None}, {"a": 1}], {"b": 1}, ValueError, "accepted: a"),
@@ -367,21 +367,23 @@ def test_an_error_about_the_value_names_the_argument():
             ah.as_torch(NUMBERS["pyarrow"], missing=value)
 
 
+FITTING = "accepted: (an integer|a number|True or False|a datetime)"
+WORDS = rf"{FITTING}\. 'mask' and 'nan' are values of missing="
 TYPOS = {
-    "a word for mask": ("masked", "accepted: a number or a time. 'mask' and 'nan' are values of missing="),
-    "another case of nan": ("NaN", "accepted: a number or a time. 'mask' and 'nan' are values of missing="),
-    "bytes": (b"nan", "accepted: a number or a time"),
-    "an object": (object(), "accepted: a number or a time"),
-    "a type": (float, "accepted: a number or a time"),
-    "a list": ([1], "accepted: one number"),
-    "a dict": ({"a": 0}, "accepted: a number or a time"),
+    "a word for mask": ("masked", WORDS),
+    "another case of nan": ("NaN", WORDS),
+    "bytes": (b"nan", FITTING),
+    "an object": (object(), FITTING),
+    "a type": (float, FITTING),
+    "a list": ([1], FITTING),
+    "a dict": ({"a": 0}, FITTING),
 }
 
 
 @pytest.mark.parametrize(("value", "says"), TYPOS.values(), ids=TYPOS)
 @each({**COMPLETE, **NUMBERS, "bits": pa.array([True]), "no elements": pa.array([], pa.int8()),
-       "chunks": pa.chunked_array([[1], [2]]), "floats of NumPy": np.ones((2, 2)), "times": np.ones(2, "M8[s]"),
-       "a zone": pa.array([1], pa.timestamp("s", "UTC"))})  # fmt: skip
+       "chunks": pa.chunked_array([[1], [2]]), "floats of NumPy": np.ones((2, 2)),
+       "times": np.ones(2, "M8[s]")})  # fmt: skip
 def test_a_value_of_another_kind_is_an_error_even_if_nothing_is_missing(column, value, says):
     for export in (ah.as_numpy, ah.as_torch):
         with pytest.raises(TypeError, match=rf"^missing: x has elements of .*{says}"):
@@ -395,10 +397,107 @@ def test_a_value_of_another_kind_is_an_error_even_if_nothing_is_missing(column, 
 @pytest.mark.parametrize("value", ["masked", object(), {"a": 0}])
 def test_a_value_of_another_kind_in_lists(value):
     for rows in ([[1, 2], [3, 4]], pa.array([[1], [2, 3]]), pa.array([[[1]], [[2]]])):
-        with pytest.raises(
-            TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: a number or a time"
-        ):
+        with pytest.raises(TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: an integer"):
             ah.as_torch(rows, missing=value)
+
+
+NO_FIT = {
+    "a number among booleans": ([True, None], 0, "bool, and value is 0; accepted: True or False"),
+    "a float among integers": ([1, None], 1.5, "int64, and value is 1.5; accepted: an integer"),
+    "NumPy's NaN among integers": (
+        [1, None],
+        np.nan,
+        r"value is nan; accepted: an integer\. 'mask' and 'nan' are values",
+    ),
+    "a number among strings": (["a", None], 0, "string, and value is 0; accepted: a str, such as ''"),
+    "'nan' among strings": (["a", None], "nan", "value is 'nan', which is for numbers and times; accepted: a str"),
+    "a number among bytes": ([b"a", None], 0, "bytes, and value is 0; accepted: bytes, such as b''"),
+    "a number among dates": (
+        pa.array([0, None], pa.date32()),
+        0,
+        "date32, and value is 0; accepted: a date or a datetime$",
+    ),
+    "a number among zoned times": (
+        pa.array([0, None], pa.timestamp("s", "UTC")),
+        "x",
+        "UTC.*accepted: a date or a datetime$",
+    ),
+    "'nan' among times of day": (
+        pa.array([0, None], pa.time32("s")),
+        "nan",
+        r"time32\[s\].*'nan'; accepted: a datetime.time$",
+    ),
+    "a number among decimals": (
+        pa.array([1, None], pa.decimal128(3, 1)),
+        0,
+        r"arrayhub\.as_arrow\(x\)\.fill_null\(value\)$",
+    ),
+    "'nan' for a row": (
+        pa.array([[1, 2], None]),
+        "nan",
+        r"row 1 of x is missing, and 'nan' is not a row; accepted: a list",
+    ),
+    "'nan' for a row of lists": (
+        [[1, 2], None],
+        "nan",
+        r"row 1 of x is missing, and 'nan' is not a row; accepted: a list",
+    ),
+}
+
+
+@pytest.mark.parametrize(("column", "value", "says"), NO_FIT.values(), ids=NO_FIT)
+def test_the_error_names_the_values_that_fit(column, value, says):
+    with pytest.raises((TypeError, ValueError), match=rf"^missing: .*{says}"):
+        ah.as_numpy(column, missing=value)
+
+
+def test_the_values_that_the_errors_name_fit():
+    assert ah.as_numpy([True, None], missing=False).tolist() == [True, False]
+    assert ah.as_numpy(["a", None], missing="").tolist() == ["a", ""]
+    assert ah.as_numpy([1, None], missing="nan", copy=True).dtype == "f8"
+    assert ah.as_numpy(pa.array([0, None], pa.date32()), missing=datetime.date(1970, 1, 2)).astype(int).tolist() == [
+        0,
+        1,
+    ]
+    decimals = ah.as_arrow(pa.array([1, None], pa.decimal128(3, 1))).fill_null(decimal.Decimal(0))
+    assert decimals.to_pylist() == [1, 0]
+    assert ah.as_numpy(pa.array([[1, 2], None]), missing=[0, 0]).tolist() == [[1, 2], [0, 0]]
+
+
+def test_the_error_about_missing_rows_names_a_row():
+    column = pl.Series([[1.0, 2.0], None])
+    with pytest.raises(
+        BufferError, match=r"; pass missing=\[\] to arrayhub\.as_torch, .*or call arrayhub\.asnested\(x\)"
+    ):
+        ah.as_numpy(column)
+    assert [row.tolist() for row in ah.as_torch(column, missing=[]).unbind()] == [[1.0, 2.0], []]
+    with pytest.raises(BufferError, match=r"dense array cannot represent; call arrayhub\.asnested\(x\)"):
+        ah.as_numpy(pl.Series([["a"], None]))
+
+
+def test_one_value_is_missing():
+    with pytest.raises(BufferError, match=r"has 1 missing value, which a dense array cannot represent; pass missing="):
+        ah.asarray(pl.Series([1, None]))
+    with pytest.raises(BufferError, match="has 2 missing values, which"):
+        ah.asarray(pl.Series([None, 1, None]))
+
+
+@each({"polars": pl.Series([datetime.date(1970, 1, 2)]), "pyarrow": pa.array([1], pa.date32())})
+def test_the_error_about_dates_names_the_type_and_the_copy(column):
+    with pytest.raises(
+        BufferError, match=r"(of date32|has dates).* pass copy=True, which converts to datetime64"
+    ) as raised:
+        ah.as_numpy(column)
+    assert "tdD" not in str(raised.value)
+    assert ah.as_numpy(column, copy=True).tolist() == [datetime.date(1970, 1, 2)]
+
+
+def test_the_error_about_missing_dates_names_missing():
+    for column in (pl.Series([datetime.date(1970, 1, 2), None]), pa.array([1, None], pa.date32())):
+        with pytest.raises(BufferError, match="pass missing='mask', missing='nan'"):
+            ah.as_numpy(column)
+        assert np.isnat(ah.as_numpy(column, missing="nan")).tolist() == [False, True]
+        assert ah.as_numpy(column, missing="mask", copy=True).mask.tolist() == [False, True]
 
 
 NUMBERS_OF_LIBRARIES = [1, True, np.int8(1), np.array(1), torch.tensor(1), decimal.Decimal(1), fractions.Fraction(1)]
@@ -611,3 +710,11 @@ def test_explain_masks_the_missing_times_of_arrow():
     times = pa.array([0, None, 2], pa.timestamp("s"))
     call = ah.explain(times, to="numpy").call
     assert eval(call, {"arrayhub": ah, "x": times}).mask.tolist() == MASK
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical], ids=str)
+def test_long_strings_of_polars_without_missing_ones(dtype):
+    rows = ["a", "a string that does not fit into a view"]
+    column = pl.Series(rows, dtype=dtype)
+    assert ah.asnested(column).fill_null("a").to_list() == rows
+    assert ah.as_polars(column, missing="a").to_list() == rows

@@ -128,6 +128,12 @@ cdef str unit_of(const char* text):
     return _UNITS[chr(text[2])]
 
 
+def type_name(str meaning):
+    """Return the name of the type of an Arrow format for messages, such as ``date32`` or ``timestamp[us, UTC]``."""
+    cdef str name = find_format(meaning.encode()).words.decode()
+    return f"{name[:-1]}, {meaning[4:]}]" if meaning[:2] == "ts" else name
+
+
 cdef str text_of(const char* text):
     """Return a format for messages."""
     if text == NULL:

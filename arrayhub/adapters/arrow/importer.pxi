@@ -88,13 +88,17 @@ cdef Descriptor dense(object node, object obj):
 
 cdef str refusal_of(Tree t):
     if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
-        count = f"{t.nulls} missing values" if t.nulls != UNCOUNTED else "a bitmap of missing values"
+        plural = "" if t.nulls == 1 else "s"
+        count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
     if t.meaning is not None and t.meaning[:2] == "d:":
         return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
+    if t.meaning == "tdD":
+        return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
+            " datetime64[D], or call arrayhub.asnested(x).content for the numbers"
     if has(t, NUMBERS):
-        return f"has elements of Arrow's type {t.meaning!r}, which NumPy cannot represent; call arrayhub.asnested(x)" \
-            ".content for the numbers"
+        return f"has elements of {type_name(t.meaning)}, which NumPy cannot represent; call arrayhub.asnested(x).content for" \
+            " the numbers"
     return NODE_KINDS[t.kind].refusal.decode()
 
 
@@ -105,7 +109,9 @@ cdef str advice_on_missing(Tree t):
     """
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
-    if has(t, INDICES) or t.meaning is not None:
+    if has(t, LISTS) and not has(t, WIDTH):
+        return "" if isinstance(t.content, Tree) else "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
+    if has(t, INDICES) or t.meaning is not None and t.meaning[:2] != "td":
         return ""
     return f"{MISSING_VALUES}, or "
 

@@ -355,7 +355,7 @@ REFUSALS = [
         "jagged tensors of torch are lists of numbers without missing values",
     ),
     Refusal(
-        ("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x are missing",
+        ("numpy (copy)",), _MISSING, ALL, BufferError, "elements of x (is|are) missing",
         "NumPy does not have missing numbers",
     ),
     Refusal(
