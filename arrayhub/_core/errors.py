@@ -202,7 +202,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     library : str
         Name of the library. The message suggests ``pip install`` with this name unless `INSTALL` has another command.
     purpose : str
-        Why the library is needed, such as "for its arrays".
+        Why the library is needed, such as "to create its arrays".
     error : ImportError, optional
         Exception of the import. The message quotes it if the library is installed but broken, or lacks a dependency.
 
@@ -214,7 +214,8 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     absent = error is None or (isinstance(error, ModuleNotFoundError) and error.name == library)
     why = "" if absent else f", and cannot be imported ({error})"
     if absent and library == "cupy" and not hooks.has_device():
-        return ImportError(f"{library} is needed {purpose}, and {NO_CUDA_DEVICE}")
+        call = "For host memory, call arrayhub.as_numpy(x)"
+        return ImportError(f"{library} is needed {purpose}, and is not installed; {NO_CUDA_DEVICE}. {call}")
     return ImportError(f"{library} is needed {purpose}{why}: {INSTALL.get(library, f'pip install {library}')}")
 
 
@@ -226,7 +227,7 @@ def needed(module: str, purpose: str) -> Any:
     module : str
         Name of the library, or of one of its modules, such as ``dpctl.memory``.
     purpose : str
-        Why the library is needed, such as "for its arrays".
+        Why the library is needed, such as "to create its arrays".
 
     Raises
     ------

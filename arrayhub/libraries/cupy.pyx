@@ -61,7 +61,7 @@ cdef bint _is_hip = False
 
 cdef int _find_cupy() except -1:
     global _current_stream, _is_hip
-    cupy = needed("cupy", "for its arrays")
+    cupy = needed("cupy", "to create its arrays")
     hip = is_hip(cupy)
     current_stream = cupy.cuda.get_current_stream
     with cython.critical_section(cupy):
@@ -163,7 +163,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
         raise BufferError("cupy: the array is read-only, which cupy does not support; pass copy=True, or allow_readonly=True"
                           " and do not write")
     check_type(a)
-    cupy = needed("cupy", "for its arrays")
+    cupy = needed("cupy", "to create its arrays")
     cdef tuple shape = shape_tuple(a)
     cdef tuple strides = stride_tuple(a)
     return array_over(a, cupy, shape, get_dtype(a), strides)
@@ -171,7 +171,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        cupy = needed("cupy", "for its arrays")      # if it is missing, the ImportError is more helpful
+        cupy = needed("cupy", "to create its arrays")      # if it is missing, the ImportError is more helpful
         if not driver_present() and not is_hip(cupy):
             raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
         raise BufferError(

@@ -323,7 +323,7 @@ cdef int see_dpnp() except -1:
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
-        raise missing_library_error("dpnp", "for its arrays")
+        raise missing_library_error("dpnp", "to create its arrays")
     return 0
 
 

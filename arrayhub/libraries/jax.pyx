@@ -200,7 +200,7 @@ cdef object emit(Descriptor a, bint may_copy):
     BufferError
         jax needs a copy, or does not have the element type.
     """
-    jax = needed("jax", "for its arrays")
+    jax = needed("jax", "to create its arrays")
     dtype = get_dtype(a)      # TypeError for a type that NumPy and jax do not have
     if a.dl_dtype_.code != NO_DLPACK and a.dl_dtype_.bits < 8 and not a.flags_ & PACKED:
         raise BufferError(

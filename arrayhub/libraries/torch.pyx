@@ -57,7 +57,7 @@ cdef int find_torch() except -1:
     """Import torch, and look up its exchange table and the objects used below. Only the first call has an effect."""
     global exchange_table, _torch, _tensor_type, _parameter_type, _storage_type
     global _is_conj, _is_neg, _untyped_storage, _uint8, _int8
-    torch = needed("torch", "for its tensors")
+    torch = needed("torch", "to create its tensors")
     tensor_type = torch.Tensor
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(tensor_type)
     with cython.critical_section(torch):

@@ -32,7 +32,7 @@ def parse(obj: Any) -> SparseArray:
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a matrix of cupyx.scipy.sparse that shares the memory of `x`."""
-    needed("cupy", "for its arrays")
+    needed("cupy", "to create its arrays")
     sparse = import_module("cupyx.scipy.sparse")
     make = getattr(sparse, f"{x.format}_matrix")
     data = as_cupy(x.data, copy=copy, allow_readonly=allow_readonly)

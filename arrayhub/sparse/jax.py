@@ -48,7 +48,7 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a BCOO or BCSR matrix that shares the memory of `x`."""
-    sparse = needed("jax.experimental.sparse", "for its sparse arrays").experimental.sparse
+    sparse = needed("jax.experimental.sparse", "to create its sparse arrays").experimental.sparse
     try:
         data = as_jax(x.data, copy=copy)
     except BufferError as error:

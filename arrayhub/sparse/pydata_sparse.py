@@ -40,7 +40,7 @@ def parse(obj: Any) -> SparseArray:
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a COO array, or a GCXS array for csr and csc, that shares the memory of `x`."""
-    sparse = needed("sparse", "for its arrays")
+    sparse = needed("sparse", "to create its arrays")
     data = as_numpy(x.data, copy=copy)
     if x.format == "coo":
         joined = as_numpy(x.coords_array, copy=copy)

@@ -105,7 +105,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
     _check_kind(x, rules, library)
     given = x
     if library == "jax":
-        needed("jax", "for its sparse arrays")
+        needed("jax", "to create its sparse arrays")
     if rules.host and not is_on_host(x):
         if not copy:
             raise BufferError(unreadable(library, x.device, library, "call x.to_host()"))

@@ -51,7 +51,7 @@ def _parse_coo(obj: Any) -> SparseArray:
 
 def emit(x: SparseArray, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     """Return a SciPy sparse array, or a SciPy matrix, that shares the memory of `x`."""
-    sparse = needed("scipy.sparse", "for its sparse arrays").sparse
+    sparse = needed("scipy.sparse", "to create its sparse arrays").sparse
     make = getattr(sparse, f"{x.format}_{'matrix' if matrix else 'array'}")
     data = as_numpy(x.data, copy=copy)
     if x.format == "coo":

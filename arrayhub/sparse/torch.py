@@ -85,6 +85,6 @@ _functions: dict[str, Callable[..., Any]] = {}
 
 def _function(name: str) -> Callable[..., Any]:
     """Return torch's constructor function for a format."""
-    found: Callable[..., Any] = getattr(needed("torch", "for its tensors"), f"sparse_{name}_tensor")
+    found: Callable[..., Any] = getattr(needed("torch", "to create its tensors"), f"sparse_{name}_tensor")
     _functions[name] = found
     return found
