@@ -1188,10 +1188,7 @@ def test_times_without_an_arrow_unit_name_a_call():
 def test_times_missing_in_other_libraries_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
-        with pytest.raises(
-            BufferError,
-            match=rf"{re.escape(str(x.type)[4:])} .*x\)?\.content|{re.escape(str(x.type)[4:])}; use x\.content",
-        ):
+        with pytest.raises(BufferError, match=rf"{re.escape(str(x.type)[4:])}.*x\)?\.content"):
             take(x)
 
 
