@@ -629,8 +629,8 @@ def test_empty_tensor_has_a_null_pointer():
 RECORDS = np.zeros(4, [("a", "i1"), ("b", "<f8")])
 UNSAYABLE = {
     "byte-swapped": (np.zeros(3, ">f8"), r"native\(\)"),
-    "longdouble": (np.zeros(3, "g"), "as_numpy"),
-    "clongdouble": (np.zeros(3, "G"), "as_numpy"),
+    "longdouble": (np.zeros(3, "g"), "dtype='float64'"),
+    "clongdouble": (np.zeros(3, "G"), "dtype='complex128'"),
     "datetime": (np.zeros(3, "M8[ns]"), "dtype='int64'"),
     "timedelta": (np.zeros(3, "m8[s]"), "dtype='int64'"),
     "record": (RECORDS, "as_numpy"),

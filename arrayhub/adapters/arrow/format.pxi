@@ -128,9 +128,13 @@ cdef str unit_of(const char* text):
     return _UNITS[chr(text[2])]
 
 
-def type_name(str meaning):
+def type_name(str meaning not None):
     """Return the name of the type of an Arrow format for messages, such as ``date32`` or ``timestamp[us, UTC]``."""
-    cdef str name = find_format(meaning.encode()).words.decode()
+    cdef bytes text = meaning.encode()
+    cdef const Format* row = find_format(text)
+    if row == NULL:
+        return repr(meaning)
+    cdef str name = row.words.decode()
     return f"{name[:-1]}, {meaning[4:]}]" if meaning[:2] == "ts" else name
 
 
