@@ -130,7 +130,7 @@ def test_events_have_the_line_of_the_program():
     asked = [event for event in traced.events if event.kind == "out"]
     assert asked
     assert {(event.file, event.code) for event in asked} == {
-        (__file__, "jnp.asarray(x)  # this line, although jax's own code requests the memory")
+        (__file__, "jnp.asarray(x)  # the recorded line, although jax's own code requests the memory")
     }
 
 
