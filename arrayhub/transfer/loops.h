@@ -10,6 +10,7 @@
 #define ARRAYHUB_LINE 64
 #define ARRAYHUB_FEW_LINES 8        /* lines that one set of any cache holds */
 #define ARRAYHUB_MANY_LINES 128     /* source lines that the L1 cache holds beside as many target lines */
+#define ARRAYHUB_MOST_LINES 384     /* source lines that an L1 cache of 32 KiB holds beside a few target lines */
 #define ARRAYHUB_STEP 256           /* bytes; lines with this stride map to a quarter of the sets of the L1 cache */
 #define ARRAYHUB_LARGE_STEP 1024    /* bytes; lines with this stride map to a few sets of the L1 cache */
 #define ARRAYHUB_ONE_PLACE 2048     /* bytes; all lines with this stride map to one or two sets of the L1 cache */
@@ -352,7 +353,7 @@ static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t a
         return 1;
     if (size == 16)
         return !share || (-2 * ARRAYHUB_PAGE < source_across && source_across < 2 * ARRAYHUB_PAGE);
-    return !share && (across < ARRAYHUB_MANY_LINES || (size == 8 && source_across % ARRAYHUB_LINE != 0));
+    return !share && (across < ARRAYHUB_MOST_LINES || (size == 8 && source_across % ARRAYHUB_LINE != 0));
 }
 
 /* Return the extent in bytes of the target's lines or of the source's lines, whichever is larger. */
