@@ -374,7 +374,7 @@ cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
     if a.data_ == NULL and high > low:
         raise field_error(a, "data", 0, "a nonzero address, because the array has elements")
     if address < 0 or address + low < 0 or layout.checked_add(address, high, &ignored):
-        raise field_error(a, "data", <size_t> a.data_, "an address such that all elements are below 2**63")
+        raise field_error(a, "data", <size_t> a.data_, "an address for which all elements lie below address 2**63")
     return 0
 
 

@@ -195,7 +195,7 @@ cdef Py_buffer* get_shared_view(object exporter, Py_buffer* view, int request) e
 cdef int refuse(object exporter) except -1:
     """Raise the exporter's error, or a BufferError if the exporter failed without an exception.
 
-    Python's error for a released memoryview does not mention the memoryview, so this function adds the word.
+    Python raises a ValueError for a released memoryview, which is converted to a BufferError.
     """
     if type(exporter) is memoryview:
         try:

@@ -139,7 +139,7 @@ cdef void _delete_versioned(void* managed) noexcept:
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
-    """Return the array of a managed tensor that this module exported, for the garbage collector, or NULL for other tensors."""
+    """Return the array whose tensor `managed` is, for the garbage collector. Return NULL for tensors of other exporters."""
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
     return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
 

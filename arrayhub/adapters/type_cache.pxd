@@ -26,7 +26,7 @@ cdef enum:
     ARROW_BYTES_ARE_OBJECTS = 1 << 16    # fixed-size binary in Arrow contains addresses of Python objects
     EXPORTS = 1 << 20                # has __dlpack__
     HAS_DLPACK_DEVICE = 1 << 21      # has __dlpack_device__
-    LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules contain writable memory, because all arrays of the library do
+    LEGACY_IS_WRITABLE = 1 << 22     # legacy DLPack capsules are writable, as are all arrays of the library
     NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1, and treats None as the standard's -1
     BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
     SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run

@@ -96,7 +96,7 @@ cdef int check_torch(Descriptor a) except -1:
         return 0
     if backwards:
         raise BufferError(
-            f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process on them; call"
+            f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process for such arrays; call"
             " arrayhub.as_torch(x, copy=True), or x.copy() first"
         )
     warnings.warn(

@@ -91,7 +91,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
             return parse(obj.addressable_data(0), stream)
     except PASSES_ON:
         raise
-    except Exception as error:     # jax raises various classes, and for a deleted array an error that mentions NoneType
+    except Exception as error:     # exceptions of various classes; for a deleted array, the message mentions NoneType
         if obj.is_deleted():
             raise BufferError("jax: the array was deleted or donated, so its memory is released; keep a copy") from None
         raise BufferError(

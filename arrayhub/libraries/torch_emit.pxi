@@ -69,7 +69,10 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
 
 
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
-    """Return `a` in a form that torch accepts, ordered with torch's current stream, or raise BufferError."""
+    """Return a form of `a` that torch accepts, and make torch's current stream wait for it.
+
+    Raise BufferError if there is none.
+    """
     cdef int k
     a = for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:

@@ -169,9 +169,10 @@ cdef class NestedArray(Tree):
 
     @property
     def null_count(self):
-        """int : number of elements that `validity` marks as missing, computed on first access. All elements of kind ``"null"``.
+        """int : number of elements that `validity` marks as missing, computed on first access.
 
-        NumPy's NaT, and missing elements of the children of a union or of the content of runs, are not counted.
+        For kind ``"null"``, all elements are counted. NumPy's NaT, and missing elements of the children of a union or of the
+        content of runs, are not counted.
         """
         return count_nulls(self)
 

@@ -98,7 +98,7 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 
 
 def for_polars(node: Any) -> Any:
-    """Convert a node to the layout that polars shares: int64 offsets, and string views of the same characters.
+    """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
 
     The validity bitmap of fixed-length rows is copied to a byte boundary, because polars panics if such an array has
     both a bitmap and an offset. ``except Exception`` does not catch polars' PanicException.

@@ -19,7 +19,7 @@ _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
 def from_record(node: NestedArray) -> Any:
-    """Return a matrix of the fields of a record without missing rows, for `NestedArray.to_dense`.
+    """Copy the fields of a record, which has no missing rows, to the columns of a matrix.
 
     Raises
     ------

@@ -29,8 +29,8 @@ cdef struct VisitPlan:
     char* device                       # first word of the device array
     Py_ssize_t word                    # bytes: a power of two up to 16
     Py_ssize_t words
-    bint host_runs                     # whether the host array is contiguous in the order of the visit
-    bint device_runs                   # whether the device array is contiguous in the order of the visit
+    bint host_runs                     # whether the host array is contiguous in the iteration order
+    bint device_runs                   # whether the device array is contiguous in the iteration order
     int axes
     int64_t shape[MAX_NDIM]
     int64_t host_steps[MAX_NDIM]       # bytes, not negative
@@ -54,9 +54,9 @@ cdef class Route:
     words : int
         Number of words.
     host_runs, device_runs : bool
-        Whether the host array, or the device array, is contiguous in the order of the visit.
+        Whether the host array, or the device array, is contiguous in the iteration order.
     straight : bool
-        Whether both arrays are contiguous in the order of the visit.
+        Whether both arrays are contiguous in the iteration order.
     """
     cdef Descriptor near, far          # keep the memory alive
     cdef VisitPlan plan

@@ -499,7 +499,7 @@ static inline arrayhub_tile_loop arrayhub_tile_loop_of(ptrdiff_t item) {
                        : arrayhub_item_tiles_16;
 }
 
-/* Copy runs of `nbytes`, which are one to two words long. */
+/* Copy runs of `nbytes` bytes each. A run is one to two words long. */
 #define ARRAYHUB_PAIRS(SIZE)                                                                                           \
     static void arrayhub_pairs_##SIZE(char *t, const char *s, ptrdiff_t outer, ptrdiff_t nbytes,                       \
                                       ptrdiff_t target_outer, ptrdiff_t source_outer) {                                \

@@ -41,7 +41,7 @@ ELSEWHERE = {
 }
 EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
-MINUTES = 20  # limit for a test that hangs, not a test of speed
+MINUTES = 20  # timeout for a test that hangs
 NO_TESTS = 5  # pytest's status for a file without tests, or one that skips itself
 FEWEST = 4000  # minimum number of tests in the remaining files
 

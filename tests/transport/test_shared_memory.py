@@ -196,7 +196,7 @@ def check_refused(arrived):
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_unrestorable_array_raises_in_a_pool(method):
-    """The task fails with the message, the use of a result fails, and later tasks succeed."""
+    """A task that receives the array raises the error, and so does the use of a returned array. Later tasks succeed."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         with pytest.raises(pickle.PicklingError, match="form 99"):
             pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)

@@ -134,7 +134,7 @@ def _note_order(geometry: Geometry) -> list[str]:
 def _note_sharing(geometry: Geometry) -> list[str]:
     reach, used = geometry.count * geometry.span, geometry.coverage.used
     if used is None:
-        return ["The strides interleave, and the array is too large to count the used positions."]
+        return ["The dimensions interleave in memory, and the array is too large to count the used positions."]
     if reach <= used:
         return []
     unit = "position" if geometry.unit == "element" else "byte"

@@ -113,7 +113,7 @@ def test_explain_describes_a_reader():
 
 
 class Once:
-    """An object with a stream as its only protocol, which can be requested once."""
+    """An object whose only protocol is an Arrow stream. It counts the requests in `asked`."""
 
     def __init__(self, source):
         self.source, self.asked = source, 0
