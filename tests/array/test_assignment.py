@@ -136,7 +136,7 @@ def test_gaps_keep_their_values_for_any_size(nbytes):
 
 @pytest.mark.parametrize("layout", ["steps", "negative", "new axis"])
 def test_large_arrays_are_assigned_to_gaps_in_pieces(layout, packing):
-    expected = sample("f4", shape=(1500, 1400))
+    expected = sample("f4", shape=(300, 700))
     whole = there(expected)
     target = LAYOUTS[layout](expected)
     target[...] = sample("f4", seed=3, shape=target.shape)
@@ -365,7 +365,7 @@ def test_assignment_follows_numpy(key, value, memory, packing):
         assert same(x, expected)
 
 
-@pytest.mark.parametrize("rows", [1 << 8, 1 << 18])
+@pytest.mark.parametrize("rows", [1 << 8, (1 << 17) + 1])
 def test_a_value_is_repeated_on_the_device(rows, packing):
     whole = np.zeros((rows, 4), "f4")
     x = there(whole)
