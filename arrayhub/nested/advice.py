@@ -47,8 +47,8 @@ _Part = tuple[str, Any]
 def working_call(obj: Any, consumer: str, refusal: str) -> str:
     """Return the first call that converts `obj`, or its columns or rows, for `consumer`.
 
-    The result of the call has all columns of a table, all rows of lists and all strings. If there is none, return a
-    call that imports the object without the library, or "" if `asnested` rejects the object.
+    The result of the call has all columns of a table, all rows of lists and all strings. If `consumer` rejects all of
+    these calls, return a call that imports the object without the library, or "" if `asnested` rejects the object.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
 
 
 def prepared_call(expression: str, result: Any, consumer: str) -> str:
-    """Return the first call that converts the result of an expression in ``x``, or "" if there is none."""
+    """Return the first call that converts the result of an expression in ``x``, or "" if all calls fail."""
     if result is None:
         return ""
     call = _converted(expression, result, consumer)

@@ -19,7 +19,7 @@ _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
 def from_record(node: NestedArray) -> Any:
-    """Copy the fields of a record, which has no missing rows, to the columns of a matrix.
+    """Copy the fields of a record to the columns of a matrix. All rows of the record must be valid.
 
     Raises
     ------

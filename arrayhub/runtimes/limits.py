@@ -90,7 +90,7 @@ def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None
 def _device_of(queue: Any) -> Any:
     """Return the device of `queue`, or the default device if `queue` is None.
 
-    Return None if there is no default device or `queue` is another object. The allocation then raises an error.
+    Return None without a default device, and for a `queue` of another type. The allocation then raises an error.
     """
     if queue is not None:
         return getattr(queue, "sycl_device", None)

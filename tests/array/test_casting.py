@@ -217,7 +217,7 @@ def test_numpys_own_errors_name_the_call(own, value):
 
 
 def test_a_records_scalar_is_copied():
-    """Copy a record scalar, of which numpy.asarray would return a view."""
+    """Copy a record scalar, although numpy.asarray would return a view."""
     records = np.zeros(2, RECORD)
     for copy in (None, True):
         taken = ah.asarray(records[0], copy=copy)

@@ -474,7 +474,7 @@ class Number:
 def test_a_conversion_before_a_view(framework):
     """The first pass requests no view if an earlier argument needs a conversion."""
     if framework.__name__ == "frameworks_nanobind":
-        pytest.skip("nanobind's casters have no access to earlier arguments, see docs/howto/cpp_author.md")
+        pytest.skip("nanobind's casters cannot access earlier arguments, see docs/howto/cpp_author.md")
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
 
 

@@ -298,7 +298,7 @@ def test_stream_reports_offsets_changed_before_reading():
 
 
 def test_empty_arrays_are_exported_without_offsets():
-    """Arrays of length 0 may have no offsets, as Arrow allows."""
+    """Arrays of length 0 may omit the offsets, as Arrow allows."""
     for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
         assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
 

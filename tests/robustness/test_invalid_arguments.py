@@ -135,7 +135,7 @@ def test_invalid_arguments_raise(module):
 
 
 def test_none_is_refused():
-    """Functions reject None, of which they would otherwise read C fields with arbitrary values."""
+    """Functions reject None, because reading C fields of None would return arbitrary values."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (

@@ -77,7 +77,7 @@ def test_a_refused_reader_names_a_call_that_reads_it(kind):
 
 
 def test_readers_survive_explain_in_a_process_of_their_own():
-    """`explain` does not consume a reader. The process has no other object that keeps the batches."""
+    """`explain` does not consume a reader in a process in which only the reader keeps the batches alive."""
     done = python(
         "import arrayhub, pyarrow as pa\n"
         "b = pa.record_batch({'a': [1.0, 2.0]})\n"
@@ -130,7 +130,7 @@ class OnceAndNumbers(Once):
 
 
 class Chunks:
-    """An iterable that creates and counts batches as they are read."""
+    """An iterable that creates each batch on request and counts the batches."""
 
     def __init__(self):
         self.read = 0

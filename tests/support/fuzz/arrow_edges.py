@@ -89,7 +89,7 @@ def tower(r):
 
 
 def draw_schema(r):
-    """Draw a stream without arrays, of which only the schema is read."""
+    """Draw a stream without arrays. Only its schema is read."""
     made, (depth, nodes) = tower(r)
     stream = r.choice([by_hand.Streamed, by_hand.StreamedOnDevice])(made)
     stream.left = []

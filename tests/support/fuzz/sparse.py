@@ -30,7 +30,7 @@ USES = {
 
 
 def _indices(r, count, most):
-    """Draw indices, most of which are less than `most`."""
+    """Draw indices. Most of them are less than `most`."""
     rate = r.choice([0, 0, 0, 0.1])
     values = [r.choice(WILD) if r.random() < rate else r.randint(0, max(most - 1, 0)) for _ in range(count)]
     dtype = r.choice(TYPES)
