@@ -137,6 +137,9 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
+# Errors of conversions. Errors of `adapt` have the same types.
+_REFUSALS = (BufferError, OverflowError, TypeError, ValueError)
+
 # Types of arguments that a NumPy function receives unchanged.
 _OF_NUMPY = frozenset((np.ndarray, int, float, complex, bool, str, bytes, type(None)))
 
@@ -155,13 +158,13 @@ class _Target(NamedTuple):
                 return hooks.sparse_like("adapt", obj, self.library, None, self.copy)
             given = without_index(obj) if self.library == "arrow" else obj
             return convert(given, self.cls or self.library, copy=self.copy, missing=self.missing)
-        except (BufferError, OverflowError, TypeError, ValueError) as error:
+        except _REFUSALS as error:
             raise _named(error, name, key, self.copy, obj, self.library) from error
 
 
 def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
     """Prefix an error with the names of the function and the argument. Suggest `copy` if a copy could be converted."""
-    kind = next(kind for kind in (BufferError, OverflowError, TypeError, ValueError) if isinstance(error, kind))
+    kind = next(kind for kind in _REFUSALS if isinstance(error, kind))
     helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
     hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
     return kind(f"{name}: {key}: {error}{hint}")
@@ -367,5 +370,5 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         return result  # with the labels that the function chose
     try:
         return returned(result, place, copy, labels)
-    except (BufferError, OverflowError, TypeError, ValueError) as error:
+    except _REFUSALS as error:
         raise _named(error, name, "the result", copy, result, place.library) from error
