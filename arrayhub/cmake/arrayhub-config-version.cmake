@@ -1,4 +1,4 @@
-# The version stands in the package's __init__.py. A later one takes what was written for an earlier one.
+# Read the version from the package's __init__.py. A version is compatible with requests for earlier versions.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../__init__.py" arrayhub_version_line REGEX "^__version__ = ")
 string(REGEX REPLACE "^__version__ = \"(.*)\".*" "\\1" PACKAGE_VERSION "${arrayhub_version_line}")
 if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)

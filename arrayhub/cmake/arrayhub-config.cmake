@@ -1,4 +1,4 @@
-# find_package(arrayhub CONFIG): the target arrayhub::arrayhub, headers alone.
+# find_package(arrayhub CONFIG) defines the target arrayhub::arrayhub, which consists of headers only.
 if(NOT TARGET arrayhub::arrayhub)
   get_filename_component(arrayhub_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
   add_library(arrayhub::arrayhub INTERFACE IMPORTED)

@@ -1,6 +1,7 @@
 """Program of ``python -m arrayhub demo``: convert arrays between all installed libraries, and print the results.
 
-The array of every producer is imported by ``asarray``, and exported to every consumer. A pair passes in these cases:
+The array of every producer is imported by ``asarray``, and exported to every consumer. A producer and a consumer
+pass in these cases:
 
 - The consumer shares the array, with the same values at the same address.
 - The consumer rejects the array because of a trait in `Consumer.refuses`, and a requested copy has the same values.
@@ -65,7 +66,7 @@ def is_installed(library: str) -> bool:
 
 
 def _sycl_devices() -> list[str]:
-    """Return the names of the SYCL devices. The list is empty if dpctl does not find a runtime or a driver."""
+    """Return the names of the SYCL devices. The list is empty without dpctl, a runtime or a driver."""
     if not is_installed("dpctl"):
         return []
     return [device.name for device in importlib.import_module("dpctl").get_devices()]
@@ -75,7 +76,7 @@ def _sycl_devices() -> list[str]:
 
 
 def producers() -> Iterator[Producer]:
-    """Yield an array of each type that the installed libraries can create."""
+    """Yield example arrays of Python, NumPy and each installed library, in host memory and on the available devices."""
     yield from _python_producers()
     for library, make in _PRODUCERS_OF.items():
         if is_installed(library):
@@ -175,7 +176,7 @@ _PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
 
 
 class SyclResult:
-    """Example of an array type of a SYCL extension: memory, and the attribute that describes it."""
+    """Example of an array type of a SYCL extension, with USM and the attribute that describes the USM."""
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
@@ -193,7 +194,7 @@ class SyclResult:
 
 
 def _aligned(values: Any) -> Any:
-    """Return a copy aligned to 64 bytes, which jax on the CPU requires to share memory."""
+    """Return a copy that is aligned to 64 bytes. jax on the CPU shares only memory with this alignment."""
     memory = np.empty(values.nbytes + 64, "u1")
     start = -memory.ctypes.data % 64
     result = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -205,7 +206,7 @@ def _aligned(values: Any) -> Any:
 
 
 def consumers() -> Iterator[Consumer]:
-    """Yield a consumer for each installed library that imports arrays."""
+    """Yield NumPy, memoryview, and the installed libraries of `_CONSUMER_OF`. dpnp and CuPy also require a device."""
     yield Consumer(
         "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
     )
@@ -306,7 +307,7 @@ def send(producer: Producer, targets: list[Consumer]) -> Row:
         row.x = arrayhub.asarray(producer.array)
         for consumer in targets:
             _export(row, row.x, consumer)
-    except Exception as error:  # the demo reports every error and continues
+    except Exception as error:  # report every error, and continue with the next producer
         row.failed.append(f"{type(error).__name__}: {error}")
     return row
 

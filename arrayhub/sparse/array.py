@@ -46,12 +46,14 @@ class SparseArray(SparseParts):
     shape : tuple of int
         Lengths of all dimensions.
     data : USMArray
-        Stored values, of shape ``(*batch, nnz, *blocksize, *dense)``.
+        Stored values, of shape ``(*batch, stored, *blocksize, *dense)``. ``stored`` is the number of stored values or
+        blocks in a batch.
     indices : USMArray or None
-        csr and bsr: column of each stored value or block. csc and bsc: row of each. None for coo.
+        csr: column of each stored value. csc: row of each stored value. bsr: block column of each stored block. bsc:
+        block row of each stored block. None for coo.
     indptr : USMArray or None
-        Row i of csr, and column i of csc, consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``.
-        None for coo.
+        Row i of csr, and column i of csc, consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``. Block
+        rows of bsr and block columns of bsc consist of stored blocks in the same way. None for coo.
     blocksize : tuple of int or None
         Shape of the blocks of bsr and bsc.
     batch_ndim : int
@@ -115,9 +117,9 @@ class SparseArray(SparseParts):
 
     @property
     def canonical(self) -> bool:
-        """bool : whether the indices are sorted and distinct, computed on first access.
+        """bool : whether the indices are sorted and distinct.
 
-        Indices on a device are copied to the host for this test.
+        The result is cached for indices that the host can read. Otherwise, each access copies the array to the host.
         """
         return is_canonical(self if is_on_host(self) else self.to_host())
 
@@ -139,7 +141,7 @@ class SparseArray(SparseParts):
             what = f"{self.format} of shape {self.shape}"
             raise BufferError(
                 f"T: {what} cannot be transposed without a copy; accepted: coo, csr and csc of two dimensions. Use"
-                " x.to_format('csr').T"
+                " x.to_format('csr').T for bsr and bsc, or x.to_dense().T"
             )
         shape = self.shape[::-1]
         if self.format == "coo":
@@ -150,17 +152,19 @@ class SparseArray(SparseParts):
     if not TYPE_CHECKING:  # type checkers would accept any name
 
         def __getattr__(self, name):
-            """Raise an AttributeError that names the call to make instead."""
+            """Raise an AttributeError that names the equivalent call, if there is one."""
             instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
             raise AttributeError(f"'SparseArray' object has no attribute {name!r}{instead}", name=name, obj=self)
 
     def to_host(self) -> "SparseArray":
-        """Return the array itself if the host can read its memory, else a host copy of each part."""
+        """Return the array itself if the host can read its memory, else an array with a host copy of each part."""
         found: SparseArray = to_host(self)
         return found
 
     def to_device(self, device: Any, /) -> "SparseArray":
-        """Return the array itself if it is on `device`, else a copy of each part on `device`.
+        """Return the array itself if it is on `device`, else an array with a copy of each part on `device`.
+
+        For the device ``"cpu"``, the array itself is also returned if the host can read its memory.
 
         Parameters
         ----------
@@ -171,7 +175,9 @@ class SparseArray(SparseParts):
         return found
 
     def to_dense(self) -> USMArray:
-        """Return a dense copy on the same device. Values with equal indices are added.
+        """Return a dense copy, in which the values of equal indices are added.
+
+        The copy is in host memory if the host can read the array, else on the device of the array.
 
         Examples
         --------
@@ -185,8 +191,11 @@ class SparseArray(SparseParts):
     def to_format(self, format: str, /, *, blocksize: tuple[int, int] | None = None) -> "SparseArray":
         """Return a copy in the given format, in canonical order. The values of equal indices are added.
 
-        Each batch is converted. In coo, batch dimensions become sparse dimensions. In the other formats, batches with
-        fewer stored values than the largest are padded with zeros after their last pointer, as in jax.
+        The copy is in host memory if the host can read the array, else on the device of the array.
+
+        In coo, batch dimensions become sparse dimensions. In the other formats, each batch is converted separately.
+        Batches with fewer stored values than the largest batch are padded with zeros after their last pointer, as in
+        jax.
 
         Parameters
         ----------
@@ -198,14 +207,14 @@ class SparseArray(SparseParts):
         Raises
         ------
         ValueError
-            `format` is not supported, or is not coo for an array without exactly two sparse dimensions, or `blocksize`
-            does not divide the lengths of the sparse dimensions.
+            `format` is unknown. The number of sparse dimensions is not two, and `format` is not coo. `blocksize` is
+            invalid, or does not divide the lengths of the sparse dimensions.
         """
         found: SparseArray = to_format(self, row_of(format), blocksize)
         return found
 
     def copy(self) -> "SparseArray":
-        """Return a copy of each part, in memory of the same kind."""
+        """Return an array with a copy of each part, in memory of the same kind."""
         found: SparseArray = copied(self)
         return found
 
@@ -216,7 +225,8 @@ class SparseArray(SparseParts):
     def __binsparse__(self) -> dict[str, USMArray]:
         """Return the arrays of the binsparse protocol by name. The arrays share the memory.
 
-        The call raises a BufferError for the formats bsr and bsc, and for batch dimensions.
+        The call raises a BufferError for the formats bsr and bsc, and for arrays with padding or without exactly two
+        dimensions.
         """
         return arrays_of(self)
 
@@ -225,11 +235,11 @@ class SparseArray(SparseParts):
         return hooks.sparse_reduce(self)
 
     def __copy__(self) -> "SparseArray":
-        """Return the array itself for ``copy.copy``, because its structure is immutable."""
+        """Return the array itself for ``copy.copy``, because a shallow copy would share all parts."""
         return self
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":
-        """Return a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
+        """Return an array with a copy of each part in memory of the same kind, for ``copy.deepcopy``."""
         found: SparseArray = hooks.sparse_deep_copy(self, memo)
         return found
 

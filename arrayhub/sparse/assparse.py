@@ -16,7 +16,7 @@ from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
 def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> SparseArray:
-    """Import a sparse array of any library as a SparseArray without copying.
+    """Import a sparse array of any library as a SparseArray, without a copy by default.
 
     Parameters
     ----------
@@ -27,23 +27,23 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     copy : {None, True, False, "if_needed"}, optional
         True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
     validate : bool, optional
-        False: exports do not read the indices, so their time does not depend on the number of stored values. The caller
-        guarantees that the indices are within the shape, and sorted and distinct if the library requires it. Invalid
-        indices may crash the library. `arrayhub.check` and the methods of the array validate the indices.
+        False: exports do not validate the indices. The caller guarantees that the indices are within the shape, and
+        that they are sorted and distinct if the receiving library requires this. Invalid indices may crash the
+        receiving library. `arrayhub.check`, and methods of the array that use indices, still validate the indices.
 
     Returns
     -------
     SparseArray
-        `obj` itself if it is a SparseArray and no copy is requested.
+        `obj` itself if it is a SparseArray, `validate` is True and no copy is requested.
 
     Raises
     ------
     TypeError
         `obj` is not sparse.
     BufferError
-        The format is not supported. The message names the call to make instead.
+        The object cannot be imported without a copy or at all, for example because its format is not supported.
     InterfaceError
-        The shapes of the arrays are inconsistent. Indices are validated later, on first use or on export.
+        The shapes or types of the arrays are inconsistent. Indices are validated later, on first use or on export.
 
     Examples
     --------
@@ -114,7 +114,7 @@ _known: dict[type, _Parse] = {}
 
 
 def _find(cls: type) -> _Parse | None:
-    """Return the importer for a type, or None if the type is not sparse. Importers are cached by type."""
+    """Return the importer for a type, or None if objects of the type are never sparse. Importers are cached by type."""
     if issubclass(cls, SparseParts):
         parse = _itself
     else:

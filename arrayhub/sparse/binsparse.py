@@ -1,8 +1,8 @@
 """The binsparse protocol: ``__binsparse_descriptor__`` and ``__binsparse__``, drafted in data-apis/array-api#840.
 
 The descriptor is a dict with the content of a binsparse file's descriptor
-(https://graphblas.org/binsparse-specification/). The arrays are a dict whose keys are the names in the specification:
-``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
+(https://graphblas.org/binsparse-specification/). The arrays are a dict. Its keys are names of the specification, such
+as ``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ def _shape_of(facts: dict[str, Any]) -> tuple[int, ...]:
 def _format_of(facts: dict[str, Any], ndim: int) -> str:
     """Return the format that a descriptor specifies by name or by levels.
 
-    ``"joined"`` is coo with all coordinates in one array.
+    The result ``"joined"`` stands for coo with all coordinates in one array.
     """
     name = facts.get("format")
     if isinstance(name, str) and name in _FORMATS:
@@ -74,7 +74,10 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
 
 
 class _Parts:
-    """Arrays of an object by name. Each access compares the array's element type with the descriptor."""
+    """Arrays of an object by name. Each access validates the element type in the descriptor.
+
+    The type of ``pointers_to_1`` is not validated.
+    """
 
     def __init__(self, arrays: dict[str, Any], types: Any) -> None:
         self.arrays, self.types = arrays, types if isinstance(types, dict) else {}

@@ -171,7 +171,10 @@ def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stor
 
 
 def _stacked(batch: tuple[int, ...], parts: list[Any], models: Any) -> list[Any]:
-    """Return the arrays of all batches, padded to the length of the longest. `models` are arrays of the same types."""
+    """Return the arrays of all batches, padded to the length of the longest batch.
+
+    `models` are arrays of one batch, which define the element types and the further dimensions.
+    """
     found = []
     for k, model in enumerate(models):
         length = max((len(part[k]) for part in parts), default=len(model))
@@ -196,7 +199,7 @@ def _sorted_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, .
 
 
 def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[Any, Any]:
-    """Return the coordinates of the blocks, the compressed dimension first, and the blocks."""
+    """Return the coordinates and the values of the blocks. The first coordinate is that of the compressed dimension."""
     places = [array // block for array, block in zip(coords, blocksize, strict=True)]
     if compressed:
         places = places[::-1]
@@ -223,7 +226,10 @@ def _order(coords: Any) -> tuple[Any, Any]:
 
 
 def _pointers(major: Any, length: int) -> Any:
-    """Return the pointers of a compressed dimension as int32 if possible, given the index of each element along it."""
+    """Return the pointers of a compressed dimension, given the index of each element along this dimension.
+
+    The pointers are int32 if the given indices are, and if int32 can represent the number of elements.
+    """
     wide = len(major) > _INT32_MAX or major.dtype.itemsize > 4
     counts = np.bincount(major, minlength=length)
     result = np.zeros(length + 1, np.int64 if wide else np.int32)

@@ -1,4 +1,6 @@
-"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. The module `binsparse` imports."""
+"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. The module `binsparse`
+implements the import.
+"""
 
 from typing import Any
 

@@ -21,7 +21,8 @@ from arrayhub.sparse.rules import RULES
 from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
 
-# Matches the call that the error for 64-bit values suggests. jax supports such values only with jax_enable_x64.
+# Matches the call that the error for 64-bit values suggests. jax supports 64-bit values only with
+# jax_enable_x64.
 _NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
 
 
@@ -32,7 +33,7 @@ def view_of(obj: Any) -> SparseArray | None:
 
 
 def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain how `assparse` imports an object, or why it rejects it. Return None for an object that is not sparse."""
+    """Explain how `assparse` imports an object, or why the import fails. Return None if `obj` is not sparse."""
     x, refusal = attempt(sparse_or_none, obj)
     if x is None and not refusal:
         return None
@@ -133,7 +134,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_sparse(obj: Any) -> list[str] | None:
-    """Return a list with a description of the first invalid index, if any. Return None if `obj` is not sparse.
+    """Return a list with the first error in the parts or indices, if any. Return None if `obj` is not sparse.
 
     Indices on a device are copied to the host for the check.
     """

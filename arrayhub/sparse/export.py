@@ -68,14 +68,16 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
 
 
 def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, matrix: bool = False) -> Any:
-    """Convert a sparse object of any library to a sparse array of `library`. `trace` reports one export.
+    """Convert a sparse object of any library to a sparse array of `library`.
+
+    `arrayhub.trace` reports the conversion as one export.
 
     `matrix` requests a SciPy matrix instead of a SciPy sparse array.
 
     Raises
     ------
     BufferError
-        The library does not have sparse arrays, or requires a copy. The message names the call to make instead.
+        The library does not support this sparse array, or requires a copy. The message names the call to make instead.
     """
     if not tracing.is_active():
         return _give(obj, library, copy, allow_readonly, matrix)

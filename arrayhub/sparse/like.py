@@ -11,7 +11,7 @@ from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
 from arrayhub.sparse.validation import SEEN
 
-# Libraries of dense arrays, and the library that `like` uses for sparse arrays in the same kind of memory.
+# Libraries of dense arrays, and the library whose sparse arrays `like` returns for a model of the dense library.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
 
 

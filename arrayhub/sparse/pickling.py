@@ -81,7 +81,7 @@ def _restored(found: Any) -> SparseArray:
 
 
 def deep_copy(x: SparseArray, memo: dict[int, Any]) -> SparseArray:
-    """Return a copy of each part, in memory of the same kind."""
+    """Return an array with a deep copy of each part, in memory of the same kind."""
     found: SparseArray = moved(x, lambda array: copy.deepcopy(array, memo))
     return found
 

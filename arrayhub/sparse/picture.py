@@ -14,7 +14,7 @@ _SIDE = 240  # length of the longer side, in pixels
 
 
 def picture_of(x: SparseParts) -> str:
-    """Return a drawing of the pattern as HTML. If the indices are not readable or invalid, draw only the text."""
+    """Return a drawing of the pattern as HTML. If the indices are invalid or on a device, draw only text."""
     canvas = Canvas()
     canvas.write(repr(x)[1:-1], 13)
     if not is_on_host(x):

@@ -97,7 +97,7 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
         The library does not support the format, or a conversion is required and `copy` is not true. The message names
         the call to make instead.
     InterfaceError
-        An index is outside of the shape.
+        An index or a pointer is invalid.
     """
     rules = RULES[library]
     if x._state & rules.bit:
@@ -209,7 +209,10 @@ def _first_that_holds(x: Any, accepted: tuple[str, ...], library: str) -> np.dty
 
 
 def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the coordinates as one array of shape (dimensions, *batches, elements) on the device of `x`."""
+    """Return the coordinates as one array of shape (dimensions, *batches, elements).
+
+    The array is in host memory if the host can read `x`, else on the device of `x`.
+    """
     joined = np.empty((len(x.coords), *x.data.shape[: x.batch_ndim + 1]), dtype)
     for k, array in enumerate(x.coords):
         joined[k] = as_numpy(array.to_host())
@@ -217,7 +220,7 @@ def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Cast an array to `dtype` on the same device. Return an array of this type itself."""
+    """Cast an array to `dtype`, and copy the result as `_beside` does. Return `array` itself if it has this type."""
     return array if array.dtype == dtype else _beside(asarray(array.to_host(), dtype=dtype), array)
 
 

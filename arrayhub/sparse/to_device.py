@@ -42,7 +42,7 @@ def to_device(x: Any, device: Any) -> Any:
 
 
 def copied(x: SparseParts) -> Any:
-    """Return a copy of each part, see `SparseArray.copy`."""
+    """Return an array with a copy of each part, see `SparseArray.copy`."""
     return moved(x, transfer.copy)
 
 

@@ -13,7 +13,7 @@ from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
 CHECKED = 1  # the indices are within the shape
 CANONICAL = 2  # the indices are sorted and distinct
 NOT_CANONICAL = 4
-PADDED = 8  # from jax: elements outside the shape, or after the last pointer, are padding
+PADDED = 8  # elements outside the shape, or after the last pointer, are padding, as in jax
 TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
 SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED | TRUSTED
 
@@ -36,7 +36,7 @@ def validate(x: SparseParts) -> None:
     Raises
     ------
     InterfaceError
-        An index is outside the shape, or a pointer is less than the previous one. The message names the element.
+        An index or a pointer is invalid. The message names the element.
     """
     state = x._state
     if state & CHECKED or not is_on_host(x):
@@ -85,7 +85,7 @@ def _check_compressed(x: SparseParts) -> None:
 
 
 def _check_each(good: Any, values: Any, name: str, last: int, accepted: str) -> None:
-    """Raise InterfaceError for the first batch for which `good` is False. The error shows element `last`."""
+    """Raise InterfaceError for the first batch for which `good` is False. The error names element `last` of it."""
     if good.all():
         return
     place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
@@ -120,7 +120,7 @@ def _check_below(name: str, values: Any, length: int, what: str) -> None:
     if not bad.any():  # `length` exceeds the type of the indices
         return
     place = np.unravel_index(int(bad.argmax()), bad.shape)
-    accepted = f"0 to {length - 1}, {what}" if length else f"no index, because {what} include 0"
+    accepted = f"0 to {length - 1}, {what}" if length else f"no index, because the length is 0 in {what}"
     raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
 
 
