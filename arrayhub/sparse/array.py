@@ -251,7 +251,7 @@ class SparseArray(SparseParts):
         return object.__sizeof__(self) + self.nbytes
 
     def __dask_tokenize__(self) -> Any:
-        """Return a token for dask. Arrays with equal parts have equal tokens, in every process."""
+        """Return a token for dask. Host-readable arrays with equal parts have equal tokens, in every process."""
         return hooks.sparse_token(self)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""DLPack capsules with unusual contents, which the specification allows."""
+"""DLPack capsules with unusual contents, such as a byte offset, null pointers or an unknown device type."""
 
 import ctypes
 from typing import Any
@@ -42,7 +42,7 @@ def capsule(
     """Return a legacy capsule of a C-contiguous NumPy array of float64.
 
     `offset` is the value of the field `byte_offset`. The field `data` is reduced by `offset`. If `strides`, `data` or
-    `deleter` is False, the field is a null pointer.
+    `deleter` is False, the field of this name is a null pointer. `device` is the device type and the device ID.
     """
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
     steps = (ctypes.c_int64 * max(array.ndim, 1))(*[step // 8 for step in array.strides])

@@ -25,15 +25,16 @@ def check_consumer(
     ----------
     read : callable
         ``read(obj)`` imports an object with ``__dlpack__``, a memoryview, or an object with ``__array_interface__``,
-        and returns an array of the library, which is a view or a copy. Any exception counts as a refusal. The returned
-        arrays must be importable by `asarray`.
+        and returns an array of the library, which is a view or a copy. The returned arrays must be importable by
+        `asarray`. Any exception counts as a refusal, but the rule "refusal" requires that a producer's BufferError is
+        propagated.
     dtypes, layouts : iterable of str, optional
         As in `check_producer`.
 
     Returns
     -------
     Report
-        A table of results. A case that ends the process counts as failed.
+        Results by rule, element type and layout. A rule that ends the process fails.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Dlpack:
-    """A producer as in the array API standard. The producer records the arguments of the consumer."""
+    """A producer as in the array API standard. The producer records the arguments of each call."""
 
     def __init__(self, array: Any) -> None:
         self.array = asarray(array)
@@ -93,7 +94,7 @@ class _Interface:
     """A producer that supports only ``__array_interface__``."""
 
     def __init__(self, array: Any) -> None:
-        self.__array_interface__ = asarray(array).__array_interface__  # AttributeError if it cannot represent the type
+        self.__array_interface__ = asarray(array).__array_interface__  # AttributeError for other element types
         self._array = array
 
 
@@ -149,7 +150,10 @@ class _Offered:
 
 
 def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
-    """Return a rule that applies `check` to each protocol. The consumer may reject all but one."""
+    """Return a rule that applies `check` to each protocol.
+
+    The rule fails if `check` fails for a protocol. Otherwise it passes if `check` passes for at least one protocol.
+    """
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         outcomes: list[Exception | None] = []
@@ -279,7 +283,7 @@ class _OfCapsule:
 
 
 def _read(read: Any, producer: Any) -> Any:
-    """Return the array that the consumer imports. Any error counts as a refusal."""
+    """Return the result of the consumer's function `read`. Any error counts as a refusal."""
     try:
         return read(producer)
     except PASSES_ON:
@@ -289,7 +293,7 @@ def _read(read: Any, producer: Any) -> Any:
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
-    """Return a test that a consumer imports an unusual capsule correctly or rejects it."""
+    """Return a rule that passes if the consumer imports an unusual capsule correctly. A rejection is allowed."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         _only_once(dtype, layout)

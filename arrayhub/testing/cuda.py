@@ -13,7 +13,7 @@ _MICROSECONDS = 30_000
 
 
 def new_stream() -> int:
-    """Return the handle of a new stream that does not synchronize with default streams. It is never destroyed."""
+    """Return the handle of a new stream that does not wait for default streams. The stream is never destroyed."""
     handle = ctypes.c_void_p()
     _call("cuStreamCreate", ctypes.byref(handle), ctypes.c_uint(_NON_BLOCKING))
     return int(handle.value or 0)
@@ -21,7 +21,8 @@ def new_stream() -> int:
 
 def delay(stream: int) -> None:
     """Keep a stream busy for 30 ms."""
-    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)  # a C function, which does not need the GIL
+    # Use a C function, because a Python callback would need the GIL.
+    wait = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p)
     _call("cuLaunchHostFunc", ctypes.c_void_p(stream), wait, ctypes.c_void_p(_MICROSECONDS))
 
 

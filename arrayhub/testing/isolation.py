@@ -1,6 +1,7 @@
 """Run the tests of a library in a child process, so that a crash fails only one test.
 
-Functions that can be imported by name run in a new interpreter. Others, such as lambdas, run in a fork of this process.
+Functions that can be imported by name run in a new interpreter. Other functions, such as lambdas and functions of
+``__main__``, run in a fork of this process.
 """
 
 import gc
@@ -17,8 +18,8 @@ from arrayhub._core.errors import PASSES_ON
 from arrayhub.testing.report import FAILED, Report
 from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 
-_WARM = 4  # index of the answer after which the library's modules are frozen, because they have been imported by then
-ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print, too
+_WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
+ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
 
 # Further arguments of a run: element types, layouts, index of the first cell, and the pairs of rule and layout that
 # have ended a process.
@@ -44,7 +45,7 @@ def report_of(
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
     """Return all cells of a check. If a cell crashes the process, continue with the next cell in a new process.
 
-    The rule and layout of that cell are not tested with further element types.
+    The rule of the cell is not tested with further element types in the same layout.
     """
     path = _path_of(function)
     cells: list[Any] = []
@@ -147,7 +148,7 @@ def _send(stream: TextIO, answer: dict[str, Any]) -> None:
 
 def _main(kind: str, path: str, task: str) -> None:
     with os.fdopen(os.dup(1), "w") as stream:
-        os.dup2(2, 1)  # redirect what libraries print
+        os.dup2(2, 1)  # redirect the output of libraries to stderr
         try:
             function = resolve(path)
         except PASSES_ON:

@@ -34,17 +34,18 @@ def check_producer(
     ----------
     make : callable
         ``make(array)`` converts a ``numpy.ndarray`` to an array of the library, which is a view or a copy. It raises an
-        exception for element types and layouts that the library does not support. If the function can be imported by
-        name, it runs in a new process, otherwise in a fork of this process.
+        exception for element types and layouts that the library does not support. A function that can be imported by
+        name runs in a new process. Other functions run in a fork of this process.
     dtypes : iterable of str, optional
-        Names of NumPy's element types, or ``"bfloat16"``. The default is all supported element types.
+        Any of "bool", "int8" to "int64", "uint8" to "uint64", "float16", "float32", "float64", "complex64",
+        "complex128", "bfloat16", "longdouble", "datetime64[ns]", "S5", "U3" and ">f8". The default is all.
     layouts : iterable of str, optional
         Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only". The default is all.
 
     Returns
     -------
     Report
-        A table of results. A case that ends the process counts as failed.
+        Results by rule, element type and layout. A rule that ends the process fails.
 
     Raises
     ------
@@ -105,7 +106,7 @@ class _Made:
         return array.size > 0 and array.ptr in self.span
 
     def protocols(self) -> list[str]:
-        """Return the names in ``via=`` of the protocols that the object may support."""
+        """Return the protocols that the object may support, by their names for ``via=``."""
         found = ["buffer"]
         found.extend(via for name, via in _PROTOCOLS if hasattr(self.obj, name))
         return found
@@ -318,7 +319,7 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
 
 
 def _device_type(made: _Made) -> str:
-    """Return the device type from `asarray`, or from DLPack if the object rejects the stream that `asarray` passes."""
+    """Return the device type from `asarray`, or "cuda" from ``__dlpack_device__`` if `asarray` raises an error."""
     try:
         return str(made.array().device.type)
     except Refused:
@@ -328,7 +329,7 @@ def _device_type(made: _Made) -> str:
 
 
 def _streams_for(made: _Made, device: str) -> tuple[Any, ...]:
-    """Return the values of `stream` that the standard defines for a device type."""
+    """Return the values of `stream` that are tested for a device type."""
     if device == "cuda":
         return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
     return (None, queue_of_array(made.array())) if device == "oneapi" else (None,)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 PASSED = "passed"
 REFUSED = "refused"  # an error that the rule allows
-NOT_MADE = "not made"  # the library does not have this element type or layout
+NOT_MADE = "not made"  # the library does not have this element type or layout, or the rule does not apply
 FAILED = "failed"
 VERDICTS = (PASSED, REFUSED, NOT_MADE, FAILED)
 

@@ -71,7 +71,7 @@ def run_all(
     fatal: list[list[str]],
     applies: Callable[[str, str], bool],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the name of each cell from index `first`, then its result."""
+    """Yield two answers for each cell from index `first` on: the name of the cell, then its result."""
     cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
     cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:

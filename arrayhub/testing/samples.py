@@ -14,7 +14,7 @@ NUMBERS = (
 FURTHER = ("longdouble", "datetime64[ns]", "S5", "U3", ">f8")  # types that DLPack cannot represent
 DTYPES = (*NUMBERS, "bfloat16", *FURTHER)
 
-# Shape of a compact array, and the function that returns the view.
+# Shape of a C-contiguous array, and the function that returns a view of this array in the layout.
 LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
     "C": ((3, 4), lambda x: x),
     "F": ((4, 3), lambda x: x.T),
@@ -38,7 +38,7 @@ def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tupl
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:
-    """Return the dtype with a name, or None for bfloat16 if ml_dtypes is not installed."""
+    """Return the dtype of a name, or None for bfloat16 if ml_dtypes is not installed."""
     if name != "bfloat16":
         return np.dtype(name)
     try:
@@ -50,7 +50,10 @@ def dtype_of(name: str) -> np.dtype[Any] | None:
 
 
 def sample(name: str, layout: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Return an array of an element type and layout, and the owner of its memory. Return None without a dtype."""
+    """Return an array of an element type and layout, and the owner of its memory.
+
+    Return None for bfloat16 if ml_dtypes is not installed.
+    """
     dtype = dtype_of(name)
     if dtype is None:
         return None

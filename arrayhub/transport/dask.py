@@ -50,9 +50,10 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer. Importing arrayhub after distributed registers the deserializer, as
-    happens in workers when their first array arrives. In other processes, for example a second client that imported
-    arrayhub first, dask raises "No dispatch for" the type. Call ``register_dask()`` there. Once `register_dask` has
+    The receiving process needs the deserializer. An import of arrayhub after distributed registers the deserializer.
+    Workers import arrayhub in this order when their first array arrives. A process that imported arrayhub first, for
+    example a second client, does not have the deserializer, and dask raises "No dispatch for" the type. Call
+    ``register_dask()`` there. Once `register_dask` has
     been called, every worker must have arrayhub installed.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
@@ -149,7 +150,7 @@ def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
         )
     if space[0] == 0 and start % len(_SPACE) and not space.readonly and not elements.readonly:
         ctypes.memmove(start - start % len(_SPACE), start, elements.nbytes)
-        space[0] = start % len(_SPACE)  # dask may deserialize a message twice
+        space[0] = start % len(_SPACE)  # record the move, because dask may deserialize a message twice
     buffer = memoryview(space.obj).cast("B")
     first = start - space[0] - _address(buffer)
     moved = buffer[first : first + elements.nbytes]

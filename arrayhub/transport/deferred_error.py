@@ -1,9 +1,9 @@
 """Deferred pickling errors. For many errors during pickling or unpickling, dask retries the message or hangs.
 
 A dask message therefore contains a placeholder for an array that cannot be sent. A placeholder also replaces a received
-array that cannot be restored, in dask and in Python's process pools. Every use of a placeholder raises PicklingError
-with the original message, inside the task that uses the array, so that the client receives the error. If the reader of
-a message reports errors, the error is raised on arrival instead.
+array that cannot be restored, in dask and in Python's process pools. A task that uses the placeholder as an array gets
+a PicklingError with the original message, so that the client receives the error. If the reader of a message reports
+errors, the error is raised on arrival instead.
 """
 
 from __future__ import annotations
@@ -50,20 +50,25 @@ def is_read_by_scheduler() -> bool:
 
 def _is_sent_by_dask() -> bool:
     callers = _modules_calling()
-    # Spilling and pickling inside a task handle or report errors. Batched sends lose errors. In a client, only errors
-    # that the serializers raise lose their message.
+    # dask handles or reports an error when it spills an array or pickles an array inside a task. Batched sends lose
+    # errors. In a client, only errors that the serializers raise lose their message.
     if callers.isdisjoint(_SENDING.callers) or "distributed.spill" in callers or _is_tried_for_an_error():
         return False
     return _is_of_a_worker(callers) or not callers.isdisjoint({"distributed.protocol.serialize", "distributed.batched"})
 
 
 def _is_tried_for_an_error() -> bool:
-    """Return whether dask is testing if an exception can be pickled. If it cannot, dask sends only its message."""
+    """Return whether dask is testing if an exception can be pickled.
+
+    dask sends only the message of an exception that cannot be pickled.
+    """
     return ("distributed.core", "error_message") in calling()
 
 
 def _reader_loses_errors() -> bool:
     """Return whether the reader is a process pool or a part of dask that loses errors.
+
+    A lost error would have one of these effects in dask:
 
     - A method call on an actor would wait forever.
     - The scheduler would report that the processes have different versions.
@@ -114,7 +119,7 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Placeholder for an array that could not be sent or restored. Every use raises PicklingError with the reason."""
+    """Placeholder for an array that could not be sent or restored. Its use as an array raises PicklingError."""
 
     __slots__ = ("_message",)
 

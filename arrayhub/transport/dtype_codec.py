@@ -1,6 +1,6 @@
 """Element types in pickles: encoding, decoding with validation, and padding bytes.
 
-- A string is NumPy's type string.
+- A string is NumPy's type string, or a byte order and NumPy's type character.
 - A tuple ``(name, code, bits, packed)`` describes a type that NumPy does not have: its name, its DLPack type code, its
   number of bits, and whether the elements are packed.
 - Other types (structured dtypes, dtypes with metadata) are encoded as the dtype object, which NumPy pickles.

@@ -56,9 +56,9 @@ def _first_line(path: str) -> str:
 class IpcHandle:
     """Handle to an array's memory, for other processes on the same machine. Created by `ipc_handle`.
 
-    A handle is a small object that can be pickled. It contains neither elements nor addresses. In the owner (the
-    process that called `ipc_handle`), the handle keeps the memory alive and counts the processes that have opened a
-    copy of the handle.
+    A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner is the process
+    that called `ipc_handle`. A borrow lasts from the call of `open` to the end of its ``with`` block. In the owner, the
+    handle keeps the memory alive and counts the open borrows of all copies of the handle.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class IpcHandle:
 
     @property
     def allocation(self) -> str:
-        """Identifier of the allocation that contains the elements. It is the same for all views of the allocation."""
+        """Identifier of the allocation that contains the elements. Views of one allocation have the same identifier."""
         return self._description.allocation
 
     @property
@@ -125,7 +125,7 @@ class IpcHandle:
 
     @property
     def borrowers(self) -> int:
-        """Number of open borrows, without those of killed processes. Only the owner can read this number."""
+        """Number of open borrows, without the borrows of killed processes. Only the owner can read this number."""
         return len(self._own("borrowers").processes())
 
     @contextmanager
@@ -133,7 +133,8 @@ class IpcHandle:
         """Return a context manager for the array of the owner's memory.
 
         The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
-        the block, because the owner may write other data to the memory. Such an access does not crash the process.
+        the block, because the owner may write other data to the memory. An access after the block does
+        not crash the process.
 
         CUDA device memory stays borrowed until the array and its views are freed, because CUDA forbids freeing memory
         that another process has mapped. The end of the borrow waits for the work of this process on the device.
@@ -182,7 +183,7 @@ class IpcHandle:
                 borrow.end()
 
     def close(self, timeout: float | None = None) -> None:
-        """Refuse new borrowers, and wait until the present borrowers have ended.
+        """Refuse new borrows, and wait until all open borrows have ended.
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
     Raises
     ------
     pickle.UnpicklingError
-        The values do not describe a handle.
+        The values do not describe a handle of this version.
     """
     forms = (int, str, str, int, str, bytes, str, str, int, str, tuple)
     if (
@@ -310,14 +311,14 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
     until `IpcHandle.close`, which waits for the other processes. After the handle is deleted here, its copies can be
-    opened until the shared memory is freed. For CUDA memory, they can be opened until `x` is freed if `x` is a
-    `USMArray`, and otherwise not.
+    opened until the shared memory is freed. For CUDA memory, the copies can be opened until `x` is freed, but only if
+    `x` is a `USMArray`.
 
     Parameters
     ----------
     x : object
-        Array in ``arrayhub.empty(..., memory="shared_memory")`` or in CUDA device memory, of any layout and of any
-        library.
+        Array of any layout and any library, in memory of ``arrayhub.empty(..., memory="shared_memory")`` or in CUDA
+        device memory.
 
     Returns
     -------

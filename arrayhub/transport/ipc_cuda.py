@@ -44,7 +44,8 @@ class Export:
 
     def grant(self, _: Any) -> tuple[bytes, list[int]]:
         """Return the reply to a borrower."""
-        if self._stream != cuda_ipc.PER_THREAD_STREAM:  # which only the thread that called ipc_handle can name
+        # Another thread cannot name the per-thread stream of the thread that called ipc_handle.
+        if self._stream != cuda_ipc.PER_THREAD_STREAM:
             self._event.record(self._stream)
         event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
         memory = self._memory(descriptors.append)
@@ -84,7 +85,7 @@ class _Mapped:
             "version": 3,
             "stream": after,
         }
-        self._stream = stream  # keeps the stream alive: the finalizer of the object destroys the stream
+        self._stream = stream  # the finalizer of the caller's stream object would destroy the stream
 
     def __del__(self) -> None:
         self._memory = None  # type: ignore[assignment]

@@ -5,7 +5,7 @@ is one connection. The kernel closes a connection when its process ends, so each
 killed.
 
 A request contains three values of fixed length: the identifier of the handle, the digest of its description, and the
-signature. The signature is an HMAC of the identifier and the digest, by a random key that never leaves the owner's
+signature. The signature is an HMAC of the identifier and the digest, with a random key that never leaves the owner's
 process. An altered description, a guessed handle and a handle of another process have wrong signatures. A handle that
 was closed has a valid signature and an unknown identifier.
 
@@ -87,7 +87,7 @@ class Entry:
         return [process for connection, process in self.borrowers.items() if not has_ended(connection)]
 
     def close(self, timeout: float | None) -> list[int]:
-        """Refuse new borrowers, and wait for the present ones. Return the ids of the processes that remain."""
+        """Refuse new borrowers, and wait for the present borrowers. Return the process ids that remain."""
         self.is_closed = True
         with self.server.changed:
             self.server.changed.wait_for(lambda: not self._present(), timeout)
@@ -105,7 +105,7 @@ class Server:
         self.process = os.getpid()
         self.name = f"arrayhub-{os.urandom(16).hex()}"
         self.entries: dict[bytes, Entry] = {}
-        self.dropped: dict[str, Entry] = {}  # keyed by layout, because a program may drop many handles of an array
+        self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
         self._key = os.urandom(32)
         # The entry and the memory of each connection. None before the request.
@@ -311,7 +311,7 @@ class Borrow:
         return self.process == os.getpid()
 
     def local_memory(self, identifier: bytes) -> Any:
-        """Return the memory of an entry of this process, which the borrow keeps alive."""
+        """Return the memory of an entry of this process. The borrow keeps the memory alive."""
         return server().entries[identifier].find_memory()
 
     def end(self) -> None:

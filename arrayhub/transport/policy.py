@@ -78,7 +78,7 @@ class pickling:
     Raises
     ------
     ValueError
-        An argument or an environment variable is invalid.
+        An argument is invalid. An invalid environment variable raises PicklingError or UnpicklingError later.
 
     Examples
     --------

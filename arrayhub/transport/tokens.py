@@ -1,4 +1,4 @@
-"""Tokens for dask. Arrays with equal elements, layout and labels have equal tokens in all processes.
+"""Tokens for dask. Host-readable arrays with equal elements, layout and labels have equal tokens in all processes.
 
 Elements are hashed in place, one chunk at a time. Non-contiguous arrays are copied chunk by chunk, so a large array is
 never copied in full at once.
