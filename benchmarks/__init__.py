@@ -7,5 +7,8 @@
 - engines, clusters: pickles and hashes, and transport by dask, ray, joblib and MPI
 - measure, peaks, report: timing, peak memory, and output of the results
 - nanobind_peer, native_peers: extension modules, which are compiled on first use
-- gpu, gpu_jax, breakdown, pythons: separate programs for machines with a GPU, with valgrind, and for several Pythons
+- gpu, gpu_copies, gpu_sweep, gpu_jax: programs for machines with a GPU
+- breakdown: a program that counts instructions with valgrind
+- pythons: a program that combines the results of several Pythons
+- mpi_exchange: a program that clusters runs in two processes
 """

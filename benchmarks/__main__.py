@@ -33,7 +33,7 @@ def options():
     groups = "; ".join(f"{name}: {question}" for name, (question, _) in GROUPS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description=f"Time calls of arrayhub and of other libraries in alternation, in one process. Groups: {groups}",
+        description=f"Time calls of arrayhub and of other libraries in alternation. Groups: {groups}",
     )
     parser.add_argument(
         "--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)"

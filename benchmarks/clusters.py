@@ -92,7 +92,7 @@ def dask_rows(options):
             timed(lambda x: client.scatter(x, workers=[first], hash=False), make, lambda future: future.release())
             for make in makers(options)
         ]
-        yield measured("dask: client.scatter", "the same of NumPy's array", *both, options, 1.3)
+        yield measured("dask: client.scatter", "the same call with an ndarray", *both, options, 1.3)
 
         def on_first(make):
             future = client.submit(make, workers=[first], pure=False)
@@ -100,13 +100,13 @@ def dask_rows(options):
             return future
 
         both = [timed(client.gather, lambda make=make: on_first(make)) for make in makers(options)]
-        yield measured("dask: client.gather", "the same of NumPy's array", *both, options, 1.3)
+        yield measured("dask: client.gather", "the same call with an ndarray", *both, options, 1.3)
 
         def across(future):
             return client.submit(length, future, workers=[second], allow_other_workers=False, pure=False).result()
 
         both = [timed(across, lambda make=make: on_first(make)) for make in makers(options)]
-        yield measured("dask: worker to worker", "the same of NumPy's array", *both, options, 1.3)
+        yield measured("dask: worker to worker", "the same call with an ndarray", *both, options, 1.3)
 
         processes = [os.getpid(), *client.run(os.getpid).values()]
         scatter = functools.partial(client.scatter, workers=[first], hash=False)
@@ -128,9 +128,9 @@ def ray_rows(options):
     ray.init(num_cpus=1, object_store_memory=2 * 10**9, include_dashboard=False, log_to_driver=False)
     try:
         both = [timed(ray.put, make) for make in makers(options)]
-        yield measured("ray.put", "the same of NumPy's array", *both, options, 1.1)
+        yield measured("ray.put", "the same call with an ndarray", *both, options, 1.1)
         both = [timed(ray.get, lambda make=make: ray.put(make())) for make in makers(options)]
-        yield measured("ray.get", "the same of NumPy's array", *both, options, 1.2)
+        yield measured("ray.get", "the same call with an ndarray", *both, options, 1.2)
 
         processes = [os.getpid(), ray.get(ray.remote(slow_pid).remote())]
         yield peaks.beside("ray.put", ray.put, makers(options), processes)
@@ -153,7 +153,7 @@ def joblib_rows(options):
         both = [
             timed(lambda x: parallel(joblib.delayed(length)(x) for _ in range(2)), make) for make in makers(options)
         ]
-        yield measured("joblib.Parallel, 2 tasks on one array", "the same of NumPy's array", *both, options, 1.1)
+        yield measured("joblib.Parallel, 2 tasks on one array", "the same call with an ndarray", *both, options, 1.1)
 
         processes = {os.getpid(), *parallel(joblib.delayed(slow_pid)() for _ in range(4))}
 
@@ -167,7 +167,7 @@ def joblib_rows(options):
 
 
 def mpi_rows(options):
-    """Run benchmarks/mpi_exchange.py in two processes, which print their times as JSON."""
+    """Run benchmarks/mpi_exchange.py in two processes. The first process prints the results as JSON."""
     import sysconfig
 
     import mpi4py.MPI  # noqa: F401

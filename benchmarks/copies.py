@@ -1,4 +1,4 @@
-"""Compare explicit copies with copies of the same bytes by other libraries or by the bare runtime."""
+"""Compare explicit copies with copies by other libraries or by the bare runtime."""
 
 import ctypes
 

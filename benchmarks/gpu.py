@@ -6,8 +6,9 @@ Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`. This module me
 arrays.
 
 Each row times a call of arrayhub and its peers in one process, in alternation, so that disturbances affect all of them.
-The result is the ratio of the medians. The range is that of the middle half of the repeats. No call waits for the
-device, so only the host's work is measured. Peers that are not installed are skipped, and errors of peers are shown.
+The result is the ratio of the medians. The printed range is the middle half of the repeats. The calls of this module do
+not wait for the device, so only the host's work is measured. Peers that are not installed are skipped, and errors of
+peers are shown.
 """
 
 import argparse
@@ -212,7 +213,7 @@ GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes, "sweep": swee
 
 
 def main():
-    """Print the tables. The exit status is 1 if a target is missed."""
+    """Print the tables. The exit status is 1 if a target is missed or a call of arrayhub fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of rows")
     parser.add_argument("--repeats", type=int, default=31)

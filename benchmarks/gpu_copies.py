@@ -1,8 +1,8 @@
 """Compare large copies to, from and between CUDA devices with cupy's copies and with the speed of the bus.
 
 Rows of `benchmarks.gpu`. Each row consists of a call of arrayhub, its peers, and a minimum ratio of speeds to the first
-peer. Results are freed outside the timings. Target memory has been written before, except in rows with "fresh" in
-their name.
+peer. Rows with ``out=`` copy into memory that has been written before. The times of the other rows include the
+allocation of the result. Results are freed outside the timings.
 """
 
 import statistics

@@ -5,11 +5,13 @@
 The first table shows the nanoseconds of each candidate (median and middle half of the repeats) beside those of
 `asarray`, measured in one process in alternation. Two tests follow:
 
-- **ordered**: Start a long computation, import its result at once, and read it on another stream. Is the value new?
+- **ordered**: Start a long computation, import its result at once, and read the result on another stream. Is the
+  computation finished?
 - **held**: Import an array, and delete it (`x.delete()`). Does the imported array keep the memory?
 
-`is_ready` alone ensures neither. But if it is True, no work is pending, and because jax arrays are immutable,
-any candidate can be used without a stream. Only DLPack holds a reference that `delete` and donation respect.
+A call of `is_ready` neither orders streams nor holds the memory. If `is_ready` returns True, no work is pending.
+Because jax arrays are immutable, any candidate can then be used without a stream. Only DLPack holds a reference that
+`delete` and donation respect.
 """
 
 import argparse
@@ -132,7 +134,7 @@ def check_order(jax):
                 early += bool((cupy.ndarray(x.shape, "f4", pointer).copy().get(stream=theirs) != 1).any())
             x.block_until_ready()
             del keep
-        print(f"{name:42} unfinished in {early} of 10 rounds ({busy} under way when it was taken)")
+        print(f"{name:42} unfinished in {early} of 10 rounds ({busy} were pending at the import)")
 
 
 def to_cupy(array, stream):
@@ -176,7 +178,7 @@ def main():
     ):
         print(f"{name:42} {middle:8.0f} ns   ({low:.0f} to {high:.0f})")
     if jax.default_backend() != "gpu":
-        print("no GPU: order and holds are not looked at")
+        print("no GPU: the order and the lifetime are not tested")
         return
     for look in (check_order, check_held):
         try:

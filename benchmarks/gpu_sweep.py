@@ -1,7 +1,6 @@
-"""The sweep of ``benchmarks.sweep`` on a GPU, compared with cupy: copies to the host, to and on a device.
+"""Compare copies from, to and on a GPU with those of cupy, for the shapes and layouts of ``benchmarks.sweep``.
 
-python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
-    [--peer-only]
+python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO] [--peer-only]
 """
 
 import sys
@@ -15,7 +14,7 @@ WAYS = ("to_host", "out=", "to_device", "copy", "from host", "from device")
 
 
 def pairs(cupy, ways=WAYS):
-    """Yield pairs of shapes, like the engines of ``benchmarks.sweep``."""
+    """Yield `sweep.Pair` objects, like the engines of ``benchmarks.sweep``."""
 
     def waited(made):
         cupy.cuda.get_current_stream().synchronize()
@@ -62,7 +61,7 @@ def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST, peer_only=False
 
 
 def main():
-    """Print the worst rows. The exit status is 1 if a row is above the target."""
+    """Print the worst rows. The exit status is 1 if the ratio of a row is above the target."""
     chosen = sweep.arguments(__doc__.splitlines()[0], WAYS, SECONDS).parse_args()
     try:
         import cupy

@@ -30,8 +30,8 @@ class Result(NamedTuple):
 class Timed:
     """A statement that runs n times: ``Timed("np.asarray(u)", names)(1000)`` returns the seconds of 1000 calls.
 
-    Attributes of modules are looked up in advance, as by ``from np import asarray``. Attributes and methods of arrays
-    are looked up in each call, as in user code.
+    If the statement calls a function of a module, the function is looked up in advance, as by ``from numpy import
+    asarray``. All other attributes are looked up in each call, as in user code.
     """
 
     def __init__(self, statement, names, unrolled=UNROLLED):

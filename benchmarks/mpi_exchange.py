@@ -68,10 +68,10 @@ def main(rounds, megabytes):
         arrayhub.asarray(wide),
     )  # the same memory, because the choice of pages affects the time more than the call
     found = [
-        row("mpi4py: Send", "the same of NumPy's array", exchange, exchange, x, a, rounds, 1.02),
+        row("mpi4py: Send", "the same call with an ndarray", exchange, exchange, x, a, rounds, 1.02),
         row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,
             wide_of_ours, wide, rounds, None),
-        row("mpi4py: send (pickle)", "the same of NumPy's array", lower_case, lower_case, x, a, rounds, 1.05),
+        row("mpi4py: send (pickle)", "the same call with an ndarray", lower_case, lower_case, x, a, rounds, 1.05),
     ]  # fmt: skip
     peaks = [
         (f"mpi4py: {way}", *(least_growth(act, array) for array in (x, a)))

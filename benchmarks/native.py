@@ -45,7 +45,8 @@ def inputs():
         pass
 
 
-# One row per framework: the function that builds its extension, its array type, its import and export functions.
+# One row per framework: its name, the function that builds its extension, its array type or conversion function, and
+# the names of its import and export functions.
 FRAMEWORKS = (
     ("nanobind", native_peers.nanobind, "nb::ndarray<const double>", "take_own", "out_own"),
     ("pybind11", native_peers.pybind11, "py::array_t<double>", "take_own", "out_own"),

@@ -19,7 +19,10 @@ def fact(what, mine, theirs):
 
 
 def beside(what, act, prepares, processes):
-    """Compare the peak memory of `act` for a USMArray and an ndarray, which `prepares` create. Peaks are summed."""
+    """Compare the peak memory of `act` for a USMArray and an ndarray, which `prepares` create.
+
+    The peaks of the processes are summed.
+    """
     sizes = [[], []]
     for _ in range(ROUNDS):
         for peaks, prepare in zip(sizes, prepares, strict=True):

@@ -1,7 +1,7 @@
-"""``python -m benchmarks.pythons FILE ...``: write a table of several interpreters' ratios to docs.
+"""``python -m benchmarks.pythons FILE ...``: write a table of the ratios of several interpreters to docs.
 
-Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table
-is on docs/performance_configurations.md.
+Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table is in
+docs/performance_configurations.md.
 """
 
 import argparse

@@ -36,7 +36,7 @@ def machine():
 
 
 def time_of(nanoseconds):
-    """Format a time with three digits in a suitable unit."""
+    """Format a time in ms from 10 ms on, in µs from 10 µs on, and otherwise in ns."""
     for unit, size in (("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= 10 * size:
             return f"{nanoseconds / size:.1f} {unit}"

@@ -19,7 +19,7 @@ class Row(NamedTuple):
     peer: str
     at_most: float | None
     needs: tuple[str, ...] = ()  # keys of SAMPLES that define the names in the statements
-    slow: bool = False  # whether a call takes about a second, so that it is timed singly and in fewer rounds
+    slow: bool = False  # whether calls are timed one at a time and in fewer rounds, because a call takes about a second
 
 
 MOST_ROUNDS = 7  # for slow rows
@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # Comparisons without a target: other functions of NumPy, and tvm_ffi.
+    # Comparisons without a target.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
@@ -112,7 +112,7 @@ NESTED = (
 )
 
 
-# Sparse arrays: csr matrices with a thousand and a million values, compared with torch's constructor.
+# Sparse arrays: csr matrices with a thousand and a million values, compared with the constructors of SciPy and torch.
 _UNCHECKED = "torch.sparse_csr_tensor(*parts, shape, check_invariants=False)"
 _FROM_NUMPY = "torch.sparse_csr_tensor(*map(torch.from_numpy, {}), {}, check_invariants=False)"
 SPARSE = (
@@ -136,7 +136,7 @@ SPARSE = (
 
 
 class Producer:
-    """An object that has only one interface dict, like objects of small libraries."""
+    """An object that supports only one protocol, an interface dict, like objects of small libraries."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -241,7 +241,7 @@ def large_columns():
 
 
 def strings():
-    """Return five million strings of up to 39 characters, half a gigabyte in total."""
+    """Return five million strings of up to 39 characters, with 97 MB of characters in total."""
     import pyarrow as pa
 
     texts = [f"{k} and some more, not always in line"[: k % 40] for k in range(5_000_000)]
@@ -291,7 +291,7 @@ def gt4py():
 
 
 def sparse():
-    """Return csr matrices whose indices are validated, and torch tensors of their components."""
+    """Return csr matrices, SparseArrays whose indices have been validated, and torch tensors of their components."""
     import scipy.sparse
     import torch
 
@@ -343,12 +343,12 @@ def reach(options):
 
 
 def values(options):
-    """Measure conversions of elements to Python objects, compared with NumPy's methods of the same names."""
+    """Measure `item`, `tolist`, iteration and indexing, compared with NumPy."""
     yield from measured("elements", ELEMENTS, options)
 
 
 def nested(options):
-    """Measure nested arrays, compared with functions of pyarrow, nanoarrow and awkward."""
+    """Measure nested arrays, compared with functions of pyarrow, nanoarrow, awkward, polars and NumPy."""
     yield from measured("nested", NESTED, options)
 
 

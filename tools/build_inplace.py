@@ -1,4 +1,4 @@
-"""Compile every module listed in arrayhub/meson.build beside its source, with Cython and a C compiler alone.
+"""Compile every module listed in arrayhub/meson.build beside its source, with Cython, NumPy and a C compiler.
 
 This build does not require meson. Afterwards, ``PYTHONPATH=. python -m pytest`` tests the checkout. The compiler flags
 are read from arrayhub/meson.build.
@@ -114,7 +114,7 @@ def main():
     """Build all modules in parallel. The exit status is the number of failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--force", action="store_true", help="rebuild also what is up to date")
+    parser.add_argument("--force", action="store_true", help="also rebuild modules that are up to date")
     options = parser.parse_args()
     meson = (PACKAGE / "meson.build").read_text()
     link_declarations()

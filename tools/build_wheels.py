@@ -11,10 +11,10 @@ For each interpreter and each machine:
    ``pyconfig.h``, because both are 64-bit and little-endian.
 2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
 3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
-   ``--emulate`` is a command that starts an interpreter of another machine, for the wheels of this machine and version.
-   An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT ROOT/usr/bin/python3.13'``. Without such a
-   command, wheels of another machine are not tested. A cortex-a72 does not have pointer authentication, which newer
-   interpreters would use and qemu emulates slowly.
+   Wheels of another machine are tested only if an ``--emulate`` option gives a command that starts an interpreter of
+   the same machine and version. An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT
+   ROOT/usr/bin/python3.13'``. A cortex-a72 does not have pointer authentication, which newer interpreters would use and
+   qemu emulates slowly.
 
 The last lines state what was built and tested. The exit status is the number of failures. Only committed files are in
 the sdist. ``--sdist FILE`` builds wheels of an existing sdist, for a machine without git.
@@ -61,7 +61,7 @@ endian = 'little'
 
 
 def requirements():
-    """Return what a build without isolation needs in its environment."""
+    """Return the requirements that the environment of a build without isolation must contain."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
 
 
@@ -93,7 +93,7 @@ def describe(*command):
 
 
 def configuration_of(python, machine, folder):
-    """Return the environment variables by which an interpreter describes itself as that of another machine."""
+    """Return the environment variables with which an interpreter reports the configuration of another machine."""
     name = f"_sysconfigdata_for_{machine}"
     values = ask(python, "import sysconfig; print(sysconfig.get_config_vars())")
     # `base` and `prefix` are paths of this machine, and are not part of the configuration of the build.
@@ -107,9 +107,9 @@ def configuration_of(python, machine, folder):
 
 
 def headers_of(python, machine, folder):
-    """Return an include flag for Debian's interpreters.
+    """Return the include flag that Debian's interpreters need, or an empty list for other interpreters.
 
-    Their pyconfig.h includes another pyconfig.h from a folder that is named after the machine.
+    Debian's pyconfig.h includes another pyconfig.h from a folder that is named after the machine.
     """
     include = pathlib.Path(ask(python, "import sysconfig; print(sysconfig.get_path('include'))"))
     here = include.parent / f"{platform.machine()}-linux-gnu" / include.name
@@ -121,7 +121,7 @@ def headers_of(python, machine, folder):
 
 
 def build(python, machine, source, folder):
-    """Return the path of a wheel that zig has compiled for a machine, with a tag of manylinux."""
+    """Compile a wheel for a machine with zig, tag it as manylinux, and return its path."""
     zig = [str(python), "-m", "ziglang"]
     compiler = [*zig, "cc", "-target", f"{machine}-linux-gnu.{GLIBC}", *headers_of(python, machine, folder / "headers")]
     cross = folder / "machine.ini"
@@ -165,7 +165,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--sdist", type=pathlib.Path, help="build the wheels of this sdist")
     parser.add_argument(
-        "--emulate", action="append", default=[], metavar="COMMAND", help="an interpreter of another machine"
+        "--emulate", action="append", default=[], metavar="COMMAND", help="starts an interpreter of another machine"
     )
     parser.add_argument("--no-tests", action="store_true")
     options = parser.parse_args()

@@ -11,10 +11,10 @@ Our own text is
 - the sources in tests/support/native/.
 
 A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``); without one, all are
-compiled. The flags are those of arrayhub/meson.build; ``CC`` and ``CXX`` name the compilers. Nothing is written to the
-checkout, except the modules with --in-place, as tools/build_inplace.py writes them. The exit status is 1 if there is a
-warning or an error. Needs Cython, NumPy and pybind11; what includes headers of nanobind or Arrow is compiled if that
-library is installed.
+compiled. Modules are also compiled with the flags of arrayhub/meson.build. ``CC`` and ``CXX`` name the compilers. Only
+with --in-place, modules are written to the checkout, as by tools/build_inplace.py. The exit status is 1 if there is a
+warning or an error. Needs Cython and NumPy. A file that includes headers of pybind11, nanobind or Arrow is skipped if
+that library is not installed.
 """
 
 import argparse

@@ -7,7 +7,7 @@ A PYTHON is an interpreter. The default is the interpreter that runs this script
 1. `pip wheel .` builds a wheel.
 2. auditwheel lists the libraries that the wheel links to.
 3. The wheel is installed into a new environment without a working compiler.
-4. pytest tests the installed package. By default, only the files that require nothing but NumPy are tested.
+4. pytest tests the installed package. By default, only the files in `TESTS` run, which require the packages in `NEEDS`.
 
 The last lines state the size and tag of each wheel and pytest's last line. The exit status is the number of
 interpreters with a failure. This script requires auditwheel, which is in the extra ``dev``.
@@ -45,7 +45,7 @@ def foreign_libraries(wheel):
     linked = set(re.findall(r"\b[\w.+-]+\.so(?:\.\d+)*\b", said.partition("system-provided shared libraries:")[2]))
     tag = re.search(r'platform tag: "([^"]+)"', said)
     if tag is None:
-        raise SystemExit(f"auditwheel says something else than it used to:\n{said}")
+        raise SystemExit(f"auditwheel show did not print a platform tag:\n{said}")
     return linked - ALLOWED, tag[1]
 
 

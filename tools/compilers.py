@@ -8,8 +8,8 @@ Needs Linux, root (for chroot and mount), debootstrap, git, and Debian's archive
 
 For each compiler, with Debian's Python, NumPy and Cython:
 
-1. tools/c_warnings.py compiles a copy of what git would commit of the working tree with -Wall -Wextra, and fails if
-   there is a warning in our own C and C++ text.
+1. tools/c_warnings.py compiles a copy of the working tree, without the files that git ignores, with -Wall -Wextra. The
+   step fails if there is a warning in our own C and C++ text.
 2. pytest runs the files of `TESTS` on the modules that were compiled.
 
 The last lines state the result for each compiler. The exit status is the number of compilers with a failure.
@@ -28,7 +28,7 @@ from every_python import ROOT, copy_tree
 OLDEST = "gcc-12"
 PACKAGES = ("python3-dev", "python3-numpy", "cython3", "python3-ml-dtypes", "python3-hypothesis", "libc6-dev",
             "python3-pytest", "python3-pytest-timeout", "python3-pybind11", "python3-nanobind")  # fmt: skip
-# The tests of check_wheel.py, which need NumPy alone, and the exchange of memory in both directions.
+# The tests of check_wheel.py, and tests of DLPack and of scalars.
 TESTS = (
     "adapters/test_array_interface",
     "adapters/test_buffer",
@@ -49,7 +49,7 @@ class Debian:
         if not (root / "var/lib/dpkg/status").exists() or (root / "debootstrap").exists():
             subprocess.run(["debootstrap", "--variant=minbase", "sid", str(root), mirror], check=True)
         shutil.copyfile("/etc/resolv.conf", root / "etc/resolv.conf")
-        # A mirror that is a snapshot serves lists whose date of expiry has passed.
+        # The package lists of a mirror that is a snapshot have expired.
         self.run("apt-get", "--quiet=2", "--option=Acquire::Check-Valid-Until=false", "update", check=True)
 
     def run(self, *command, folder="/", check=False, **variables):

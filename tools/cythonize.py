@@ -1,10 +1,11 @@
-"""Translate Cython modules to C, all of them in one process per core. meson runs this script.
+"""Translate Cython modules to C, with one process per core. meson runs this script.
 
     python tools/cythonize.py DEPFILE MODULE.c ... MODULE.pyx ... [CYTHON ARGUMENTS]
 
-There is one C file for each source, in the same order. A new process of Cython takes 0.5 s to import its own modules
-and to parse its utility code, and an average module takes 0.4 s. DEPFILE receives the files that the sources include or
-cimport, in make's syntax. A C file that does not change keeps its time stamp, so that ninja does not compile it again.
+There is one C file for each source, in the same order. A new Cython process takes 0.5 s to import its own modules and
+to parse its utility code, whereas the translation of an average module takes 0.4 s. DEPFILE receives the files that the
+sources include or cimport, in make's syntax. A C file that does not change keeps its time stamp, so that ninja does not
+compile it again.
 """
 
 import concurrent.futures

@@ -24,14 +24,14 @@ CELLS = (
     "# a view that leaves its buffer\narrayhub.picture((2, 3), (3, 1), offset=2, size=6)",
     "arrayhub.explain(a[:, ::-1])",
 )
-THEMES = {  # page, words, cells of code, their frame, words beside them
+THEMES = {  # colors of the page, of its text, of code cells, of their frames, and of the prompts beside them
     "light": ("#ffffff", "#1f2328", "#f6f8fa", "#d5d9de", "#6e7781"),
     "dark": ("#111418", "#e2e6ea", "#1b1f25", "#343a42", "#8b949e"),
 }
 WIDTH = 960  # pixels
 
 
-PHONE = 358  # pixels beside the margins of the site on a screen of 390
+PHONE = 358  # pixels between the margins of the site on a screen of 390 pixels
 
 
 def front_picture() -> str:

@@ -97,7 +97,7 @@ def run(python, arguments):
         numpy = subprocess.run([f"{folder}/.venv/bin/python", "-c", ask], capture_output=True, text=True, check=False)
     closing = CLOSING.findall("".join(said))
     found_numpy = f"NumPy {numpy.stdout.strip() or '-'}"
-    return status, f"{name:8} {found_numpy:13} {closing[-1] if closing else 'did not come to its tests'}"
+    return status, f"{name:8} {found_numpy:13} {closing[-1] if closing else 'did not reach the tests'}"
 
 
 def main():

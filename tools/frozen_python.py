@@ -1,4 +1,4 @@
-"""Make an interpreter of CPython from the package freeze-core, for versions and machines without another package.
+"""Make a CPython interpreter from the package freeze-core, for versions and machines that no other package supports.
 
     python tools/frozen_python.py VERSION MACHINE PREFIX FOLDER
 

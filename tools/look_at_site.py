@@ -1,9 +1,14 @@
-"""Look at every page of the site in a browser: ``python tools/look_at_site.py SITE PICTURES``.
+"""Check the layout of every page of the site in a browser: ``python tools/look_at_site.py SITE PICTURES``.
 
-SITE is the output of sphinx-build. The script photographs each page at 1400 and at 390 pixels, light and dark, into the
-folder PICTURES, for a reviewer. It prints pages that are wider than their window, tables that are cut on the wide page,
-and pictures that are drawn at less than nine tenths of their size, and exits with status 1 if there are any. It needs
-Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
+SITE is the output of sphinx-build. The script takes screenshots of each page at widths of 1400 and 390 pixels, light
+and dark, and writes the screenshots to the folder PICTURES for a reviewer. It prints the following faults, and exits
+with status 1 if there are any:
+
+- a page is wider than its window.
+- a table is cut at the width of 1400 pixels.
+- a picture is drawn at less than nine tenths of its width.
+
+Requires Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
 """
 
 import shutil

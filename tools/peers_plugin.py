@@ -106,7 +106,7 @@ class Router(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        """Do not change the class arguments of `isinstance`, and `super()`."""
+        """Leave calls of `isinstance` and `super` unchanged, because their arguments include classes."""
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "super"):
             return node
         return self.generic_visit(node)
@@ -172,13 +172,13 @@ def pytest_configure():
 
 
 def message_of(report):
-    """Return the exception of a failed case and the line of the test that raised it."""
+    """Return the exception of a failed case and the source line that raised it."""
     crash = getattr(report.longrepr, "reprcrash", None)
     return f"{crash.message} <- {linecache.getline(crash.path, crash.lineno).strip()}" if crash else ""
 
 
 def pytest_runtest_logreport(report):
-    """Record the outcome of each case, the worst of its three phases."""
+    """Record the outcome of each case. A phase that does not pass overrides the outcome of earlier phases."""
     outcome = "failed" if report.failed else "skipped" if report.skipped else "passed"
     if hasattr(report, "wasxfail"):
         outcome = "xfailed"

@@ -2,10 +2,9 @@
 
     python tools/prose.py [--list] [FILE ...]
 
-``--list`` prints each place and what to write instead. Docstrings, comments and error texts of code are searched, and
-the paragraphs of pages. Code blocks of pages and generated pages are left out. A group fails if its count per 1,000
-lines exceeds its limit. The count only finds sentences to look at: a sentence without any of the wordings can still be
-unclear.
+``--list`` prints each place and the wording to use instead. The script searches the docstrings, comments and error
+texts of code, and the paragraphs of pages, except generated pages. A group fails if its count per 1,000 lines exceeds
+its limit. A sentence without any of the wordings can still be unclear.
 
 Without a FILE, all files that git tracks are searched. The exit status is 1 if a group exceeds its limit.
 """

@@ -4,8 +4,8 @@
 
 The build uses a copy of the checkout under build/sanitize/, and does not change the modules beside the sources. The
 copy is kept, so the next run compiles only changed files. Without pytest arguments, the files in `FILES` are tested.
-Reports of all processes are collected in files and printed. The exit status is that of pytest, or 1 if there is a
-report.
+Reports of all processes are collected in files and printed. The exit status is that of the build if the build fails,
+that of pytest if tests fail, or 1 if there is a report.
 
 Requires gcc and the dependencies of the tests. CONTRIBUTING.md lists the libraries that can be in the same process.
 """
@@ -99,7 +99,8 @@ FILES = (
     "array/test_usm_array.py",
     "libraries/test_wrappers.py",
 )
-# ASan delays freeing memory, which changes the size of the process, and reserves terabytes of address space.
+# These tests measure or limit the size of the process. ASan delays the release of memory, and reserves terabytes of
+# address space.
 LEFT_OUT = (
     "libraries/test_torch_storage.py::test_released_arrays_free_their_storage",
     "robustness/test_lifetimes.py::test_host_memory_is_freed_if_its_block_cannot_be_allocated",
