@@ -1,1 +1,1 @@
-"""Layer 3: one module per protocol. `parse` imports a foreign object as a Descriptor, `emit` exports a Descriptor."""
+"""Layer 3: the protocols. `parse` imports a foreign object as a Descriptor, and `emit` exports a Descriptor."""

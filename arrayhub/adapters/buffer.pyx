@@ -86,9 +86,9 @@ cdef extern from *:
 cdef extern from *:
     """
     /* CPython's garbage collector may clear a memoryview while a buffer of the memoryview is held. Releasing the buffer
-       then aborts the process. Therefore the buffer is requested from a new memoryview of the same memory, which the
-       collector does not track. Instead, the collector visits the managed buffer that all memoryviews of the memory
-       share. */
+       then aborts the process. Therefore the buffer is requested from a new memoryview of the same memory, and the
+       collector does not track the new memoryview. Instead, the collector visits the managed buffer that all memoryviews
+       of the memory share. */
     static inline int arrayhub_is_untracked_view(PyObject *exporter) {
         return exporter != NULL && PyMemoryView_Check(exporter) && !PyObject_GC_IsTracked(exporter);
     }
@@ -134,7 +134,7 @@ describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
 cdef Descriptor parse(object obj, object stream):
     """Import the memory that `obj` exports. Return None if `obj` does not support the protocol.
 
-    The memory block holds one PyBUF_FULL_RO buffer while it exists, which also prevents a ``bytearray`` from being resized.
+    The memory block holds one PyBUF_FULL_RO buffer until it is deallocated, so a ``bytearray`` cannot be resized meanwhile.
     Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
 
     Raises
@@ -154,7 +154,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_bytes(object obj, object stream):
-    """Import a ``bytes`` object without a buffer request, because its memory never moves or changes while the object exists."""
+    """Import a ``bytes`` object without a buffer request, because the memory does not move or change while the object exists."""
     cdef Descriptor a = new_array(1)
     a.base_ = obj
     a.device_ = DLDevice(kDLCPU, 0)
@@ -169,7 +169,7 @@ cdef Descriptor parse_bytes(object obj, object stream):
 
 
 cdef inline Py_buffer* get_view(object exporter, int request) except NULL:
-    """Request a buffer of `exporter`, to be released by `_release_held`. Errors of the exporter propagate."""
+    """Request a buffer of `exporter`, which `_release_held` releases. Errors of the exporter propagate."""
     cdef Py_buffer* view = new_view()
     if type(exporter) is memoryview:
         return get_shared_view(exporter, view, request)
@@ -326,7 +326,7 @@ cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
 
 
 cdef object described_type(object exporter, Py_buffer* view):
-    """Return the dtype of a held buffer, from its format or, for ctypes memory, from the ctypes type."""
+    """Return the dtype of a held buffer, from its format, from the ctypes type or from the dtype of a structured ndarray."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
     # A memoryview that was cast has a format of one character and must not be read as the ctypes type. ctypes exports packed
@@ -337,7 +337,7 @@ cdef object described_type(object exporter, Py_buffer* view):
     if cnp.PyArray_Check(exporter) and view.format != NULL and view.format[0] == c"T":
         dtype = <object> <PyObject*> cnp.PyArray_DESCR(<cnp.ndarray> exporter)     # a subclass may override `dtype`
         if dtype.itemsize == view.itemsize:
-            return dtype      # NumPy's format (a record) omits trailing padding, so parsing it would result in wrong offsets
+            return dtype      # NumPy's formats omit the trailing padding of records, so parsed offsets could be wrong
     key = (b"B" if view.format == NULL else <bytes> view.format, view.itemsize)
     dtype = found(_parsed, key)
     if dtype is None:

@@ -161,9 +161,9 @@ cdef Descriptor parse(object obj, object stream):
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data. It is passed to producers of CUDA memory. For all other memory,
-        `runtimes.streams` orders the stream. If `stream` is None, the import does not synchronize. The producer is called
-        again as soon as a consumer names its stream.
+        The stream on which the caller will use the data. The stream is passed to producers of CUDA memory, unless it is the
+        per-thread default stream. In all other cases, `runtimes.streams` orders the stream. If `stream` is None, the import
+        does not synchronize, and the producer is called again when a consumer passes a stream.
     """
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
@@ -267,7 +267,8 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     InterfaceError
         The object is not a capsule with one of DLPack's names, the capsule was consumed before, or the tensor is invalid.
     BufferError
-        The major version is not 1, or the element type with this number of lanes is not supported.
+        The major version is not 1, the element type with this number of lanes is not supported, or ``data`` is a handle
+        instead of an address.
     """
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
@@ -305,7 +306,7 @@ cdef object capsule_error(object capsule):
 cdef Descriptor peek(object capsule):
     """Import a capsule without consuming it.
 
-    The capsule keeps the tensor alive only until it is consumed, so the array must be released before that.
+    The capsule keeps the tensor alive only until a consumer renames the capsule. The array must be released before.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
@@ -394,8 +395,8 @@ cdef int hold_object(Descriptor a, object held) noexcept:
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
-    Without a producer, the base of the array is None, and the memory block owns the tensor. IS_COPIED is imported as COPIED,
-    which `emit` exports only if the consumer becomes the only owner.
+    Without a producer, the array's base is its memory block, which owns the tensor. IS_COPIED is imported as COPIED, which
+    `emit` exports only if the consumer becomes the only owner.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -430,7 +431,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
 
 
 cdef inline bint plain_head(DLTensor* tensor) noexcept:
-    """Return whether a quick test already shows that a tensor passes `check_head`, as for almost every tensor."""
+    """Return True if a quick test shows that a tensor passes `check_head`. Return False if `check_head` must be called."""
     return (0 <= tensor.ndim <= layout.MAX_NDIM and tensor.shape != NULL and tensor.device.device_id >= 0
             and (tensor.device.device_type == kDLCPU or tensor.device.device_type == kDLCUDA))
 
@@ -679,8 +680,10 @@ cdef object emit(Descriptor a, object stream, object max_version, bint sole):
     Raises
     ------
     BufferError
-        DLPack cannot represent the type, the strides or the SYCL context, the stream is invalid, or `max_version` lacks a flag
-        that the array requires (for read-only memory or padded elements).
+        DLPack cannot represent the type, the strides or the SYCL context, the stream is invalid, or the consumer's version of
+        DLPack lacks a flag that the array requires (for read-only memory or padded elements).
+    TypeError
+        `max_version` is neither None nor a tuple of two integers.
     """
     cdef int minor = minor_known(max_version)
     order(a, stream)
@@ -741,7 +744,7 @@ cdef int minor_of(object major, object minor) except -2:
 
 
 cdef object emit_legacy(Descriptor a, bint allow_readonly):
-    """Return a legacy capsule. It lacks flags, so read-only memory is rejected unless `allow_readonly` is True."""
+    """Return a legacy capsule. Reject arrays that require flags, but accept read-only memory if `allow_readonly` is True."""
     check_exportable(a)
     check_without_flags(a, "a legacy capsule",
                         f"use the function for the library, such as arrayhub.as_jax(x), or pass max_version={MAX_VERSION}",
@@ -764,9 +767,9 @@ cdef object emit_legacy(Descriptor a, bint allow_readonly):
 
 
 cdef DLPackExchangeAPI* exchange_api(object cls) except? NULL:
-    """Return the exchange table that a type itself declares, or NULL if it does not declare a table of DLPack 1.
+    """Return the exchange table that a type itself declares, or NULL if it does not declare a usable table of DLPack 1.
 
-    An inherited table is not used, because the subclass may override ``__dlpack__``.
+    A table that the type inherits is not used, because the type may override ``__dlpack__``.
     """
     cdef int _step
     capsule = cls.__dict__.get("__dlpack_c_exchange_api__")
@@ -803,7 +806,7 @@ cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
 
 
 cdef int note_work_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
-    """Store the producer's current CUDA stream, if its table returns one.
+    """Store the producer's current CUDA stream, if the exchange table has a function for it.
 
     The stream is stored at the import, because another stream may be current at the export.
     """
@@ -822,7 +825,8 @@ cdef int raise_pending(str function) except -1:
     return -1
 
 
-# The functions of the table return -1 with an exception set, as Cython functions with `except -1` do.
+# The functions that convert arrays return -1 with an exception set, as Cython functions with `except -1` do. The allocator
+# reports errors to `set_error` instead.
 
 
 cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) except -1 with gil:
@@ -859,8 +863,7 @@ cdef int _table_borrow(void* obj, DLTensor* out) except -1 with gil:
 
 
 cdef int order_table_stream(Descriptor a) except -1:
-    """Make CUDA's legacy default stream wait for the producer's work. The table returns this stream as the current stream.
-    """
+    """Make CUDA's legacy default stream wait for the producer's work. `_table_current_stream` returns this stream."""
     cdef int kind = a.device_.device_type
     return order_consumer(a, None) if kind == kDLCUDA or kind == kDLCUDAManaged else 0
 
@@ -887,7 +890,7 @@ cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, vo
 
 
 cdef tuple error_texts(object error):
-    """Return the type name and message of an exception as C strings, even if its ``__str__`` raises."""
+    """Return the type name and message of an exception as bytes, or general texts if its ``__str__`` raises."""
     try:
         return type(error).__name__.encode(), str(error).encode("utf-8", "replace")
     except Exception:
@@ -896,7 +899,7 @@ cdef tuple error_texts(object error):
 
 
 cdef Descriptor new_like(DLTensor* prototype):
-    """Return a new C-contiguous array with the type, shape and device of `prototype`. Ignore its other fields.
+    """Return a new C-contiguous array with the type, shape and device of `prototype`. Ignore the other fields of `prototype`.
 
     A DLTensor does not have flags, so elements of less than a byte are packed.
     """

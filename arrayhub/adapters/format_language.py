@@ -1,6 +1,6 @@
 """Format language of PEP 3118: the table of codes, and functions that the reader and the writer share.
 
-_core/dtypes also contains the code of each plain number.
+The table of element types in _core/dtypes also contains the codes of numbers.
 
 The language is that of the ``struct`` module with the additions of PEP 3118::
 
@@ -10,7 +10,8 @@ The language is that of the ``struct`` module with the additions of PEP 3118::
     element = code | "T{" { item } "}"
     order   = "@" | "=" | "<" | ">" | "!" | "^"
 
-White space is allowed between items. An order applies until the next order, also across braces:
+White space is allowed between items and around the lengths of a shape. An order applies until the next order, also
+across braces:
 
 ===============  ================  ==============================  ==========
 order            byte order        sizes                           alignment
@@ -95,11 +96,11 @@ def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
-    """Return the alignment of a type in C, or None if the type does not have C's layout.
+    """Return the alignment of a type in C, or None if a C compiler would not align all fields at their offsets.
 
-    ``numpy.dtype.alignment`` is not sufficient, because it is 1 for every structured dtype that was created without
-    ``align=True``.
-    The result is also None if records are nested more than `MAX_NESTING` levels deep.
+    The result is None if the offset of a field, or the size of a record, is not a multiple of the alignment, and if
+    records are nested more than `MAX_NESTING` levels deep. ``numpy.dtype.alignment`` is not sufficient, because it is 1
+    for every structured dtype that was created without ``align=True``.
     """
     _, dtype = flatten(dtype)
     if dtype.names is None:

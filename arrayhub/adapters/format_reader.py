@@ -13,7 +13,7 @@ from arrayhub.adapters.format_language import BY_CODE, FOREIGN, MAX_NESTING, ORD
 
 __all__ = ["parse_format"]
 
-# Codes without a NumPy type, and codes that ctypes writes although the language lacks them.
+# Codes of elements that arrays cannot hold. The language has these codes except `z`, which only ctypes writes.
 _UNSUPPORTED = {
     "O": "Python objects",
     "u": "UCS-2 text",  # ctypes writes it for wchar_t, even if wchar_t has four bytes
@@ -83,13 +83,20 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     - ``6x`` alone is ``V6``, six raw bytes. NumPy writes ``6x`` for ``V6``, but reads ``6x`` as a record without
       fields, which is ``T{6x}`` here.
     - ``n N P`` are integers of the size of a pointer, ``p`` is raw bytes (``V``), ``F D G`` are complex, and ``Ze`` is
-      ml_dtypes' complex32. NumPy does not support these codes, white space, or an order before a shape.
+      ml_dtypes' complex32. NumPy supports only ``n`` and ``N``, and only as a complete format. NumPy reads ``Ze`` as a
+      half float, and rejects the other codes.
+    - White space may separate items, and an order may precede a shape. NumPy rejects both in most formats.
     - ``(2,3)4i`` has the shape (2, 3, 4). NumPy creates two levels of sub-arrays.
-    - ``g Zg G n N P`` do not have a standard size. They have native size after ``=`` and after the native byte order
-      (``<`` or ``>``), because ctypes writes them there. In the other byte order they raise an error.
-    - The outermost record may omit its trailing padding: the struct module omits it in the order ``@``, ctypes and
-      NumPy in other orders. The format is accepted only if every field, at every level, has the offset that a C
-      compiler assigns. Otherwise padding between fields might also be missing, and the field offsets would be wrong.
+    - ``g Zg G Ze n N P`` do not have a standard size. After ``=`` and the native byte order (``<`` or ``>``), they have
+      the native size, because ctypes writes formats such as ``<g`` and ``<P``. In the other byte order they raise an
+      error.
+    - `itemsize` may differ from the described size by the trailing padding of the outermost record:
+
+      - The record is shortened if `itemsize` excludes the padding that the order ``@`` implies. The struct module
+        computes such sizes.
+      - Trailing padding is added if `itemsize` includes it, and the format does not. ctypes and NumPy write such
+        formats. They are accepted only if the offset of every field, at every level, is a multiple of the field's
+        alignment in C. Otherwise padding between fields might also be missing, and the offsets would be wrong.
     """
     top = _Reader(format).read()
     try:
@@ -203,7 +210,7 @@ class _Reader:
         return self.text[start : self.position]
 
     def read_order(self) -> None:
-        """Read an order if one is next. It applies to the following items."""
+        """Read an order if one is next. The order applies to the following items."""
         if self.peek() in ORDERS:
             mark = self.text[self.position]
             self.order = ">" if mark == "!" else mark
@@ -274,7 +281,7 @@ class _Reader:
 
 
 def _outermost(top: _Record, itemsize: int) -> np.dtype:
-    """Return the dtype of a complete format. Pad it to `itemsize` if the format may omit trailing padding."""
+    """Return the dtype of a complete format. Resize a record to `itemsize` if only trailing padding differs."""
     if len(top.items) == 1 and top.items[0].name is None:
         item = top.items[0]
         if not isinstance(item.element, _Record) or item.shape:
@@ -303,7 +310,7 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     record : _Record
         The parsed items.
     itemsize : int, optional
-        For the outermost record, the exporter's item size in bytes, to detect omitted trailing padding.
+        For the outermost record, the exporter's item size in bytes, which may include other trailing padding.
     """
     fields, end, alignment = _layout(record)
     size = _round_up(end, alignment) if record.aligned else end

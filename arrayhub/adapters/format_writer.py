@@ -29,8 +29,8 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     Returns
     -------
     str
-        - A type in native byte order, aligned and laid out as in C, has native codes without an order, such as ``l``
-          for a C long, which ``memoryview`` can index.
+        - A type in native byte order, aligned as in C, has native codes without an order, such as ``l`` for a C long.
+          ``memoryview`` can index elements with such a code.
         - Other types have codes of standard size after an order, such as ``>i``, or ``=q`` for int64 (``=l`` has four
           bytes). Codes without a standard size follow ``^``, as in ``^g``. Codes of one byte do not need an order.
         - In records, all padding is explicit, as in ``T{b:a:3xi:b:}``. Trailing padding is inside the braces, so that
@@ -60,7 +60,7 @@ class _Writer:
     Parameters
     ----------
     native : bool
-        Whether to write native codes, which imply alignment, or codes with an explicit order and without alignment.
+        Whether to write native codes, which imply alignment. Otherwise the codes follow an order without alignment.
     """
 
     def __init__(self, native: bool):
@@ -114,9 +114,9 @@ def _code_of(dtype: np.dtype, native: bool) -> tuple[str, str]:
     """Return the order and the code of a single value."""
     unaligned = "=" if dtype.isnative else FOREIGN  # an order whose codes have standard sizes
     order = "@" if native else unaligned
-    # The character of a user-defined dtype is arbitrary. For example, ml_dtypes' complex32 has the character of Python
-    # objects. Its format would be `Ze`, but NumPy tries the buffer protocol first and reads `Ze` as a half float, so
-    # complex32 is not exported.
+    # The character of a user-defined dtype is arbitrary, so it does not determine the code. For example, ml_dtypes'
+    # complex32 has the character of Python objects. complex32 is not exported, although the code `Ze` exists, because
+    # NumPy tries the buffer protocol first and reads `Ze` as a half float.
     char = "S1" if dtype.char == "c" else dtype.char  # NumPy's name for the code `c`, which memoryview can index
     if dtype.num >= FIRST_USER_TYPENUM or char not in BY_NATIVE:
         raise _write_error(dtype, _alternatives(dtype))

@@ -1,4 +1,4 @@
-"""Numbers of the protocols in the C struct. `table` contains the protocols, and arrayhub.h the numbers for C code."""
+"""Numbers of the protocols in the C struct. `table` describes the protocols. arrayhub.h defines the numbers for C code."""
 
 cdef enum Protocol:
     ARRAY_INTERFACE = 1

@@ -1,8 +1,8 @@
-"""Table of the protocols, in the order in which `asarray` tries them. No other module lists protocols.
+"""Table of the protocols, in the order in which `asarray` tries them.
 
 docs/protocols.md explains the order. Dispatch, messages, `via=`, `check`, `doctor` and the type cache read the table.
-`tests/adapters/test_table.py` compares arrayhub.h, the .pyi files, docs/protocols.md and the class `USMArray` with the
-table.
+`tests/adapters/test_table.py` compares the other lists of protocols with the table: in arrayhub.h, table.pxd, the .pyi
+files, docs/protocols.md and the class `USMArray`.
 """
 
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES

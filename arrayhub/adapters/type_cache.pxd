@@ -1,8 +1,8 @@
 """Cache of one record for each producer type.
 
-A record contains the protocols that the type may support, the importer of the type's library, and the library's deviations
+A record contains the protocols that the type may support, the importer of the type, and the deviations of the type's library
 from the specifications. Adapters read the record and do not refer to libraries. `convert/dispatch` computes the record from
-`table` and `libraries/known`.
+`table` and the tables in libraries/.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE
@@ -10,11 +10,11 @@ from cpython.object cimport PyTypeObject, Py_TYPE
 from arrayhub._core.cpython.type_notes cimport TypeNote, recall
 
 cdef enum:
-    # Bits of a record, from the lowest:
-    # - one bit for each row of `table`, set if the type may support the protocol
-    # - the number of the importer of a known library
-    # - the single bits below
-    # - two bits for the attributes of labels (`dimensions.ATTRIBUTES`) that the instances may have
+    # Bits of a record:
+    # - 0 to 7: one bit for each row of `table`, set if the type may support the protocol
+    # - 10 to 15: the number of the importer that is called before any protocol, or 0
+    # - 18 and 19: which instances may have labels (`Labelled` in convert/dispatch)
+    # - all others: the flags below
     PROTOCOL_BITS = 8
     KNOWN_AT = 10
     LABELS_AT = 18
@@ -44,7 +44,7 @@ cdef enum:
 
 ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
-cdef unsigned int generation      # how many times the caches were erased
+cdef unsigned int generation      # number of times that the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # the row of a wrapper type, as a number that `convert/dispatch` assigns
 

@@ -24,7 +24,7 @@ cdef unsigned int learn(object cls) except 0:
     cdef unsigned int record = _compute_record(<type> held)      # without a check, which would reject subclasses of `type`
     # If a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
     write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
-    if computed_in != generation:       # a library was registered meanwhile, which may have changed the record
+    if computed_in != generation:       # a library was registered meanwhile, so the record may be outdated
         forget_types()
     return record
 

@@ -1,4 +1,4 @@
-"""Import and export ``__array_interface__`` version 3 and ``__array_struct__``.
+"""Import ``__array_interface__`` of any version, and export version 3. Import and export ``__array_struct__``.
 
 Source of the rules: "The array interface protocol" in NumPy's documentation.
 """
@@ -67,7 +67,7 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# The flags for C order, F order, alignment and native byte order have the values of ArrayFlags, which lacks these two.
+# Two of NumPy's flags. Its flags for C order, F order, alignment and native byte order have the same values as ArrayFlags.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
@@ -129,9 +129,9 @@ cdef Descriptor parse_array_interface_as(object obj, object dtype):
 cdef bint is_temporary(object obj, PyObject* interface, PyObject* data) except -1:
     """Return whether `data` is a bytes object or bytearray that exists only for this access.
 
-    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. The only reference to such an object is in the
-    dict, and the only reference to the dict is the caller's. Python shares ``bytes`` objects of length 1, so their reference
-    count is not conclusive. They are considered temporary if `obj` does not refer to them.
+    ``PIL.Image`` copies its pixels to a new ``bytes`` object on each access. Only the dict refers to this object, and only the
+    caller refers to the dict. Python shares ``bytes`` objects of length 1, so their reference count is not conclusive. An
+    object of length 1 is considered temporary if `obj` does not refer to it.
     """
     if data == NULL or not (PyBytes_CheckExact(<object> data) or PyByteArray_CheckExact(<object> data)):
         return False
@@ -170,7 +170,7 @@ cdef Descriptor described_array_interface(object obj, const Entries* entries, ob
 cdef object own_dtype(object obj):
     """Return the dtype of an ndarray whose elements or fields have types of ml_dtypes, else None.
 
-    The dict of such an array contains only the type string ``<V2``, or ``<f1`` for a float8.
+    NumPy's dict represents these types by the wrong type strings, such as ``<V2`` for bfloat16 and ``<f1`` for float8_e5m2.
     """
     if not issubclass(type(obj), numpy.ndarray):      # not isinstance, because __class__ may be overridden
         return None
@@ -237,8 +237,8 @@ cdef list record_descr(Descriptor a, object dtype):
     """Return the fields of a structured dtype, with padding as unnamed void, as the protocol requires.
 
     NumPy would read the padding as fields. However, NumPy tries the buffer protocol first, and reads the dict only if the
-    dtype does not have a PEP 3118 format. Raise AttributeError for such a dtype, so that NumPy calls ``__array__``, which
-    returns the correct dtype.
+    dtype does not have a PEP 3118 format. Raise AttributeError for a dtype with padding and without a format, so that NumPy
+    calls ``__array__``, which returns the correct dtype.
     """
     from arrayhub.adapters.format_writer import write_format
 
@@ -277,8 +277,8 @@ cdef object emit_error(Descriptor a, str attribute):
 cdef Descriptor parse_struct(object obj, object stream):
     """Import the memory that ``obj.__array_struct__`` describes. Return None if `obj` does not have the attribute.
 
-    The struct lacks the units of times, and contains fields only with HAS_DESCR. Times, and records without HAS_DESCR, are
-    imported through the producer's dict if it exists.
+    Without HAS_DESCR, the struct contains neither the units of times nor the fields of records. Times and records without
+    HAS_DESCR, and types of ml_dtypes, are imported through ``__array_interface__`` if the producer has it.
 
     Raises
     ------
@@ -417,8 +417,9 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
 cdef object emit_struct(Descriptor a):
     """Return the capsule of ``__array_struct__``, which keeps the array alive.
 
-    Only numbers and byte strings are exported. NumPy prefers the struct to the dict, although the struct cannot represent
-    units or fields. For U, NumPy would interpret the size in bytes as a number of characters and read beyond the memory.
+    Only numbers and byte strings are exported. NumPy prefers the struct to the dict, and this function does not export
+    ``descr``, so NumPy would lose the units of times and the fields of records. For U, NumPy would interpret the size in
+    bytes as a number of characters and read beyond the memory.
 
     Raises
     ------

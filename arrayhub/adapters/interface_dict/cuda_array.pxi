@@ -1,4 +1,4 @@
-"""Import and export ``__cuda_array_interface__``, versions 0 to 3. Source: numba's specification.
+"""Import ``__cuda_array_interface__`` of any version, and export version 3. Source: numba's specification.
 
 The import does not require a driver or a GPU. If a driver is available, it determines the kind of memory.
 """
@@ -38,7 +38,7 @@ cdef Descriptor parse_cuda_array(object obj, object stream):
         The producer. The array keeps the producer alive. The specification requires that the producer keeps its memory and
         stream alive.
     stream : object
-        Not used, because the dict contains the producer's stream.
+        Not used. The caller of this function makes `stream` wait for the producer's stream, which the dict contains.
 
     Raises
     ------

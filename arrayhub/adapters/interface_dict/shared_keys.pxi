@@ -34,11 +34,11 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     Parameters
     ----------
     entries : const Entries*
-        The values that `read` returned.
+        The values that `read` stored.
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The producer's dtype, if known. ``descr`` replaces the type string, which may specify only the size.
+        The element type if known. If it is None, the type string determines the type, and ``descr`` the fields of type V.
 
     Raises
     ------

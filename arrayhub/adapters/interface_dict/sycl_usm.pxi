@@ -28,7 +28,7 @@ from arrayhub.runtimes.sycl cimport NAME
 
 
 cdef Descriptor parse_sycl_usm(object obj, object stream):
-    """Import the USM that an object's interface dict describes, or return None without the dict.
+    """Import the USM that an object's interface dict describes. Return None if the object does not have the attribute.
 
     The pointer is validated before it is used: all bytes that the view reaches must be in one USM allocation of the context
     of ``syclobj``.
@@ -59,7 +59,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
     offset = entry(entries, OFFSET)
     if layout.checked_mul(0 if offset is None else integer(offset, SYCL_DICT, "offset", -1), a.itemsize_, &distance):
         raise dict_error(SYCL_DICT, "offset", offset, "an offset in elements, of less than 2**63 bytes")
-    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # SYCL supports exactly the types with a DLPack code
+    if a.dl_dtype_.code == dtypes.NO_DLPACK:     # a type string can name types that SYCL lacks, such as f16
         raise dict_error(SYCL_DICT, "typestr", entry(entries, TYPESTR),
                          "a bool, integer, floating-point or complex type of SYCL in native byte order, such as '|f8'")
     if data is None:
@@ -152,7 +152,8 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
 cdef object emit_sycl_usm(Descriptor a):
     """Return the interface dict of `a`, after waiting for the work submitted to its queue.
 
-    As in dpctl, ``data`` is the start of the memory block, and ``offset`` is the distance to element zero.
+    As in dpctl, ``data`` is the start of the memory block, and ``offset`` is the distance to element zero. If this distance is
+    not a multiple of the item size, ``data`` is the address of element zero, and ``offset`` is 0.
 
     Raises
     ------

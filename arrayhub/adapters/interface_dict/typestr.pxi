@@ -1,7 +1,7 @@
 """Element types of interface dicts: type strings such as '<f8', and descriptions of fields.
 
-Native numbers are looked up in the table of element types, without a Python call. Other type strings are validated, parsed by
-NumPy and cached.
+Numbers in native byte order are looked up in the table of element types, without a Python call. Other type strings are
+validated, parsed by NumPy and cached.
 """
 
 import re
@@ -29,13 +29,13 @@ _ACCEPTED_TYPESTR = (
     "a byte order '<', '>' or '|', a kind of b i u f c m M S U V, and a size that NumPy supports, as in '<f8', '<M8[ns]'"
 )
 
-# Caches of parsed type strings and records, of limited size because producers can use any number of these.
+# Caches of parsed type strings and records. Their size is limited, because producers can use any number of different types.
 cdef dict _described = {}
 cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
-    MAX_FIELDS = 4096         # of all levels together, because a list that contains shared lists could have 2**MAX_NESTING
+    MAX_FIELDS = 4096         # of all levels together; lists that contain the next list twice would have 2**MAX_NESTING fields
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
@@ -127,8 +127,8 @@ cdef object fields_from_descr(object descr, object void, int protocol):
 cdef object dtype_from_descr(object descr, int protocol):
     """Return the NumPy dtype of a description: a list of (name, type) or (name, type, shape).
 
-    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name is a plain type, not
-    a record.
+    Unnamed void is padding, which `numpy.dtype` would convert to fields. A single entry without a name or a shape is a plain
+    type, not a record.
     """
     if isinstance(descr, list) and len(descr) == 1:
         single = descr[0]
