@@ -13,8 +13,8 @@ The SYCL and the CUDA engine define the functions below. The host engine defines
         Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
     assign(array, out, *, stream=None, progress=None, fresh=False)
         Copy an array of this engine or the host to `out`, an existing array of any layout. `array` is broadcast to the
-        shape of `out`. The two must not share bytes. If `out` is `fresh` memory, the bytes between its elements may be
-        overwritten.
+        shape of `out`. The arrays must not share bytes. If `out` is `fresh` memory, the bytes between its elements may
+        be overwritten.
 """
 
 import sys
@@ -81,7 +81,7 @@ def held():
     -------
     dict
         ``"pinned"`` is the pinned host memory for CUDA: at most ``buffers * chunk`` bytes (see `configure`), and 0
-        before the first copy that needs it. Host and SYCL copies do not keep memory.
+        before the first copy that needs pinned memory. Host and SYCL copies do not keep memory.
 
     Examples
     --------

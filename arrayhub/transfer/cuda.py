@@ -1,7 +1,7 @@
 """Copy engine for CUDA memory: copies from, to and between devices.
 
-The engine copies words, for any element type, and only the words of the array's elements. Each copy waits for the work
-on the producer's stream. No copy synchronizes a complete device.
+The engine copies elements of any type as words of 1 to 16 bytes. Bytes between the elements are not copied. Each copy
+waits for the work on the producer's stream. No copy synchronizes a complete device.
 
 ========================================  ==============================================================================
 small arrays, or no pinned memory         copy by the driver
@@ -55,7 +55,7 @@ from arrayhub.transfer.host_copies import broadcast
 
 _LEGACY, _PER_THREAD, _NO_STREAM = 1, 2, -1
 _LEAST_PIECE = 64 << 10  # bytes
-_A_LANE = 1 << 20  # bytes per lane of a copy
+_A_LANE = 1 << 20  # minimum bytes per lane; smaller copies use fewer lanes
 _THREADED = 3 << 20  # bytes; below this size, copies that reorder elements are as fast on one thread as on several
 # Bytes to copy on one stream between checks for signals and progress reports: about 5 ms at 50 GB/s.
 _UNINTERRUPTED = 256 << 20
@@ -64,8 +64,9 @@ _UNINTERRUPTED = 256 << 20
 def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """Copy CUDA memory to `out`, or to new host memory that is contiguous in `order`.
 
-    The copy is complete on return, with one exception: with `stream` and a pinned `out`, the copy is only queued on the
-    stream. The caller must then keep both arrays alive and unchanged until the copy is complete.
+    The copy is complete on return, with one exception: with `stream` and an `out` that the device can access (pinned or
+    managed memory), the copy is only queued on the stream. The caller must then keep both arrays alive and unchanged
+    until the copy is complete.
 
     Raises
     ------
@@ -168,7 +169,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy an array on the host or a CUDA device, broadcast to the shape of `out`, to the device memory `out`.
 
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
-    A copy from host memory is complete on return. Only the bytes of the elements are written.
+    Host memory may be overwritten as soon as the function returns. Only the bytes of the elements are written.
     """
     if copy_straight(array, out, stream):
         return
@@ -242,7 +243,8 @@ def _upload(array, out, stream, progress):
         _in_one_piece(array, out, ordinal, stream)
         return
     reachable = is_device_reachable(array)
-    if (reachable or not route.device_runs) and _lacks_reorder_kernel(route):  # otherwise the host reorders the words
+    # Without the kernel, lanes reorder words on the host, but only if `out` is contiguous in the iteration order.
+    if (reachable or not route.device_runs) and _lacks_reorder_kernel(route):
         if not out.flags.c_contiguous:
             _by_cupy(array, out, stream)
             return
@@ -258,8 +260,8 @@ def _upload(array, out, stream, progress):
 def _is_faster_reordered_on_host(array, route):
     """Return whether reordering a small array on the host is faster than reordering it on the device.
 
-    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Reversed arrays
-    without gaps are copied in memory order and reordered on the device.
+    This is true for arrays whose dimensions are in C order, if the elements have gaps or are few. Other arrays without
+    gaps, such as larger reversed arrays, are copied in memory order and reordered on the device.
     """
     if array.nbytes > min(ONE_PIECE, pinned.bound()) or (route.host_runs and array.size > FEW):
         return False
@@ -307,7 +309,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
 
 
 def _through_pinned(route, to_host, ordinal, stream, progress):
-    """Copy between a device and any host memory, through pinned memory if it is faster and can be allocated."""
+    """Copy between a device and any host memory, by pinned memory if this is faster and possible."""
     nbytes = route.words * route.word
     straight = route.straight
     if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver

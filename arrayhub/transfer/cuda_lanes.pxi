@@ -341,7 +341,7 @@ cdef void work(Seat* seat) noexcept nogil:
 
 
 cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
-    """Return the number of words from the start of the page to the start of a contiguous host array, otherwise 0.
+    """Return the number of words from the start of a page to a contiguous host array, or 0 for other host arrays.
 
     Pieces start on page boundaries, because a new page that two lanes touch at the same time is cleared twice.
     """

@@ -2,7 +2,7 @@
 
 Words are visited in the order of the host's addresses, so that the host accesses its memory sequentially for every
 layout. If the device array has another layout, a kernel reorders the words on the device, which has the higher memory
-bandwidth. The words that cross the bus are therefore always contiguous.
+bandwidth. The words that cross the bus are therefore contiguous, unless the kernel itself accesses a host array with gaps.
 """
 
 from libc.stdint cimport int64_t

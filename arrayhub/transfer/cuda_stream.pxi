@@ -51,7 +51,7 @@ SMALL_COPY = SMALL
 
 
 def at_once(Descriptor near, Descriptor far, stream):
-    """Copy a small array to the host if its layout is the same on both sides. Return whether the array was copied."""
+    """Copy a small array to the host if both arrays are contiguous in the same order. Return whether the array was copied."""
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
     if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):

@@ -18,7 +18,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         return target
     source, view = raw(array), raw(target, writable=True)
     if out is not None and numpy.may_share_memory(source, view):
-        source = source.copy()  # NumPy's overlap handling does not cover different strides of the same dimension
+        source = source.copy()  # `move` does not support arrays that overlap
     move(view, source, progress)
     return target
 

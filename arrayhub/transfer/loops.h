@@ -144,8 +144,9 @@ static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t n
 
 /* Return whether one call of memcpy per word or run is faster than a loop. This is the case if the words are in more
    pages than the TLB has entries. The processor executes a loop far ahead and starts many page walks at once, which
-   slow each other down. Calls limit this. Calls are faster only while the lines stay in the L2 cache, because lines in
-   memory should be requested early. With steps of whole pages, few lines stay in the cache. */
+   slow each other down. Calls limit the number of these page walks. Calls are faster only while the lines stay in the
+   L2 cache, because lines in memory should be requested early. With steps of whole pages, few lines stay in the
+   cache. */
 static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
     const ptrdiff_t apart = step < 0 ? -step : step;
     return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&
@@ -332,12 +333,13 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
 /* Return whether copying word by word is faster than transposing vectors. The first of these measured cases applies:
 
    1. The words do not fill vectors, or come from so few lines that all lines stay in any cache: word by word.
-   2. The strides between the source's lines are large, so that the lines do not stay in the cache until their next word
-      is read: word by word only for words of 8 bytes or more with gaps on either side.
+   2. The strides between the source's lines are multiples of ARRAYHUB_LARGE_STEP, so that the lines do not stay in the
+      cache until their next word is read: word by word only for words of 8 bytes or more with gaps on either side.
    3. There are gaps, or the words have 1 or 2 bytes: word by word if the target has gaps, or if the source has gaps,
       except for single bytes at every second address.
-   4. Words of 16 bytes, which are not transposed: word by word if the lines stay in the cache or are in few pages.
-   5. Words of 4 or 8 bytes: word by word if the lines stay in the cache, because a vector holds few words. Words of 8
+   4. One of the two dimensions is shorter than a cache line: word by word.
+   5. Words of 16 bytes, which are not transposed: word by word if the lines stay in the cache or are in few pages.
+   6. Words of 4 or 8 bytes: word by word if the lines stay in the cache, because a vector holds few words. Words of 8
       bytes are copied word by word also if vectors would cross lines. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {

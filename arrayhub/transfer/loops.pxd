@@ -4,7 +4,7 @@ Addresses may have any alignment. Steps are in bytes.
 """
 
 cdef enum:
-    LARGEST_WORD = 16       # bytes: the largest load of a single instruction
+    LARGEST_WORD = 16       # bytes of a 128-bit vector register
 
 cdef extern from "../transfer/loops.h" nogil:
     enum:

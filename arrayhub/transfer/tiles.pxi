@@ -4,10 +4,10 @@ If source and target are contiguous along different dimensions, a loop in the or
 other. Each cache line of the other array is then fetched once per element unless it stays in the cache. If the strides
 are large powers of two, the lines map to few cache sets, and most of them are evicted. A copy by tiles reads each cache
 line of a tile once and completely, transposes the elements, and writes each line of the target once and completely.
-loops.h lists the cases in which word-by-word copies are faster because all cache lines stay in the cache.
+loops.h lists the cases in which word-by-word copies are faster.
 
-If both arrays are contiguous along the same dimension, or if elements are as long as cache lines, rows are copied one
-by one.
+Rows are copied one by one if both arrays are contiguous along the same dimension, if elements are longer than 32 bytes,
+or if a cache line does not hold several elements.
 """
 
 cimport numpy as cnp
@@ -37,7 +37,7 @@ cdef struct Loops:
 
 cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
                 const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
-    """Initialize `loops` with the merged dimensions of two arrays. The last dimension is the words of an element."""
+    """Initialize `loops` with the merged dimensions of two arrays. Several words of an element form the last dimension."""
     cdef Dimension* dimensions = loops.dimensions
     cdef int k, count = 0
     loops.target = target
