@@ -63,7 +63,7 @@ def test_to_device_out(cp, dtype, layout, reordering):
 @pytest.mark.parametrize("source", ["C", "F", "steps", "negative"])
 @pytest.mark.parametrize("target", ["C", "F", "steps", "negative"])
 def test_large_arrays_between_any_layouts(cp, source, target, reordering):
-    """Copy arrays that exceed a piece of the pinned lanes, and the size up to which the host reorders."""
+    """Copy arrays that exceed both the piece size of the pinned lanes and the size up to which the host reorders."""
     shapes = {"steps": (3000, 1500), "negative": (1500, 1000)}
     make = {
         "C": lambda x: x,

@@ -102,7 +102,7 @@ def test_invalid_stream_is_refused(c):
 
 @pytest.mark.parametrize("how", ["to_host", "host_ready", "request"])
 def test_the_host_waits_for_the_stream_that_fills(c, spin, how):
-    """The first round omits the stream, and shows that the array can be read before the kernel has finished."""
+    """The first round omits the stream, and shows that the kernel is pending when the array has been created."""
     stream = cupy.cuda.Stream(non_blocking=True)
     for named in (False, True):
         source = cupy.zeros(1 << 20)

@@ -172,7 +172,7 @@ def test_empty_dict(cp, describe):
     assert arrayhub.as_cupy(a).shape == (0, 3)
 
 
-def test_destroyed_memory_does_not_bring_the_interpreter_down():
+def test_an_invalid_stream_in_a_dict_is_refused():
     program = """
         import cupy, arrayhub
         class P: pass

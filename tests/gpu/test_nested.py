@@ -129,7 +129,7 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
 
 
 def test_fields_of_numpys_records_are_moved(cp):
-    """Move the fields of NumPy records, whose strides are not multiples of the item size."""
+    """Move the fields of NumPy records. The stride of field `b`, 12 bytes, is not a multiple of its item size."""
     records = np.array([(1, 2.5), (2, 3.5)], [("a", "i4"), ("b", "f8")])
     there = ah.asnested(records).to_device("cuda:0")
     assert there.device == ah.Device("cuda:0")

@@ -99,7 +99,7 @@ def test_like_and_placement_follow_the_gpu(torch):
     assert (place.library, str(place.device)) == ("torch", "cuda:0")
 
 
-def test_jax_gets_the_memory_of_torch(jax, torch):
+def test_sparse_tensors_of_torch_become_arrays_of_jax(jax, torch):
     dense = torch.eye(4, device="cuda")
     made = ah.as_jax(dense.to_sparse_csr(), copy="if_needed")
     assert np.asarray(made.todense()).tolist() == np.eye(4).tolist()

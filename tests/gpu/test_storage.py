@@ -41,7 +41,7 @@ def test_values(memory, options, dtype):
 
 @pytest.mark.parametrize("memory", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_plan_is_cached(memory, options):
+def test_layout_equals_that_of_the_plan_and_of_host_memory(memory, options):
     call = dict(shape=(6, 4, 5), dtype="f4", **OPTIONS[options])
     x, plain = arrayhub.empty(memory=memory, **call), arrayhub.empty(**call)
     assert (x.strides, x.halo, x.aligned_index) == (plain.strides, plain.halo, plain.aligned_index)

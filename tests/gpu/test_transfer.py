@@ -575,7 +575,7 @@ def test_copies_do_not_leak(cp, host):
         once()
     gc.collect()
     assert pool.used_bytes() == used
-    assert resident() - before < 2 * host.nbytes  # after 180 copies of this size
+    assert resident() - before < 2 * host.nbytes  # after 180 copies of up to this size
 
 
 def test_interrupts():
@@ -610,7 +610,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
         spin = cupy.RawKernel('extern "C" __global__ void spin(long long n) {'
                               'long long t = clock64(); while (clock64() - t < n); }', "spin")
         x = cupy.zeros(1 << 22)
-        x.fill(1)  # kernels are loaded now: to load one waits for the device
+        x.fill(1)  # loads the kernels before the race, because loading waits for the device
         x.fill(0)
         spin((1,), (1,), (1,))
         arrayhub.to_host(x)

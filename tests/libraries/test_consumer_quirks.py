@@ -28,7 +28,7 @@ def test_usm_has_one_device_for_every_consumer_but_awkward():
 
 @pytest.mark.parametrize("memory", ["host", "shared"])
 def test_awkward_reads_host_readable_usm(memory):
-    """awkward, which supports only a few device types, receives USM that the host can read as host memory."""
+    """awkward, which supports only a few device types, receives host and shared USM as host memory."""
     awkward = pytest.importorskip("awkward")
     x = ah.USMArray((3,), "f4", buffer=memory)
     x[...] = np.arange(3)

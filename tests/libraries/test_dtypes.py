@@ -1,4 +1,4 @@
-"""``dtype=`` takes the element types of every library."""
+"""``dtype=`` accepts element types of torch, JAX, pyarrow, polars and pandas, and DLPack's data types."""
 
 import numpy as np
 import pytest

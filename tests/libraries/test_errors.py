@@ -80,7 +80,7 @@ def test_arrow(make, calls):
 @pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
 @pytest.mark.parametrize("name", ARROW)
 def test_arrow_in_chunks(name, count):
-    """The error names calls on one array of all chunks, because the number of chunks is the obstacle."""
+    """The error names the same calls as for an array, with ``x.combine_chunks()`` in place of ``x``."""
     make, *calls = ARROW[name]
     chunks = pa.chunked_array([make()] * count)
     nested = [call for call in calls if call == "arrayhub.asnested(x)"]
@@ -312,7 +312,7 @@ def test_strings_of_h5py():
 
 
 def test_tables_of_fits():
-    """Tables are rejected, because their integers are stored without scaling, and their booleans as letters."""
+    """Tables are rejected, because their memory holds integers before scaling, and letters in place of booleans."""
     fits = module("astropy.io.fits")
     columns = [
         fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),
@@ -393,7 +393,7 @@ def advised(obj):
     return calls
 
 
-MISSING_VALUE = {  # objects of pandas with a missing value, and the calls that the error names
+MISSING_VALUE = {  # objects of pandas, all but one with a missing value, and the calls that the error names
     "numbers": (
         lambda: pd.Series([1, None], dtype="Int64"),
         ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],

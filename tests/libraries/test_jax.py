@@ -1,4 +1,4 @@
-"""jax and pyarrow: exports to both, and the calls that errors name."""
+"""jax and pyarrow: imports from both, `as_jax`, and the calls that errors name."""
 
 import warnings
 

@@ -497,7 +497,7 @@ def test_masked_values_cannot_be_assigned(value):
 
 
 def test_units_of_several_arrays_are_not_mixed():
-    """Lists reject arrays with a unit, because the units could differ. A single array is imported as an ndarray."""
+    """Lists reject arrays with a unit, because the units could differ. A single array is imported as a view."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
     assert ah.asarray(metre).ptr == metre.ctypes.data

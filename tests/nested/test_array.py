@@ -31,7 +31,7 @@ JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
-# A pyarrow array of each kind, and its datashape.
+# Arrays of pyarrow, and their datashapes.
 ARRAYS = {
     "numbers": (pa.array([1, 2, 3]), "3 * int64"),
     "missing numbers": (pa.array([1, None, 3]), "3 * ?int64"),
@@ -283,7 +283,7 @@ def test_missing_records_are_missing_in_their_fields():
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_missing_records_are_missing_elsewhere(start):
-    """Missing records stay missing elements, except in the columns of a DataFrame, which cannot represent them."""
+    """An array with missing records becomes a Series, because a DataFrame cannot represent missing records."""
     source = pa.array([{"a": 1}, None, {"a": None}])[start:]
     for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
         taken = take(source, copy=False)
@@ -342,7 +342,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
     ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
 )
 def test_polars_accepts_slices_of_fixed_size_lists(x):
-    """Slices are exported without a validity bitmap beside an offset, for which polars panics."""
+    """Slices with a validity bitmap are exported at offset 0, because polars panics for a bitmap with an offset."""
     series = ah.as_polars(x)
     assert series.to_list() == pa.array(x).to_pylist()
     if x.kind == "flat":
@@ -432,7 +432,7 @@ def test_extension_types_come_back_and_dense_arrays_are_their_storage(make, stor
     source = make()
     assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == pa.array(source).type
     assert pa.array(ah.asnested(source), type=storage).type == storage
-    if isinstance(source, pa.Array):  # pandas' categories are rejected, because their meaning would be lost
+    if isinstance(source, pa.Array):  # asarray rejects periods and intervals, because their meaning would be lost
         assert pa.array(ah.asarray(source)).type == storage
 
 

@@ -24,7 +24,7 @@ def awkward_lists(content, offsets=(0, 2, 4)):
     return ak.Array(ak.contents.ListOffsetArray(index, ak.contents.NumpyArray(content)))
 
 
-# Arrays with gaps between the elements, and their elements as a list.
+# Arrays with gaps between the elements, or with elements in reversed order.
 GAPS = {
     "records": lambda: RECORDS,
     "records backwards": lambda: RECORDS[::-1],
@@ -66,7 +66,7 @@ def test_rows_of_arrays_in_fortran_order():
     assert ah.as_arrow(rows).to_pylist() == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
 
 
-# Non-contiguous offsets, sizes, indices, characters and bits, by kind of array.
+# Arrays with non-contiguous offsets, characters, starts, bits and indices.
 APART = {
     "offsets of torch": lambda: torch.nested.nested_tensor_from_jagged(
         torch.arange(4.0), torch.tensor([0, 9, 2, 9, 4])[::2]
@@ -177,7 +177,7 @@ REWRITTEN = {
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
 def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
-    """Offsets that change after their validation raise an error. A failure could crash the separate process."""
+    """Offsets that change after their validation raise an error. The process is separate, because it could crash."""
     if name == "dense" and text:
         pytest.skip("strings are never dense")
     words = "parameters={'__array__': 'string'}" if text else ""
@@ -240,7 +240,10 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
 @pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
 def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
-    """Wide copies for polars reject the offsets, which nanoarrow exports, because pyarrow would reject some of them."""
+    """The copy of the offsets to int64 for polars rejects invalid offsets.
+
+    nanoarrow creates the lists, because pyarrow would reject some of the offsets.
+    """
     content = pa.array([1, 2])
     if pa.types.is_map(kind):
         fields = [pa.field("key", pa.int64(), nullable=False), pa.field("value", pa.int64())]

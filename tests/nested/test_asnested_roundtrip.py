@@ -110,7 +110,7 @@ SETTINGS = settings(max_examples=150, deadline=None, derandomize=True, suppress_
 
 
 def exported(x, kind):
-    """Return pyarrow's array of a type. Without a type, dense rows become ``arrow.fixed_shape_tensor``."""
+    """Export an array to pyarrow with a requested type."""
     return pa.array(x, type=kind)
 
 

@@ -581,7 +581,10 @@ def test_fill_null_is_named_where_a_nested_array_is_not_dense():
 
 
 def test_missing_values_on_a_device(sycl):
-    """Masks are created on the host and copied to the device. Values are filled in host memory, and not implicitly."""
+    """Masks are created on the host and copied to the device. Values are filled in host memory.
+
+    With `missing`, the copy to the host requires ``copy=True``.
+    """
     x = ah.asnested(pa.array([1.0, None, 3.0])).to_device("oneapi:0")
     mask = x.is_null()
     assert mask.device == x.device and mask.to_host().tolist() == MASK

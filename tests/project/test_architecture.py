@@ -216,7 +216,7 @@ def defined_in(text):
 
 
 def called_in(text):
-    """Return the names that are called or referred to as functions, without strings, comments and attributes."""
+    """Return the names that a text calls. Attributes, strings and comments are ignored."""
     return set(re.findall(r"(?<![\w.])([A-Za-z_]\w*)(?=\()", CYTHON_TEXT.sub("", text)))
 
 
@@ -277,7 +277,7 @@ def test_names_of_compiled_modules_are_unique():
 
 
 def test_there_are_few_extension_modules():
-    """Each extension module adds time to every import and every build, regardless of its size."""
+    """Each extension module takes time to build and to import, even if the module is small."""
     assert len(list(PACKAGE.rglob("*.pyx"))) <= MOST_EXTENSION_MODULES
 
 

@@ -14,7 +14,7 @@ GROUPS = {
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")
-PEERS_OF_THE_TARGETS = 23  # number of rows with a target for the ratio
+PEERS_OF_THE_TARGETS = 23  # number of rows of the group "reach" with a target for the ratio
 
 
 def run(*arguments):
@@ -87,7 +87,7 @@ def test_an_unknown_group_is_refused():
 
 
 def test_installed_transports_are_measured():
-    """Each engine has rows, or a reason why it is skipped. No row has a higher memory peak than NumPy's array."""
+    """Each engine has rows, or a reason why it is skipped. All memory peaks are within their limits."""
     # The arrays exceed the memory that an allocator keeps for reuse, which would hide part of the peak.
     done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")
     assert done.returncode == 0, done.stderr

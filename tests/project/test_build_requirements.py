@@ -1,4 +1,4 @@
-"""Versions that the compiled modules were built with."""
+"""Versions of Cython that the project requires, and that compiled the modules."""
 
 import re
 import tomllib
@@ -13,7 +13,8 @@ EXTRAS = PYPROJECT["project"]["optional-dependencies"]
 
 
 @pytest.mark.parametrize("requirements", [PYPROJECT["build-system"]["requires"], EXTRAS["test"], EXTRAS["dev"]])
-def test_cython_is_older_than_its_list_comprehensions_that_free_an_item_twice(requirements):
+def test_requirements_exclude_cython_3_3(requirements):
+    """Cython 3.3 frees the items of a list comprehension twice if memory is exhausted (cython/cython#7748)."""
     assert (
         [one for one in requirements if one.lower().startswith("cython>")]
         == [one for one in requirements if re.fullmatch(r"cython>=3\.1,<3\.3", one.lower())]

@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments of imports and exports: everything is released, and the arrays are unchanged.
+"""KeyboardInterrupt at random moments of imports and exports: references are released, and arrays are unchanged.
 
 `routes.LIBRARIES` is the table of imports and exports. A timer sends the signal, so that it can also arrive during C
 code. Statements and delays are the same in each run. The moment of the signal depends on the speed of the machine.

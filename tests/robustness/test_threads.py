@@ -90,7 +90,7 @@ class Holder:
         self.owner = owner
 
 
-@pytest.mark.skipif(not FREE_THREADED, reason="this Python has a GIL that nothing can switch off")
+@pytest.mark.skipif(not FREE_THREADED, reason="this Python is built with the GIL")
 def test_importing_leaves_the_gil_off():
     modules = ", ".join(
         ".".join(file.relative_to(root).with_suffix("").parts)

@@ -54,7 +54,7 @@ def test_the_facts_of_a_device(dpctl):
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
 def test_the_limit_is_that_of_the_runtime(dpctl, kind):
-    """The error names the limit before the allocation, which the runtime would reject without a reason."""
+    """The size is checked before the allocation, because the runtime would reject the allocation without a reason."""
     most = dpctl.SyclDevice().max_mem_alloc_size
     with pytest.raises(
         MemoryError, match=f"allocate {most + 1} bytes of USM-{kind} memory; accepted: at most {most} bytes"

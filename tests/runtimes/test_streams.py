@@ -81,7 +81,7 @@ WAYS = {
 
 
 def applies(way, producer):
-    """Return whether a producer supports the protocol."""
+    """Return whether a producer supports the protocol that `way` uses."""
     return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
 
 
@@ -266,7 +266,7 @@ def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
 
 
 @pytest.mark.parametrize("make", [lambda made: made, lambda made: made.capsule()], ids=["producer", "capsule"])
-def test_no_ordering_for_memory_without_streams(make):
+def test_stream_is_refused_for_memory_without_streams(make):
     with pytest.raises(BufferError, match="stream is 5 for memory on ext_dev"):
         arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
 

@@ -31,7 +31,7 @@ def test_invalid_indices_of_columns_of_blocks():
 
 
 def test_tensors_without_the_private_names_name_coalesce():
-    """Without `_indices`, the error names `coalesce`. A separate process removes it from torch's type."""
+    """Without `_indices`, the error names `coalesce`. A separate process removes `_indices` from torch's type."""
     program = """
         import arrayhub, torch
         tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))

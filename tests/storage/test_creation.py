@@ -658,7 +658,7 @@ def test_sycl_memory_without_a_device(tmp_path):
 
 
 def test_memory_is_released():
-    """The allocations exceed the machine's memory in total. An export keeps the memory of a deleted array alive."""
+    """The loop allocates 8 GiB in total. An export keeps the memory of a deleted array alive."""
     x = np.asarray(arrayhub.full((1 << 20,), 3.0))
     for _ in range(64):
         y = arrayhub.zeros((1 << 24,), "f8")

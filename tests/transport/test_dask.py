@@ -123,7 +123,7 @@ def test_tokens_and_pickles_ignore_unused_bits(n):
 
 
 def test_broadcast_elements_are_hashed_once():
-    """Hash a broadcast array of 8 TiB, whose elements have padding, without visiting its elements one by one."""
+    """Hash a broadcast array of 12 TiB, whose elements have padding, without visiting its elements one by one."""
     import joblib
 
     record = np.zeros(3, np.dtype([("a", "i1"), ("b", "f8")], align=True))
@@ -520,7 +520,7 @@ def test_scheduler_forwards_device_arrays(tmp_path):
 
 @pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
 def test_invalid_environment_variable_raises(tmp_path, variable):
-    """The error arrives as text, also between workers."""
+    """The client receives the text of the error, also for a transfer between workers."""
     words = rf"{variable} is 'away'; accepted: 're"
     with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
         first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
@@ -550,7 +550,7 @@ def told(client):
 
 @pytest.mark.parametrize("name", TRAVELLERS)
 def test_arrays_are_sent_as_frames(told, name):
-    """Arrays are also sent as frames through the scheduler, for which all other objects are pickled without frames."""
+    """Arrays are sent as frames even through the scheduler, for which dask pickles other objects without frames."""
     source = asarray(SOURCES[name]())
     back = told.gather(told.scatter(source, hash=False))
     has_arrived(source, back)

@@ -1,4 +1,4 @@
-"""MPI between two processes, which are started once, and arrays that `as_mpi` rejects."""
+"""MPI within one process and between two processes, and arrays that `as_mpi` rejects."""
 
 import contextlib
 import copy
