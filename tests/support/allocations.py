@@ -61,8 +61,8 @@ LEFT_OUT = {
     "torch.from_dlpack(u)": "torch's Python code makes thousands of allocations",
     "asarray(ct)": "ctypes and NumPy read the type, and raise other errors",
     "arrayhub.empty((2, 4), memory='shared_memory')": "NumPy's `ctypes` attribute raises a SystemError without memory",
-    "asarray(bad_capsule(a))": "ctypes makes the capsule; `host` has `asarray(bad)` with an existing capsule",
-    "asarray(used_capsule(a))": "Python code makes the capsule; `host` has `asarray(used)` with an existing capsule",
+    "asarray(bad_capsule(a))": "ctypes changes the capsule; `host` has `asarray(bad)` with an existing capsule",
+    "asarray(used_capsule(a))": "Python code consumes the capsule; `host` has `asarray(used)` with an existing capsule",
 }
 
 
@@ -242,8 +242,8 @@ def runner(statement, names):
     """Compile a statement into a function without arguments."""
     scope = {**names, "_frame": sys._getframe}
     try:
-        # Create the frame object first. Otherwise take_ownership (see OTHERS) would create it while an exception
-        # is set.
+        # Create the frame object first. Otherwise take_ownership (see TAKE_OWNERSHIP) would create it while an
+        # exception is set.
         code = compile(f"def run():\n _frame()\n return ({statement})", statement, "exec")
     except SyntaxError:
         code = compile(f"def run():\n _frame()\n {statement}", statement, "exec")
@@ -297,7 +297,9 @@ def attempt(run, start, width):
         result = error = None
 
 
-UNCALLED = 1  # until `to_py_object` is called; a call, even if it fails, takes ownership of the managed tensor
+# Value of `table.back` until `to_py_object` is called. The call takes ownership of the managed tensor, even if it
+# fails.
+UNCALLED = 1
 
 
 def ready(run, names):
@@ -353,7 +355,7 @@ def allowed(error, expected, nesting):
 
 
 def allocations_of(run, names):
-    """Return how many allocations a call makes."""
+    """Return the number of allocations that a call makes."""
     for start in range(STARTS):
         ready(run, names)
         reached = attempt(run, start, ALL)[2]

@@ -1,7 +1,7 @@
-"""Hand-made Arrow structs, valid and invalid, by ctypes. As a program, test all invalid structs.
+"""Hand-made Arrow structs, valid and invalid, by ctypes.
 
-``python tests/support/arrow_by_hand.py`` prints one JSON object: for each case, the error and the number of releases of
-its structs. The program runs in a separate process, because invalid reads would crash it.
+`main` imports all invalid structs and prints one JSON object: for each case, the type and text of the error, and the
+numbers of releases of the structs. Tests call `main` in a separate process, which an invalid read would crash.
 """
 
 import ctypes
@@ -232,7 +232,7 @@ class StreamedOnDevice(Streamed):
 
 
 def given(attribute, capsules):
-    """Return an object with one of Arrow's methods, which returns a given capsule."""
+    """Return an object with the method `attribute` of Arrow, which returns `capsules`."""
     return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
 
 
@@ -249,7 +249,10 @@ FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Strea
 
 
 def unreadable():
-    """Return the address of a page without read access, after a readable page: a buffer of 0 bytes."""
+    """Return the address of a page without read access, as the address of buffers of 0 bytes.
+
+    The page before it is readable.
+    """
     size = mmap.PAGESIZE
     memory = mmap.mmap(-1, 2 * size)
     _PAGES.append(memory)
@@ -296,7 +299,7 @@ def union(codes, offsets=None, format=None, **said):
 
 
 def run_ends(ends, values=3, format=b"i", missing=0, **said):
-    """Return a run-end encoded array of numbers, by default of three runs."""
+    """Return a run-end encoded array with the given run ends, and with `values` numbers as values."""
     bitmap = (ctypes.c_uint8 * 1)(0b101) if missing else None
     child = Producer(format, [bitmap, int32(*ends)], length=len(ends), null_count=missing)
     return Producer(b"+r", [], [named(child, b"run_ends"), named(numbers(values), b"values")], **said)
@@ -402,7 +405,8 @@ INDICES = {
     for value in (3, 1 << (8 * width - 1), (1 << 8 * width) - 1)
 }
 
-# For each case, the function that creates the producer. Every import must raise an InterfaceError.
+# For each case, the function that creates the producer. Every import must raise an InterfaceError, except of a released
+# array in a stream, which is the end of the stream.
 CASES = {
     "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
     "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
@@ -525,7 +529,7 @@ CASES = {
 }  # fmt: skip
 
 
-# Invalid fields of a stream or of a device array. The array itself is valid.
+# Invalid fields of a stream, and of a device array or device stream. The array itself is valid.
 FALSE_STREAMS = {
     "get_schema NULL": {"get_schema": None},
     "get_next NULL": {"get_next": None},
@@ -554,7 +558,7 @@ def false_streams():
 
 
 def outcome(make):
-    """Return the error of a case, and the number of releases of its structs."""
+    """Return the type and text of the error of a case, and the numbers of releases of its schemas and arrays."""
     producer = make()
     error = None
     try:

@@ -11,7 +11,7 @@ _kept = []
 
 
 class Array:
-    """A correct producer of DLPack and of the array interface. Each subclass breaks one rule."""
+    """A correct producer of DLPack. Each subclass breaks one rule."""
 
     def __init__(self, array):
         self.array = ah.asarray(array)

@@ -1,6 +1,6 @@
-"""Run programs in child processes, because they could abort the test run.
+"""Run programs in child processes, because a crash would end the test run.
 
-These functions are in a separate module, which every start method can import.
+The child processes of every start method of multiprocessing can import this module.
 """
 
 import os

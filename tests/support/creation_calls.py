@@ -1,4 +1,4 @@
-"""The four functions that create arrays, with the values of their elements."""
+"""The functions `empty`, `zeros`, `ones` and `full`, and the value of the elements that the last three write."""
 
 import arrayhub
 

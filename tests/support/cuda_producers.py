@@ -52,14 +52,14 @@ class Late:
 
 
 class Unordered(Late):
-    """A producer of the same memory that does not make the consumer's stream wait."""
+    """A producer of memory as in `Late` that does not make the consumer's stream wait."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         return super().__dlpack__(stream=-1, max_version=max_version, dl_device=dl_device, copy=copy)
 
 
 class WithoutStream(Late):
-    """A producer of the same memory that rejects every stream except None."""
+    """A producer of memory as in `Late` that rejects every stream except None."""
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if stream is not None:
@@ -86,7 +86,7 @@ def read_jax(obj):
 
 
 def read_unordered(obj):
-    """Read CUDA memory without synchronization, because the capsule does not name the producer's stream."""
+    """Read CUDA memory without synchronization, which ``stream=-1`` requests."""
     if obj.__dlpack_device__()[0] != 2:
         raise BufferError("accepted: CUDA memory")
     return ah.asarray(obj.__dlpack__(stream=-1, max_version=(1, 1)))

@@ -1,4 +1,4 @@
-"""Functions that workers of dask, ray and joblib import and run."""
+"""Functions that child processes and the workers of dask, ray and joblib import and run."""
 
 import multiprocessing
 import os
@@ -126,7 +126,7 @@ def same(x):
 
 
 def die_at_third(x, k):
-    """Use the array, and exit this process without a message on the third call."""
+    """Use the array. If `k` is 2, kill this process."""
     np.asarray(x).sum()
     if k == 2:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""C structs made by ctypes, and exporters with wrong descriptions, for the tests of the host protocols.
+"""C structs made by ctypes, exporters with any description, and other objects for the tests of the host protocols.
 
 Before CPython 3.12, Python classes cannot export a buffer, so this module writes the C slot of a class.
 """
@@ -119,7 +119,7 @@ def read_struct(capsule):
 
 
 class StructProducer:
-    """An object with ``__array_struct__`` over 64 bytes that count from 0; `freed` counts freed capsules."""
+    """An object with ``__array_struct__`` over the bytes 0 to 63. `freed` counts freed capsules."""
 
     freed = 0
 

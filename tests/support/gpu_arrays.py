@@ -4,7 +4,7 @@ import numpy as np
 
 
 def sample(dtype):
-    """Return a (4, 6) array of random values of any dtype."""
+    """Return a (4, 6) array of random values of the given dtype."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(0)
     if dtype.kind == "b":

@@ -19,7 +19,7 @@ class Held(NamedTuple):
     resident: int  # bytes of resident memory
 
 
-ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth, almost nothing per call
+ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth over all calls of a test
 
 
 class MallInfo(ctypes.Structure):

@@ -74,7 +74,7 @@ def kill_a_borrower(moment):
 
 
 def kill_an_owner(moment):
-    """Kill an owner after `moment` seconds. Return whether a borrow was open before."""
+    """Kill an owner after `moment` seconds. Return whether at least one borrow succeeded before."""
     reader, writer = os.pipe()
     child = forked(own, writer)
     os.close(writer)
@@ -123,7 +123,8 @@ def main(rounds=1000, seed=0):
         hits[number % 2] += function(chance.uniform(0, LONGEST))
     after = left_over()
     assert after == before, f"{before} became {after}"
-    print(f"{rounds} rounds; killed with an open borrow: {hits[0]} borrowers, {hits[1]} owners; left behind: nothing")
+    killed = f"{hits[0]} borrowers with an open borrow, {hits[1]} owners after a borrow"
+    print(f"{rounds} rounds; killed: {killed}; left behind: nothing")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ FROM_DLPACK_WRITES = NUMPY >= (2, 2)  # before 2.2, all results of numpy.from_dl
 
 needs_dlpack_1 = pytest.mark.skipif(not HAS_DLPACK_1, reason="NumPy 2.0 supports only legacy DLPack, without device=")
 
-# numba-cuda 0.30.4 refers to np.row_stack, which NumPy 2.5 removed, when it is imported to compile kernels.
+# numba-cuda 0.30.4 uses np.row_stack, which NumPy 2.5 removed, when its modules for the compilation of kernels are
+# imported.
 WITH_ROW_STACK = """
 import numpy as np
 if not hasattr(np, "row_stack"):

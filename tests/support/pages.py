@@ -11,5 +11,5 @@ def python_blocks(page):
 
 
 def needs_cuda(page):
-    """Return whether the examples of a page need a CUDA device: tests/gpu/test_howto.py runs them."""
+    """Return whether the examples of a page need a CUDA device. tests/gpu/test_howto.py runs such examples."""
     return "examples on this page require a CUDA device" in page.read_text()

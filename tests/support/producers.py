@@ -1,4 +1,4 @@
-"""Functions that create producers, and a check whether an object is alive."""
+"""Functions that create producers, and a function that tests whether an object is alive."""
 
 import gc
 

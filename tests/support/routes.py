@@ -1,7 +1,7 @@
-"""All imports and exports, with one statement each, for tests that repeat them: growth, interrupts, threads.
+"""Statements for imports, exports and views, for tests that repeat them: growth, interrupts, threads, allocations.
 
-There is one table per library, and one for host memory without a library. `namespace(library)` returns the names that
-the statements of a library use.
+There is one table per library, and one for host memory, which requires only NumPy. `namespace(library)` returns the
+names that the statements of a library use.
 """
 
 import array
@@ -148,7 +148,7 @@ def host():
 
 
 HOST = (
-    # In.
+    # Imports.
     Route("asarray(a)"),
     Route("asarray(part)"),
     Route("asarray(dates)"),
@@ -187,7 +187,7 @@ HOST = (
     Route("arrayhub.empty((2, 4))"),
     Route("arrayhub.empty((2, 4), memory='shared_memory')", FEW),
     Route("arrayhub.zeros((2, 4), halo=(1, 1))"),
-    # Out.
+    # Exports.
     Route("as_numpy(u)"),
     Route("as_numpy(us)"),
     Route("as_numpy(a)"),
@@ -212,7 +212,7 @@ HOST = (
     Route("arrayhub.as_numba(u)"),
     Route("arrayhub.convert(u, 'numpy')"),
     Route("arrayhub.convert(u, 'os')", SOME, "ValueError"),
-    # Views, facts, copies.
+    # Views, properties, copies.
     Route("u[1:]"),
     Route("u[..., None, ::-1]"),
     Route("u[1, 2]"),
@@ -238,7 +238,7 @@ HOST = (
     Route("repr(u)", FEW),
     Route("arrayhub.explain(a)", FEW // 20),
     Route("arrayhub.picture((3, 4))", FEW // 10),
-    # Refused.
+    # Errors.
     Route("asarray(nothing)", SOME, "TypeError"),
     Route("asarray(objects)", SOME, "TypeError"),
     Route("asarray(fails)", SOME, "Exception"),

@@ -7,7 +7,7 @@ FORMATS = ("coo", "csr", "csc", "bsr")
 
 
 def matrix(format="csr", dtype="float64", shape=(6, 8)):
-    """Return a SciPy array with a third of its elements stored, in canonical order."""
+    """Return a SciPy array in canonical order, with about 30% nonzero elements."""
     rng = np.random.default_rng(7)
     dense = np.where(rng.random(shape) < 0.3, rng.integers(1, 100, shape), 0).astype(dtype)
     return scipy.sparse.coo_array(dense).asformat(format)

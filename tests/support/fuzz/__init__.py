@@ -1,4 +1,4 @@
-"""Reproducible random invalid inputs for every protocol, datashape, format, index and constructor.
+"""Reproducible random inputs, valid and invalid, for protocols, datashapes, formats, indices, constructors and pickles.
 
     python -m tests.support.fuzz --count 10000 [--seed N] [--target NAME] [--only K]
 

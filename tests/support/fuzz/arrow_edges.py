@@ -1,7 +1,7 @@
 """Random Arrow structs of kinds that `arrow` rarely draws.
 
 The kinds are schemas without arrays, buffers without bytes, views, and CUDA events on a machine without a driver. A
-buffer without bytes starts at the end of a page, before a page without read access.
+buffer without bytes starts at a page without read access, so that any read crashes the process.
 """
 
 import ctypes
@@ -66,7 +66,8 @@ def tower(r):
     """Draw a deep schema, in which a level may repeat its child. Return the schema, and its depth and size."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
-    shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])  # levels with several children
+    # Share of the levels that have no child, or several children.
+    shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])
     for _ in range(depth):
         width = r.choice([2, 2, 3, 0, 50]) if r.random() < shares else 1
         format = r.choice([b"+s", b"+s", b"+s", b"+l", b"+L", b"+vl", b"+w:2", b"+m", b"c", b"i"])

@@ -1,4 +1,4 @@
-"""Random values, mostly valid, and every kind of invalid value. The values depend only on `r`."""
+"""Random values, most of which are valid. They depend only on the random number generator `r`."""
 
 from exporters import Index
 
@@ -6,7 +6,7 @@ EDGES = [0, 1, -1, 2, 3, 63, 64, 65, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 
 
 
 class Raises:
-    """An object that raises in all of its methods."""
+    """An object whose methods raise, except ``__repr__``."""
 
     def __index__(self):
         raise ValueError("no index")
@@ -64,7 +64,7 @@ def text(r, letters, most=12):
 
 
 def changed(r, text, letters):
-    """Draw valid text with some parts removed, doubled or replaced."""
+    """Draw valid text with some parts removed, doubled or inserted."""
     text = list(text)
     for _ in range(r.randint(0, 3)):
         at = r.randint(0, len(text))
@@ -79,7 +79,7 @@ def changed(r, text, letters):
 
 
 def spoilt(r, said, strangers):
-    """Draw a valid description with some entries replaced or omitted; `strangers` draws a replacement for a key."""
+    """Draw a valid description with some entries replaced or omitted. `strangers` draws a replacement for a key."""
     said = dict(said)
     for _ in range(r.choice([0, 1, 1, 1, 2, 3])):
         key = r.choice(list(said) or ["shape"])

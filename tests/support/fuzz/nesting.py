@@ -1,4 +1,4 @@
-"""Random nested lists that are deep, shared or contain themselves, and arrays without elements and with any strides."""
+"""Random nested lists that are deep, share parts or contain themselves, and empty arrays with arbitrary strides."""
 
 import sys
 

@@ -67,7 +67,7 @@ def typestr(r):
 
 
 def descr(r, depth=0):
-    """Draw a description of fields. Shared lists can describe more fields than they have items."""
+    """Draw a description of fields. In some descriptions, a list of fields occurs several times."""
     if r.random() < 0.1:
         return chance.strange(r)
     if depth == 0 and r.random() < 0.1:
@@ -370,7 +370,7 @@ def draw_constructor(r):
 
 
 def small(r, value):
-    """Return whether an allocation has at most a few megabytes, and may therefore be tried."""
+    """Return whether an allocation may be tried, because it is small, or so large that it fails at once."""
     try:
         lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
     except Exception:
@@ -527,7 +527,7 @@ def draw_pickle(r):
 
 
 def file_of(r, nbytes):
-    """Create a file of `nbytes` bytes, or a file in shared memory, and return its path."""
+    """Create a file of `nbytes` bytes, on disk or in shared memory, and return its path."""
     folder = "/dev/shm" if os.path.isdir("/dev/shm") and r.random() < 0.5 else None
     handle, path = tempfile.mkstemp(prefix="arrayhub-fuzz-", dir=folder)
     os.write(handle, bytes(nbytes))
@@ -536,7 +536,10 @@ def file_of(r, nbytes):
 
 
 def draw_by_name(r):
-    """Draw a pickle with a file's name instead of elements, and invalid parts. The file may be too short or missing."""
+    """Draw a pickle with a file's name instead of elements.
+
+    The other parts of the pickle may be invalid. The file may be too short or missing.
+    """
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(4)
     nbytes = memoryview(data[0] if type(data) is tuple else data).nbytes
     start = r.choice([0, 0, 8, 4096, 4100])
@@ -662,7 +665,7 @@ def draw_frames(r):
             if isinstance(x, ah.USMArray):
                 inside_memory(x)
                 x.copy()
-                assert not (frozen and x.flags.writeable and inside(x, buffer)), "what is read-only may be written"
+                assert not (frozen and x.flags.writeable and inside(x, buffer)), "a read-only frame is writeable"
 
     return show((header, [len(frame) for frame in frames], behind, apart, frozen)), call
 

@@ -80,7 +80,7 @@ def element(r):
 
 
 def value(r, depth=0):
-    """Draw an element or a sequence, whose items mostly have equal lengths and kinds."""
+    """Draw an element or a sequence. Most items of a sequence are the same object."""
     if depth == 3 or r.random() < 0.35:
         return element(r)
     make, length = r.choice(SEQUENCES), r.randint(0, 3)

@@ -2,8 +2,9 @@
 
     python -m tests.support.libraries.borrowing [LIBRARY ...]
 
-Each case views an object, and then drops, closes or resizes the object or the owner of its memory. The command runs all
-cases of the installed libraries in separate processes, and prints whether the view kept its values.
+Each case views an object, and then drops, closes or resizes the object or the owner of its memory. The command runs
+each case of the named libraries, or of all libraries, in a separate process. It prints whether the view kept its
+values.
 """
 
 import ctypes
@@ -19,11 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SIZES = (256, 1 << 20)  # elements; freed memory of the first size is soon reused, and of the second size unmapped
+# Numbers of elements. An allocator soon reuses freed memory of the first size, and unmaps freed memory of the second.
+SIZES = (256, 1 << 20)
 
 HELD = "held"  # the view keeps its values
 KEPT = "kept"  # the view keeps its values, because the library raises an error while a view exists
-MOVES = "moves"  # the library frees or moves memory under any view, also NumPy's; listed in docs/libraries.md
+# The library frees or moves the memory although views of it exist, including views of NumPy. docs/libraries.md lists
+# these cases.
+MOVES = "moves"
 
 
 class Case(NamedTuple):
@@ -179,7 +183,7 @@ def _ctypes_resize(n):
     return x, lambda: ctypes.resize(x, 256 * n)
 
 
-# ------------------------------------------------------------------------------------------ libraries of the extra test
+# -------------------------------------------------------------------------------------- libraries of the extra test-all
 
 
 @case("torch", "from_numpy")
@@ -364,7 +368,7 @@ def _simpleitk(n):
     return sitk.GetArrayViewFromImage(sitk.GetImageFromArray(numbers(n).reshape(4, -1)))
 
 
-@case("matplotlib", "canvas.buffer_rgba(), drawn in another size")
+@case("matplotlib", "canvas.buffer_rgba(), drawing in another size")
 def _matplotlib(n):
     module("matplotlib").use("agg")
     figure = module("matplotlib.pyplot").figure()
@@ -390,7 +394,7 @@ def _sklearn(n):
     return module("sklearn.neighbors").KDTree(numbers(n, "f8").reshape(-1, 2)).data
 
 
-# ---------------------------------------------------------------------------------------- libraries that may be missing
+# ------------------------------------------------------------------- more libraries, most of which are not in test-all
 
 
 @case("mpi4py.MPI", "buffer.allocate, release", MOVES)
@@ -407,7 +411,7 @@ def _mpi_window(n):
     return window.tomemory(), window.Free
 
 
-@case("cffi", "buffer of what new() gave")
+@case("cffi", "buffer of the result of new()")
 def _cffi(n):
     ffi = module("cffi").FFI()
     return ffi.buffer(ffi.new("char[]", b"\7" * (n - 1)))
@@ -430,7 +434,7 @@ def _onnxruntime(n):
     return module("onnxruntime").OrtValue.ortvalue_from_numpy(numbers(n))
 
 
-@case("onnxruntime", "OrtValue.numpy() of one on an ndarray", MOVES)
+@case("onnxruntime", "OrtValue.numpy() of an OrtValue on an ndarray", MOVES)
 def _onnxruntime_numpy(n):
     return module("onnxruntime").OrtValue.ortvalue_from_numpy(numbers(n)).numpy()
 
@@ -521,7 +525,7 @@ def _skia(n):
     return module("skia").Image.fromarray(np.full((n // 64, 16, 4), 7, "u1"))
 
 
-@case("skia", "Data on memory that it does not copy", MOVES)
+@case("skia", "Data without a copy of the memory", MOVES)
 def _skia_data(n):
     return module("skia").Data(bytearray(b"\7" * n), False)
 

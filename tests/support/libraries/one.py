@@ -1,4 +1,7 @@
-"""Run every row of a library: ``python -m tests.support.libraries.one NAME``. The last line is its version."""
+"""Run every row of a library: ``python -m tests.support.libraries.one NAME``.
+
+The last line of the output is the version of the library.
+"""
 
 import importlib
 import importlib.metadata

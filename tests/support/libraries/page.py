@@ -27,8 +27,8 @@ tested every row with the installed libraries:
   The view stays valid after the last reference to the object is dropped.
 - The call that an error names works.
 
-`tests/interop/test_libraries.py` tests the same rows. Libraries marked \\* are not in the extra `test`, and are tested
-only if they are installed. The version is that of the last test.
+`tests/interop/test_libraries.py` tests the same rows. Libraries marked \\* are not in the extra `test-all`, and are
+tested only if they are installed. The version is that of the last test.
 
 """
 

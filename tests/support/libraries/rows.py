@@ -86,7 +86,7 @@ class _Names(dict):
 
 
 def called(call, x):
-    """Evaluate a call of `x` given as text."""
+    """Evaluate the text of a call that uses `x`."""
     return eval(call, {}, _Names(vars(builtins), x=x, convert=ah.convert))
 
 

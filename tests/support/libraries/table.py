@@ -26,7 +26,7 @@ class Library(NamedTuple):
     environment : dict
         Environment variables to set before the import.
     in_extra : bool
-        Whether the extra ``test`` contains the library.
+        Whether the extra ``test-all`` contains the library.
     """
 
     name: str
@@ -53,7 +53,7 @@ def importing(module):
 
 
 def nothing(x):
-    """Return an empty tuple, as `instead` of a row does for objects without values."""
+    """Return no objects. This is the `instead` of rows whose objects do not have values."""
     return ()
 
 
@@ -151,7 +151,7 @@ library(
         "MultiIndex",
         lambda pd: pd.MultiIndex.from_tuples([(1, 2)]),
         "x.get_level_values(i)",
-        "it is created on each access",
+        "its array is created on each access",
         lambda x: x.get_level_values(0).to_numpy(),
     ),
 )
@@ -296,7 +296,7 @@ def numpys(x):
 library(
     "warp",
     View(
-        "array, of vectors and matrices too",
+        "array of scalars, vectors or matrices",
         _warp(lambda wp: wp.zeros(4, dtype=wp.vec3, device="cpu")),
         numpys,
         note="its legacy DLPack capsules are writable",
@@ -324,7 +324,7 @@ def _taichi(make):
     return made
 
 
-library(  # taichi has its own memory layout
+library(
     "taichi",
     Refused("field", _taichi(lambda ti: ti.field(ti.f32, (2, 3))), "x.to_numpy()", "taichi uses its own layout"),
     Refused(
@@ -379,7 +379,7 @@ def _cl_svm(cl, context, queue):
 
 library(
     "pyopencl",
-    View("what is mapped", _opencl(lambda *cl: _cl_array(*cl).map_to_host()), np.asarray),
+    View("mapped memory", _opencl(lambda *cl: _cl_array(*cl).map_to_host()), np.asarray),
     View(
         "csvm_empty, fsvm_empty",
         _opencl(lambda cl, context, queue: cl.fsvm_empty(context, (4,), np.float32)),
@@ -876,7 +876,6 @@ library(
         "onnx.numpy_helper.to_array(x)",
         "its elements are in one of several fields",
     ),
-    in_extra=False,
 )
 library(
     "opencv",
@@ -947,7 +946,7 @@ def _points(geopandas):
 
 library(
     "geopandas",
-    Refused("GeoSeries, GeoDataFrame", _points, "shapely.get_coordinates(x)", "its elements are shapes"),
+    Refused("GeoSeries, GeoDataFrame", _points, "shapely.get_coordinates(x)", "its elements are geometries"),
     in_extra=False,
 )
 library(
@@ -959,7 +958,6 @@ library(
         "x.data.todense()",
         "the same",
     ),
-    in_extra=False,
 )
 library(
     "tensordict",
@@ -1084,7 +1082,6 @@ library(
         "it is read and decompressed",
         lambda x: _awaited(x.getitem(...)),
     ),
-    in_extra=False,
 )
 library(
     "boost-histogram",
@@ -1206,7 +1203,7 @@ library(
 )
 library(
     "stim",
-    Refused("Tableau, PauliString", lambda stim: stim.Tableau(2), "x.to_numpy()", "its bits are several arrays"),
+    Refused("Tableau, PauliString", lambda stim: stim.Tableau(2), "x.to_numpy()", "its bits are in several arrays"),
     in_extra=False,
 )
 library(
@@ -1396,9 +1393,9 @@ library(
         "arrays of geometries",
         lambda shapely: shapely.points([[1, 2], [3, 4]]),
         "shapely.get_coordinates(x)",
-        "its elements are shapes",
+        "its elements are geometries",
     ),
-    Refused("geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "it is a shape"),
+    Refused("geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "it is a geometry"),
     in_extra=False,
 )
 library(

@@ -1,4 +1,4 @@
-"""The consumers of the matrix: the import of a USMArray by each, and the memory that the consumer reports."""
+"""The consumers of the matrix: how each imports a USMArray, and the memory that it reports."""
 
 import functools
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from .memory import FULL, buffer_address, called, elements_at
 
 
 class Consumer(NamedTuple):
-    """A row of the table.
+    """A consumer, which is a column of docs/matrix.md.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Consumer(NamedTuple):
     readonly : callable or None
         Returns whether the consumer's array rejects writes. None if the consumer does not report this.
     write : callable or None
-        Changes the first element of the consumer's array.
+        Sets the first element of the consumer's array to zero, or all of its bytes if `whole_reach` is true.
     whole_reach : bool
         Whether the consumer's array consists of bytes, without shape and element type.
     """
@@ -110,7 +110,7 @@ def _tvm_values(t):
 def _tvm_dtype(t):
     try:
         return str(t.dtype)
-    except ValueError:  # some libraries import complex numbers, but have no name for the type
+    except ValueError:  # tvm-ffi imports complex numbers, but does not have a name for their type
         return None
 
 

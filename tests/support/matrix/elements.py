@@ -77,7 +77,10 @@ ELEMENTS = {
 
 
 def fill(out, element):
-    """Fill a compact one-dimensional array with varying values. The first and the last are not zero."""
+    """Fill a compact one-dimensional array with varying values.
+
+    The first element of every layout is not zero, so that a test detects that a consumer has written zero.
+    """
     count = np.arange(1, out.size + 1)
     if element.name == "record":
         out["x"], out["n"], out["m"] = count / 2, count, -count

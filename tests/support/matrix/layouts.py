@@ -1,4 +1,4 @@
-"""The layouts of the matrix: a compact shape, and an indexing operation that all libraries support."""
+"""The layouts of the matrix: a compact shape, and an indexing operation."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ class Layout(NamedTuple):
     ----------
     base : tuple of int
         Shape of a compact array.
-    view : callable
-        Returns a view of the compact array, in every library that indexes like NumPy.
+    view : callable or None
+        Returns a view of the compact array, in every library that indexes like NumPy. None for "broadcast", for which
+        each producer calls a function of its library.
     contiguous : str
         "C", "F", or "" if the view is not compact.
     """
@@ -33,7 +34,7 @@ LAYOUTS = {
         Layout("F", (4, 3), lambda x: x.T, "F"),
         Layout("sliced", (6, 9), lambda x: x[1::2, 1::2], ""),
         Layout("negative", (3, 4), lambda x: x[::-1, ::-1], ""),
-        Layout("broadcast", (1, 4), None, ""),  # created by a function whose name depends on the library
+        Layout("broadcast", (1, 4), None, ""),
         Layout("0-d", (), _whole, "C"),
         Layout("empty", (0, 4), _whole, "C"),
         Layout("unaligned", (3, 4), _whole, "C"),

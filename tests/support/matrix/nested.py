@@ -57,7 +57,7 @@ class Made(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """A row: a function that converts a pyarrow array of a kind to a `Made`, and the kinds that it supports."""
+    """A row: a function that creates a `Made` from a `Kind`, and the kinds that the producer supports."""
 
     name: str
     library: str
@@ -191,7 +191,7 @@ PRODUCERS = [
 class Consumer(NamedTuple):
     """A column: functions that convert a NestedArray, and return the values and the last address of the result.
 
-    `address` returns the address of the last buffer. If it is None, addresses are not compared.
+    `address` returns the address of the last buffer. If `address` is None, addresses are not compared.
     """
 
     name: str

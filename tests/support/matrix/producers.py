@@ -1,7 +1,7 @@
 """The producers of the matrix, with one row each: the types and layouts, and the function that creates an array.
 
-Memory comes from `aligned` or from the producer's own allocator. Each row names the object whose deletion frees the
-memory.
+Memory comes from `aligned` or from the producer's own allocator. Each `Made` refers to the object whose deallocation
+frees the memory.
 """
 
 import array
@@ -72,7 +72,7 @@ class Producer(NamedTuple):
     Attributes
     ----------
     name : str
-        The column of docs/matrix.md.
+        The row of docs/matrix.md.
     library : str or None
         Library to import.
     make : callable

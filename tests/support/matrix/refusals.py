@@ -49,7 +49,7 @@ class Cell(NamedTuple):
         return None if self.address is None else self.address % BOUNDARY == 0
 
     def off(self, boundary):
-        """Return whether the address of element zero is not a multiple of the alignment."""
+        """Return whether the address of element zero is not a multiple of `boundary`."""
         return self.layout.name == "unaligned" if self.address is None else self.address % boundary != 0
 
 
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
     consumers : tuple of str
     when : callable
         Returns whether a `Cell` is rejected, or None if this depends on the allocator.
-    error : type
+    error : type or tuple of type
     message : str
         A regular expression that the message contains.
     reason : str
@@ -79,8 +79,8 @@ HOST_READERS = ("memoryview", "torch", "jax", "pyarrow", "numba")
 DLPACK_READERS = ("numpy.from_dlpack", "torch", "jax", "tvm-ffi", "array_api_strict")
 STANDARD = {*NUMBERS} - {"float16"}
 
-# Types that a library supports: torch supports its dtypes with a DLPack code, numba supports NumPy's native dtypes
-# except half precision on the CPU, and jax supports the types of ml_dtypes of one byte or more.
+# torch supports its own dtypes, if they have a DLPack code. numba supports NumPy's native dtypes, except half precision
+# on the CPU and extended precision. jax supports NumPy's numbers, bfloat16 and the float8 types.
 TORCH_HAS = {
     *NUMBERS, "bfloat16", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu",

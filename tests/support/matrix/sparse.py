@@ -100,7 +100,7 @@ SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
 
 
 class Obstacle(NamedTuple):
-    """A reason why a cell requires a copy if `copy` is true, or is rejected otherwise."""
+    """A reason why a cell requires a copy (`copy` is true) or is rejected (`copy` is false)."""
 
     consumers: tuple
     applies: object

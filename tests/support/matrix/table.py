@@ -1,4 +1,8 @@
-"""docs/matrix.md, generated from the three tables. test_matrix.py tests every cell."""
+"""docs/matrix.md, generated from the tables in this package.
+
+test_matrix.py tests the cells of dense arrays, test_nested_matrix.py the cells of nested arrays, and
+test_rules_matrix.py the cells of sparse arrays.
+"""
 
 import pathlib
 from collections import Counter

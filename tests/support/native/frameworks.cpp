@@ -60,7 +60,7 @@ MODULE {
     m.def("cast", [](view<const double, 1, may_cast>) { return "cast"; });
     m.def("many", [](floats, int, int, int, int, int, int, int) { return "float32"; });
     m.def("many", [](view<const double, 1, may_cast>, int, int, int, int, int, int, int) { return "cast"; });
-    // a number before the view that may require a conversion, so that the pass without conversions does not reach the view
+    // the number before the view may require a conversion, so the pass without conversions does not reach the view
     m.def("scaled", [](double, floats) { return "float32"; });
     m.def("scaled", [](double, doubles) { return "float64"; });
 

@@ -163,7 +163,8 @@ static PyObject *take_released(PyObject *module, PyObject *nothing) {
     return PyLong_FromLong(n);
 }
 
-/* make(data, shape, ...): create an array over `data`. None means new memory filled with 1.0, which `count` releases. */
+/* make(data, shape, ...): create an array over `data`. None means new memory filled with 1.0, which `count` releases if no
+   owner is given. */
 static PyObject *make(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {(char *)"data", (char *)"shape", (char *)"byte_strides", (char *)"dtype", (char *)"typenum",
                             (char *)"access", (char *)"device", (char *)"owner", (char *)"queue", (char *)"queue_ref",
@@ -269,7 +270,7 @@ static PyObject *type_of_dlpack(PyObject *module, PyObject *args) {
 static PyObject *type_of_object(PyObject *module, PyObject *obj) {
     PyUSMArrayElement t;
     (void)module;
-    memset(&t, 0xff, sizeof(t)); /* fields that are only written need not be cleared */
+    memset(&t, 0xff, sizeof(t)); /* the function writes all fields, so callers need not clear them */
     return type_words(PyUSMArray_TypeOfObject(obj, &t), &t);
 }
 
