@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t
 from arrayhub.capi.structs cimport *
 
 cdef extern from "arrayhub.h":
-    # Fields are added at the end, so an installed arrayhub may be larger than this declaration.
+    # New fields are appended, so the struct of an installed arrayhub may be larger than this declaration.
     @cython.final      # fields of a subclass would overlap the private fields of the struct
     class arrayhub.USMArray [object PyUSMArrayObject, check_size ignore]:
         cdef int nd

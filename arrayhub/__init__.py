@@ -7,9 +7,11 @@ Import
 
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
-                            return an array of this library that shares the memory
+                            return an array of the named library that shares the memory
     convert(obj, "torch")   return an array of the library that the second argument names
     like(obj, model)        convert to the library, device and labels of another array
+    adapt(to)               decorate a function written for one library, so that it accepts arrays of any library
+    placement(*objs)        select the library and the device for a function of several arrays
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols by which other libraries import a USMArray x
 
@@ -37,7 +39,7 @@ Nested data
                             export a NestedArray
 
 Sparse data
-    assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy or pydata/sparse as a SparseArray
+    assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy, pydata/sparse and others as a SparseArray
     as_scipy, as_pydata_sparse
                             export a SparseArray; as_torch, as_jax and as_cupy also accept sparse arrays
 
@@ -45,8 +47,8 @@ C, C++, and other processes
     get_include()           return the folder of the C headers
     Request                 conditions on an array argument, as in the C interface
     pickling                permit or configure pickles of device memory
-    as_mpi                  send an array of any layout as one MPI message
-    ipc_handle(x)           open the memory of an array in another process of the machine, without a copy
+    as_mpi(obj)             return an array of any layout as one message for mpi4py
+    ipc_handle(x)           return a handle by which another process of the machine opens the memory, without a copy
     register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
     transfer                settings of copies between devices, and the memory that they keep
@@ -63,7 +65,7 @@ from typing import TYPE_CHECKING
 
 from arrayhub import sycl_runtime
 
-sycl_runtime.configure()  # before dpctl is imported, because its loader reads the environment only once
+sycl_runtime.configure()  # before dpctl is imported, because the OpenCL loader reads the environment only once
 if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, which wheels do not contain
     from arrayhub import _clone
 

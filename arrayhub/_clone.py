@@ -22,7 +22,8 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     -------
     list of str
         The folder of the installed package if there is one and the source tree `package_path` does not contain modules
-        compiled for this interpreter, else `package_path`. Editable installations have their own module finder.
+        compiled for this interpreter, else `package_path`. For editable installations, the result is `package_path`,
+        because their module finder finds the compiled modules.
     """
     here = list(package_path)
     compiled = (os.path.join(here[0], "_core", f"descriptor{suffix}") for suffix in EXTENSION_SUFFIXES)

@@ -81,7 +81,7 @@ def check(parser: argparse.ArgumentParser) -> Run:
         target = _object(parser, options.target)
         try:
             differences = check(target)
-        except (BufferError, TypeError) as error:  # none of its protocols describes an array
+        except (BufferError, TypeError) as error:  # none of the target's protocols describes an array
             parser.error(str(error))
         print("\n".join(map(str, differences)) or "the descriptions agree")
         return 1 if differences else 0

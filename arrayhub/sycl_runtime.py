@@ -2,8 +2,8 @@
 
 ``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it. The vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
-``import arrayhub`` therefore calls `configure`, which names the library in ``OCL_ICD_FILENAMES`` unless the user has
-configured OpenCL. docs/sycl_runtime.md lists the rules.
+``import arrayhub`` therefore calls `configure`, which names the library in ``OCL_ICD_FILENAMES``. The variable is not
+set if the user has configured OpenCL, and in the other cases that docs/sycl_runtime.md lists.
 
 This module imports only ``os`` and ``sys``, because every ``import arrayhub`` imports it.
 """
@@ -36,11 +36,11 @@ _status = {"action": "left", "reason": "configure() has not run", "library": Non
 def configure():
     """Name the pip-installed OpenCL CPU runtime in ``OCL_ICD_FILENAMES``, unless OpenCL is already configured.
 
-    ``import arrayhub`` calls this function once. It does not raise exceptions, does not change variables that are set,
-    and has no effect if it is called again. `status` returns the result.
+    ``import arrayhub`` calls this function once. It does not raise exceptions, and does not change variables that are
+    set. After a call that has set the variable, further calls have no effect. `status` returns the result.
     """
     if _status["action"] == "set":
-        return  # the environment now contains the setting of the first call
+        return  # the environment now contains the setting of an earlier call
     if "dpctl" in sys.modules:
         library, reason = None, "dpctl was imported first, and may already have loaded its devices"
         fix = "import arrayhub before dpctl and dpnp"
@@ -159,7 +159,7 @@ def _find_runtime(search_path):
 def _system_cpu_runtime(vendor_folder):
     """Return the path of the Intel CPU runtime in the system's vendor folder, or None.
 
-    A second runtime would add the same CPU as a second device, and the loader would list it before the system's device.
+    A second runtime would add the same CPU as a second device, which the loader would list before the system's device.
     """
     try:
         names = sorted(os.listdir(vendor_folder))

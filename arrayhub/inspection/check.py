@@ -28,8 +28,8 @@ def check(obj: Any, /) -> list[str]:
     obj : object
         An object that supports one or more of the protocols that `asarray` accepts. A protocol that rejects the object,
         for example because it cannot represent the element type, is not compared. If `obj` is not dense, all offsets,
-        views, indices and strings are validated. Lists of awkward arrays that are not in order are validated in a copy.
-        Indices of sparse arrays on a device are validated in a copy on the host.
+        views, indices and strings are validated. An awkward array that `asnested` can only copy, such as an array whose
+        lists are not in order, is validated in a copy. A sparse array on a device is validated in a copy on the host.
 
     Returns
     -------
@@ -40,10 +40,11 @@ def check(obj: Any, /) -> list[str]:
     Raises
     ------
     TypeError
-        `obj` does not support a protocol, or has elements that a `USMArray` cannot hold, such as Python objects.
+        `obj` does not support any protocol, has values that can only be copied, such as a list, or has elements that a
+        `USMArray` cannot hold, such as Python objects.
     BufferError
-        All protocols reject `obj`, such as a tensor that requires a gradient. Also raised for queries, and for streams
-        that can be read only once: `check` does not read them.
+        All protocols reject `obj`, for example because it is a tensor that requires a gradient. Also raised for
+        queries, and for streams that can be read only once. `check` does not read them.
 
     Examples
     --------
@@ -89,10 +90,13 @@ def _disagreements(found: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
 
 
 def _explain_no_interface(obj: Any, texts: list[str]) -> None:
-    """Raise the error of `asarray` for an object without a readable interface, unless `texts` contains messages."""
+    """Raise the error of `asarray` for an object without a readable interface.
+
+    If `texts` contains messages about the interfaces, only a TypeError is raised.
+    """
     try:
         asarray(obj)
-    except TypeError as error:  # the descriptions are valid, but a USMArray cannot hold the elements (Python objects)
+    except TypeError as error:  # no protocol, or elements that a USMArray cannot hold, such as Python objects
         refuse_copies(obj, "check", error)
         raise
     except PASSES_ON:

@@ -86,7 +86,10 @@ def run(as_json: bool) -> int:
 
 
 def _package() -> dict[str, Any]:
-    """Return version and location of the imported package. Its metadata may be missing or belong to another copy."""
+    """Return version and location of the imported package.
+
+    The version is not read from the metadata of the distribution, which may be missing or belong to another copy.
+    """
     arrayhub = importlib.import_module("arrayhub")
     return {"version": arrayhub.__version__, "location": os.path.dirname(arrayhub.__file__ or "")}
 

@@ -44,9 +44,10 @@ _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 def explain(obj: Any, /, to: Any = None) -> Explanation:
     """Explain how an object is imported, and which libraries can import it, with the reason.
 
-    `obj` is not copied. A conversion that requires a copy is tried with a small array of the same type. Queries, and
-    streams that can be read only once, are not read. Installed libraries are imported. Errors of `obj` and of the
-    libraries are part of the explanation, except KeyboardInterrupt.
+    A conversion that copies only on request is tried with a small array of the same type instead of `obj`. A conversion
+    that copies without a request, such as booleans to Arrow, copies `obj`, or up to 1,000 items of a Python sequence.
+    Queries, and streams that can be read only once, are not read. Installed libraries are imported. Errors of `obj` and
+    of the libraries are part of the explanation, except KeyboardInterrupt.
 
     Parameters
     ----------
@@ -96,7 +97,8 @@ def _is_dense(explanation: Explanation) -> bool:
 def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
     """Replace the advice of an error by a call that works, if the library rejects the data and such a call is known.
 
-    For libraries that only convert dense arrays, calls are tried only for ``explain(x, to=...)``.
+    For libraries other than numpy, torch and the libraries of nested arrays, calls are tried only for
+    ``explain(x, to=...)``.
     """
     if verdict.verdict not in (CANNOT, NOT_TRIED) or verdict.call:
         return verdict
@@ -257,9 +259,10 @@ def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
 
 
 def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: str, stream: str) -> Iterator[Offer]:
-    """Try each protocol of the object once; `why` is the reason if `array` is None.
+    """Yield the result of each protocol of the object. The protocol that the import has used is not tried again.
 
-    `stream` describes the object if it is a stream, for which Arrow's interface is not tried.
+    `why` is the reason for the failure if `array` is None. `stream` describes the object if it is a stream, for which
+    Arrow's interface is not tried.
     """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:

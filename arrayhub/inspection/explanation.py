@@ -39,9 +39,12 @@ class Verdict:
     consumer : str
         The name in `convert`.
     verdict : str
-        ``"zero-copy"``: the result uses the same memory. ``"copy=True"``: the caller has to request a copy, except for
-        booleans to Arrow or polars and NumPy strings to Arrow, polars, pandas or awkward, which ``copy=None`` copies.
-        ``"cannot"``: the conversion fails even with a copy. ``"not tried"``: `reason` names the side effect of trying.
+        - ``"zero-copy"``: the result uses the same memory.
+        - ``"copy=True"``: the result is a copy, which the caller has to request. Without a request, only Python values,
+          booleans to Arrow or polars, nested booleans to pandas, and NumPy strings to Arrow, polars,
+          pandas or awkward are copied.
+        - ``"cannot"``: the conversion fails even with a copy.
+        - ``"not tried"``: `reason` names the side effect of trying.
     reason : str
         Why the conversion is not zero-copy. For ``"zero-copy"``, a note about the result, such as the offsets that
         polars requires, or "".
@@ -67,7 +70,8 @@ class Explanation:
     summary : str
         Description of the object as an array, or ``"no array"``.
     facts : tuple of str
-        Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, on a device.
+        Properties that some consumers do not support: non-contiguous, unaligned, byte-swapped, read-only, immutable, on
+        a device.
     offers : tuple of Offer
         The protocols that the object supports, in the order in which `asarray` tries them.
     taken : str or None

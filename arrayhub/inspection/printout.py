@@ -33,8 +33,8 @@ def inspect(obj: Any, /) -> dict[str, Any]:
         ``address``, ``refcount``
             Address and reference count of the array object, without the references of the call itself.
         ``type``
-            ``pointer`` (address of the dtype object, or the type number of a built-in element type without dimensions),
-            ``symbolic`` and ``fixed`` (the datashape in both forms).
+            ``pointer`` (address of the dtype object; the type number for a number without dimensions, and for an
+            element type that NumPy does not have), ``symbolic`` and ``fixed`` (the datashape in both forms).
         ``arrmeta``
             ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (list of dicts with
             ``stride``, None for packed elements, and ``size`` in elements), ``fields`` (None, or a list of dicts with
@@ -156,7 +156,10 @@ def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
 
 
 def _type_pointer(array: USMArray, fixed: Any) -> int:
-    """Return the type number of a built-in type, or the address of the dtype object, which the array keeps alive."""
+    """Return the type number of a number without dimensions, or the address of the dtype, which the array keeps alive.
+
+    For an element type that NumPy does not have, return the type number.
+    """
     if isinstance(fixed, Number | Complex):
         return array.typenum
     try:

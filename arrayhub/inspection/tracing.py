@@ -14,8 +14,8 @@ from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
 # Code below these folders belongs to a library, so an event is attributed to the caller of this code. `_INSTALLED`
-# compares names, because there are several such folders: the environment's, the user's, and those of the interpreter
-# that the environment was created from.
+# contains folder names instead of paths, because several folders have these names: the environment's, the user's, and
+# those of the interpreter that the environment was created from.
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )
@@ -31,19 +31,23 @@ class Event(NamedTuple):
     Attributes
     ----------
     kind : {"in", "out", "copy", "wait"}
-        ``"in"``: an object was imported as a USMArray. ``"out"``: the memory was exported to a library.
+        ``"in"``: an object was imported as a USMArray, a NestedArray or a SparseArray. ``"out"``: the memory was
+        exported to a library.
     by : str
         The protocol or the function. For a wait, the caller that waits.
     source, target : str
-        Device for copies, waits and exports by a protocol, otherwise the type of the array. ``""`` if unknown, because
-        a protocol does not identify its consumer.
+        - Import: the type of the object, and the device of the result.
+        - Export by ``as_*`` or `convert`: the types of the object and of the result.
+        - Export by a protocol: the device, and ``""``, because a protocol does not identify its consumer.
+        - Copy: both devices. If an import or an assignment copies an object, the source is the type of the object.
+        - Wait: the device whose work is awaited, and ``""``.
     nbytes : int
-        Size of the elements in bytes.
+        Size of the elements in bytes, for nested data including offsets. 0 if unknown.
     seconds : float
         Duration. The duration of an import or an export includes its copies and waits.
     file, line : str, int
-        Line of the innermost frame outside of arrayhub and of installed libraries. If all frames are in libraries, the
-        innermost frame outside of arrayhub. ``""`` and 0 if there is none.
+        Line of the innermost frame outside of arrayhub, installed libraries and the standard library. If all frames are
+        in libraries, the innermost frame outside of arrayhub. ``""`` and 0 for a thread without other Python code.
     """
 
     kind: Literal["in", "out", "copy", "wait"]

@@ -34,7 +34,7 @@ from arrayhub.inspection.datashape.types import (
     with_dimensions,
 )
 
-MAX_NESTING = 64 + MAX_RECORDS  # NumPy's maximum number of dimensions, plus nested element types
+MAX_NESTING = 64 + MAX_RECORDS  # NumPy's maximum number of dimensions, plus the maximum nesting of records
 MAX_LENGTH = 2**63 - 1
 
 

@@ -53,7 +53,7 @@ class Type:
         different lengths).
     dtype : numpy.dtype
         Element type. The fields of a record are packed, because their offsets are not part of the type. Raises
-        TypeError if NumPy does not have an equivalent type (``var``, ``string`` and ``?T``).
+        TypeError if NumPy does not have an equivalent type, for example for ``var``, ``string``, ``?T`` and ``date32``.
 
     Examples
     --------
@@ -68,7 +68,10 @@ class Type:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        raise TypeError(f"dtype: NumPy does not have a dtype for {self}; accepted: element types of a fixed size")
+        raise TypeError(
+            f"dtype: NumPy does not have a dtype for {self}; accepted: numbers, datetime64, timedelta64, void[size],"
+            " fixed_bytes[size,1], string[length,'utf32'], and records of these"
+        )
 
     def __repr__(self) -> str:
         return f"parse_type({str(self)!r})"

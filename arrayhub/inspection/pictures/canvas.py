@@ -1,9 +1,10 @@
 """Canvas for drawings of a layout: collect text, cells, numbers and lines in layers, and write them as one SVG.
 
-Cells have a fill color and dark text, so that they look the same on every page. Everything outside of cells has two
-colors, one for light and one for dark pages. WCAG 2 requires a contrast of 4.5, which no single gray has on both. As a
-separate document or image, the picture follows the color scheme of the reader. As part of a page, the picture follows
-the ``color-scheme`` of the page. Renderers without ``light-dark`` show a gray in between. Sizes are in pixels.
+Cells have a fill color and dark text, so that they look the same on every page. Text and lines outside of cells have
+two colors, one for light and one for dark pages. WCAG 2 requires a contrast of 4.5, which no single gray has on both.
+As a separate document or image, the picture follows the color scheme of the reader. As an inline element of a page, the
+picture follows the ``color-scheme`` of the page. `for_page` replaces these colors by the text color of the page.
+Renderers without ``light-dark`` show a gray in between. Sizes are in pixels.
 """
 
 import re
@@ -32,7 +33,8 @@ _MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 
 # Common SVG attributes of the parts of each layer, from the lowest layer to the highest.
 _ON_PAGE = f'fill="{_INK}" style="fill:{_INKS}"'
-_ON_CELL = f'fill="{_DARK}" text-anchor="middle" pointer-events="none"'  # keeps the cell's tooltip below the text
+# Without pointer events, the text does not hide the tooltip of its cell.
+_ON_CELL = f'fill="{_DARK}" text-anchor="middle" pointer-events="none"'
 _LAYERS = {
     "prose": f'{_ON_PAGE} font-family="{_SANS}"',
     "cells": f'stroke="{_DARK}" stroke-opacity=".25"',
