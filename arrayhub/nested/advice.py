@@ -1,4 +1,7 @@
-"""Find a call that converts an object for a library that rejects the object, by trying calls with a sample of it."""
+"""Find a call that converts an object for a library that rejects the object.
+
+Calls are tried with a sample of the object.
+"""
 
 import re
 import sys
@@ -40,15 +43,16 @@ _PREPARATIONS = (
     "pyarrow.table(x)",
 )
 
-# A part of an object: the expression for the part, such as ``x.content``, and the value of the expression for a sample.
+# An expression in ``x``, such as ``x.content``, and the value of the expression for a sample of the object.
 _Part = tuple[str, Any]
 
 
 def working_call(obj: Any, consumer: str, refusal: str) -> str:
-    """Return the first call that converts `obj`, or its columns or rows, for `consumer`.
+    """Return the first call that converts `obj`, or each of its columns or rows, for `consumer`.
 
-    The result of the call has all columns of a table, all rows of lists and all strings. If `consumer` rejects all of
-    these calls, return a call that imports the object without the library, or "" if `asnested` rejects the object.
+    The call keeps all columns of a table, all rows of lists and all strings. If `consumer` rejects all of these calls,
+    return a call that does not use `consumer`, such as ``arrayhub.asnested(x)``. Return "" if `consumer` is not
+    installed, if its device is missing, if `asnested` rejects the object, or for a USMArray.
 
     Parameters
     ----------
@@ -61,13 +65,13 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     """
     if attempt(unread, obj)[0]:
         return f"arrayhub.as_{consumer}(x)" if consumer in ("arrow", "polars", "pandas") else "arrayhub.asnested(x)"
-    if refusal.endswith("pass x.collect()"):  # which runs the query
+    if refusal.endswith("pass x.collect()"):  # a lazy frame; collect() runs the query
         return "arrayhub.asnested(x.collect())"
     if attempt(convert, np.zeros(1, np.float32), consumer, copy="if_needed")[1]:
-        return ""  # the library is not installed, or requires a device that is missing
+        return ""  # the library is not installed, or its device is missing
     first = sample_of(obj)
     for call in _calls(first, consumer, refusal):
-        # A mask without a copy is tried with all elements, because they may have more chunks than the sample.
+        # A mask without a copy requires one chunk, and `obj` may have more chunks than the sample.
         if _works(call, obj if call.endswith(", missing='mask')") else first):
             return call
     node = None if _preparation(refusal) else _node_of(obj, first)
@@ -99,9 +103,10 @@ def _preparation(refusal: str) -> str:
 
 
 def sample_of(obj: Any) -> Any:
-    """Return some elements of an object as an object of the same type, or `obj` itself if they cannot be selected.
+    """Return some elements of an object as an object of the same type.
 
-    The result consists of the first elements, followed by the rows that `_irregular_rows` finds.
+    The result consists of the first elements, followed by the rows that `_irregular_rows` finds. Return `obj` itself if
+    it is short, or if its type does not support the selection of elements.
     """
     if issubclass(type(obj), NestedArray):
         return chunked(_samples_of_chunks(obj)) if kind_of(obj).chunks else sample_of_node(obj)
@@ -117,7 +122,7 @@ def sample_of(obj: Any) -> Any:
 
 
 def is_copied(obj: Any) -> bool:
-    """Return whether `asnested` can copy a list, a tuple or an awkward array. Only the first elements are tried."""
+    """Return whether an object is a list, a tuple or an awkward array that `asnested` accepts. A sample is tried."""
     return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
 
 
@@ -153,9 +158,10 @@ def _rows_of_chunks(x: NestedArray) -> Iterator[int]:
 
 
 def _irregular_rows(node: Any) -> list[int]:
-    """Return the indices of irregular rows of a node, the first one of each kind.
+    """Return the indices of irregular rows of a node.
 
-    A row is irregular if it is missing, differs in length from row 0, or contains an irregular row.
+    A row is irregular if it is missing, differs in length from row 0, or contains an irregular row. For each of these
+    reasons, only the first row is returned.
     """
     if not isinstance(node, NestedArray) or not len(node):
         return []
@@ -180,9 +186,9 @@ def _irregular_rows(node: Any) -> list[int]:
 
 
 def _node_of(obj: Any, first: Any) -> _Part | None:
-    """Return the expression and the value of a NestedArray without chunks, from an object or from its sample `first`.
+    """Return an expression for a NestedArray without chunks, and the value of the expression for a sample of `obj`.
 
-    Return None if `asnested` rejects the sample.
+    `first` is the sample. Return None if `asnested` rejects the sample.
     """
     whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=False)[0]
     if whole is not None and kind_of(whole).chunks:
@@ -194,12 +200,12 @@ def _node_of(obj: Any, first: Any) -> _Part | None:
 
 
 def _converted(name: str, array: Any, consumer: str) -> str:
-    """Return a call that converts an array, or the numbers of a node without missing values, or "".
+    """Return a call that converts an array, or the content of a flat node without missing values.
 
-    `name` is the expression for the array.
+    `name` is the expression for the array. Return "" if all calls fail.
     """
     refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
-    # jax shares memory only if its address is a multiple of 64.
+    # jax shares memory only at multiples of 64 bytes. The sample may be at such an address, and `x` at another address.
     plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
     for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
         if _works(call, array):
@@ -211,7 +217,10 @@ def _converted(name: str, array: Any, consumer: str) -> str:
 
 
 def _converted_items(name: str, node: Any, consumer: str) -> str:
-    """Return a call that converts each column of records, or each row of lists, or "". `name` stands for the node."""
+    """Return a call that converts each column of records, or each row of lists. `name` is the expression for the node.
+
+    Return "" if all calls fail, or for other nodes.
+    """
     if not isinstance(node, NestedArray):
         return ""
     kind = kind_of(node)
@@ -246,7 +255,7 @@ def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
 
 
 def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
-    """Yield calls that may convert `first`, which is ``x`` in the calls. `refusal` is the error of the library."""
+    """Yield calls that may convert `first`, which the calls name ``x``. `refusal` is the error of the library."""
     export = partial(_call, consumer)
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
     decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
@@ -262,11 +271,11 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         yield export("x", "missing='mask', copy=True")
         yield export("x", "missing='nan', copy=True")
         yield export("arrayhub.asnested(x).fill_null([])")
-        if consumer == "jax" and not times:  # without jax_enable_x64
+        if consumer == "jax" and not times:  # without the option jax_enable_x64, jax rejects float64
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
     narrower = re.search(NARROWER, refusal)
     if narrower:
-        # 'if_needed' is required, because jax shares only memory that is aligned to 64 bytes.
+        # The call has copy='if_needed', because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):
             yield export(narrower[0])
         yield export(f"{narrower[0][:-1]}, copy=True)")

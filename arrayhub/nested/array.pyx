@@ -2,7 +2,7 @@
 
 - indexing: elements, slices and fields
 - to_list: conversion to Python objects
-- to_dense: conversion of lists of equal lengths to one array
+- to_dense: conversion of lists of equal lengths, and of records, to one array
 - bits: boolean bitmaps and validity bitmaps
 - nodes: construction and validation of nodes
 - from_values: fast import of Python lists of strings, and of rows of numbers
@@ -57,15 +57,16 @@ for _name in ("arrow", "awkward", "jax", "numpy", "pandas", "polars", "torch"):
 
 @cython.final
 cdef class NestedArray(Tree):
-    """Immutable array of lists, strings, records or missing values, stored as flat arrays.
+    """Array of lists, strings, records or missing values, stored as flat arrays.
 
-    `arrayhub.asnested` creates nested arrays. Numbers, offsets and characters are USMArrays that share the producer's
-    memory. Slices, rows and fields are views.
+    `arrayhub.asnested` creates nested arrays. The structure of a NestedArray cannot change. Its values can change if
+    `access` is ``"readwrite"``. Numbers, offsets and characters are USMArrays, which share the producer's memory if
+    possible. Slices, rows and fields are views.
 
     Attributes
     ----------
     kind : str
-        ``"flat"`` (numbers, possibly missing), ``"bits"`` (booleans, eight per byte), ``"list"``,
+        ``"flat"`` (numbers, dates or times, possibly missing), ``"bits"`` (booleans, eight per byte), ``"list"``,
         ``"list_view"``, ``"regular"`` (lists of equal lengths), ``"string"``, ``"bytes"``, ``"string_view"``,
         ``"bytes_view"``, ``"record"``, ``"categorical"``, ``"union"`` (elements of several types), ``"chunked"`` (several
         arrays of one type, see `chunks`), ``"decimal"``, ``"interval"``, ``"run_end"`` (runs of equal elements),
@@ -100,9 +101,9 @@ cdef class NestedArray(Tree):
 
     @property
     def offsets(self):
-        """USMArray or None : start of each row in `content`, as int32 or int64.
+        """USMArray or None : start of each row or string in `content`, as int32 or int64.
 
-        Row i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
+        Row or string i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
         ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
         child. In a sparse union, whose children have the length of the union, `offsets` is None.
         """
@@ -142,8 +143,15 @@ cdef class NestedArray(Tree):
     def content(self):
         """USMArray or NestedArray : array that contains the values.
 
-        Elements of all rows, characters of all strings, views of a string_view or bytes_view, numbers, packed booleans,
-        categories, or one value for each run.
+        The kind determines the values:
+
+        - flat, decimal, interval: one number, or one row of numbers, for each element
+        - bits: eight booleans in each byte
+        - list, list_view, regular: the elements of all rows
+        - string, bytes: the bytes of all strings
+        - string_view, bytes_view: a 16-byte view for each string
+        - categorical: the categories
+        - run_end: one value for each run
         """
         return self.part_named("content", (<Tree> self).content)
 
@@ -157,8 +165,9 @@ cdef class NestedArray(Tree):
     def validity(self):
         """USMArray or None : validity bitmap, least significant bit first; 0 marks a missing element.
 
-        Bit `validity_offset` belongs to the first element. None if no element is missing. A chunked array has one bitmap per
-        chunk.
+        Bit `validity_offset` belongs to the first element. None if no element is missing, and for the kinds ``"null"``,
+        ``"union"`` and ``"run_end"``, because their Arrow layouts do not have a bitmap. In a chunked array, each chunk has its
+        own bitmap.
         """
         return self.part_named("validity", None) if has(self, CHUNKS) else (<Tree> self).validity
 
@@ -191,7 +200,7 @@ cdef class NestedArray(Tree):
 
     @property
     def children(self):
-        """tuple of USMArray or NestedArray : arrays of the fields of a record or union, in the order of `field_names`."""
+        """tuple of USMArray or NestedArray : fields of a record or children of a union, in the order of `field_names`."""
         cdef Tree t = self
         cdef Tree first = self.first_chunk()
         if has(t, CHUNKS) and has(first, FIELDS):
@@ -202,7 +211,7 @@ cdef class NestedArray(Tree):
     def chunks(self):
         """tuple of NestedArray : chunks of an array of kind ``"chunked"``, in order; ``(x,)`` for other kinds.
 
-        A column or a table that is imported in several chunks is one array. ``copy=True`` concatenates the chunks.
+        A column or a table that is imported in several chunks is one array. ``asnested(x, copy=True)`` concatenates them.
 
         Examples
         --------
@@ -233,28 +242,30 @@ cdef class NestedArray(Tree):
 
     @property
     def metadata(self):
-        """dict : Arrow metadata of the field or schema, with keys and values of type bytes. Arrow exports include it."""
+        """dict : Arrow metadata of the field or schema. Keys and values are bytes. Exports to Arrow include the metadata."""
         return arrow_metadata_of(self.first_chunk())
 
     @property
     def device(self):
-        """Device : device that holds the memory, or the host for records without fields."""
+        """Device : device that holds the memory, or the host for arrays without memory, such as records without fields."""
         return make_device(arrow.device_of_node(self))
 
     @property
     def access(self):
-        """str : access of the elements. Arrow memory is immutable, and so are records without fields.
+        """str : access of the values: ``"immutable"``, ``"readonly"`` or ``"readwrite"``.
 
-        Offsets, sizes, views, indices and validity bitmaps are read-only.
+        Memory from Arrow is immutable, and so are arrays without memory: records without fields, and kind ``"null"``.
+        Offsets, sizes, views, indices and validity bitmaps are never writable.
         """
         cdef Descriptor a = first_array(self)
         return "immutable" if a is None else a.access
 
     @property
     def protocol(self):
-        """str : protocol of the import, as in ``asarray(via=)``. ``"arrow"`` for records without fields.
+        """str : protocol of the import, as in ``asarray(via=)``.
 
-        ``"constructed"`` for memory that was not imported, such as copies of Python lists.
+        ``"constructed"`` for memory that was not imported, such as copies of Python lists. ``"arrow"`` for arrays without
+        memory: records without fields, and kind ``"null"``.
         """
         cdef Descriptor a = first_array(self)
         return "arrow" if a is None else a.protocol
@@ -268,7 +279,7 @@ cdef class NestedArray(Tree):
 
     cdef object part_named(self, str name, object part):
         if part is None:
-            kind = KIND_NAMES[(<Tree> self).kind]     # here, `self.kind` is not the property but the field of the C struct
+            kind = KIND_NAMES[(<Tree> self).kind]     # in Cython, `self.kind` is the integer of the C struct, not the property
             raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {', '.join(self.parts_())}")
         return part
 
@@ -298,11 +309,15 @@ cdef class NestedArray(Tree):
     # ------------------------------------------------------------------------------------------- pickle and copies
 
     def __reduce__(self):
-        """Reduce for pickle. A pickle contains the bytes that the array references, out of band from protocol 5 on."""
+        """Reduce for pickle.
+
+        A pickle of host memory contains only the bytes that the array references. From protocol 5 on, pickle can write these
+        bytes out of band.
+        """
         return hooks.nested_reduce(self)
 
     def __copy__(self):
-        """Return the array itself for ``copy.copy``, because the array is immutable."""
+        """Return the array itself for ``copy.copy``, because the structure of the array cannot change."""
         return self
 
     def __deepcopy__(self, memo):
@@ -314,7 +329,11 @@ cdef class NestedArray(Tree):
         return object.__sizeof__(self) + hooks.nested_nbytes(self)
 
     def __dask_tokenize__(self):
-        """Return a token for dask. Equal arrays have equal tokens, in every process."""
+        """Return a token for dask.
+
+        In host memory, arrays with equal structure and equal bytes have equal tokens in all processes. The token of device
+        memory is new in each call.
+        """
         return hooks.nested_token(self)
 
     def __eq__(self, other):
@@ -342,25 +361,28 @@ cdef class NestedArray(Tree):
     def __getitem__(self, key):
         """Return an element, a slice or a field.
 
-        Rows, slices and fields are views. Strings, booleans and dicts are copied.
+        Numbers, rows, slices and fields are views. Strings, booleans, decimals and dicts are copied.
 
         Parameters
         ----------
         key : int, slice, str or tuple
-            Index, slice with a step of 1, or field name. A tuple applies several keys in turn, as in ``x[3, 1]``. All keys
-            except the last must be indices or names.
+            Index, slice with a step of 1, or field name. A tuple applies its keys in turn: ``x[3, 1]`` is ``x[3][1]``. Unlike
+            in NumPy, ``x[1:3, 0]`` is ``x[1:3][0]``, so a slice is useful only as the last key.
 
         Returns
         -------
-        USMArray, NestedArray, str, bytes, bool, Decimal, dict or None
-            A row of numbers is a USMArray that shares the memory of `content`. A missing element is None.
+        USMArray, NestedArray, str, bytes, bool, Decimal, tuple, dict or None
+            A number, a date or a time is a USMArray of 0 dimensions. A row of numbers is a USMArray that shares the memory
+            of `content`. A missing element is None.
 
         Raises
         ------
         IndexError, KeyError
             The element or the field does not exist, or several fields have the name.
+        ValueError
+            The element is a record in which two fields have the same name.
         InterfaceError
-            Offsets exceed the content, or a string is not valid UTF-8.
+            Offsets or indices are out of bounds, or a string is not valid UTF-8.
         BufferError
             The host cannot read the memory. The message names ``to_host()``.
         """
@@ -374,7 +396,7 @@ cdef class NestedArray(Tree):
     def __getattr__(self, str name):
         """Raise an AttributeError that names the call to make instead."""
         attribute = getattr(type(self), name, None)
-        if attribute is not None:      # a property that other kinds have: call the property again, which raises the error
+        if attribute is not None:      # a property raised AttributeError for this kind; call it again, for the message
             return attribute.__get__(self, type(self))
         instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)
@@ -383,8 +405,8 @@ cdef class NestedArray(Tree):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
 
         Times of NumPy's types are converted as in ``numpy.ndarray.tolist``. Arrow's dates, times of day and times with a zone
-        become ``datetime`` objects, and decimals become ``decimal.Decimal``. For an extension type, the elements of its
-        storage are returned.
+        become objects of the module ``datetime``, or integers if Python cannot represent them, such as nanoseconds. Decimals
+        become ``decimal.Decimal``. For an extension type, the elements of its storage are returned.
 
         Raises
         ------
@@ -403,21 +425,21 @@ cdef class NestedArray(Tree):
         Parameters
         ----------
         copy : bool, optional
-            True returns a copy. Packed booleans, date32, records, run-end encoded arrays and several chunks require a copy.
-            "if_needed" returns a view, or a copy if a view is impossible.
+            True returns a copy. None and False return a view, or raise BufferError. "if_needed" returns a view, or a copy if a
+            view is impossible. Packed booleans, date32, records, run-end encoded arrays and several chunks require a copy.
 
         Returns
         -------
         USMArray
-            View of the content, of shape ``(len(x), k, ...)``. For records, a C-ordered matrix with one row per record and
-            one column per field, in NumPy's common type of the fields.
+            View or copy of the content, of shape ``(len(x), k, ...)``. For records, a C-ordered matrix with one row per
+            record and one column per field, in NumPy's common type of the fields. The index of a pandas DataFrame is omitted.
 
         Raises
         ------
         ValueError
             Rows differ in length, or elements are missing. The message names the first such row or element.
         BufferError
-            The innermost elements are not numbers, or a copy is needed.
+            The innermost elements are not numbers, or a copy is needed and `copy` does not permit it.
         TypeError
             The fields of a record do not have a common type in NumPy. The message names the field.
         OverflowError
@@ -432,7 +454,9 @@ cdef class NestedArray(Tree):
     def is_null(self):
         """Return a boolean array (one byte per element) that is True for missing elements.
 
-        The result is on the same device. NumPy's NaT is missing. Missing elements inside lists and records are not reported.
+        The result is in host memory if the host can read the array, else on the array's device. Missing elements inside lists
+        and records are not reported. NumPy's NaT is missing, except in memory from Arrow, where the smallest integer is a
+        valid time, and in memory that the host cannot read.
 
         Returns
         -------
@@ -446,7 +470,7 @@ cdef class NestedArray(Tree):
         return hooks.is_null(self)
 
     def fill_null(self, value):
-        """Return a copy with `value` in place of missing elements, or a view if no element is missing.
+        """Return an array with `value` in place of missing elements. Parts without missing elements are shared if possible.
 
         Parameters
         ----------
@@ -457,15 +481,15 @@ cdef class NestedArray(Tree):
         Returns
         -------
         USMArray or NestedArray
-            A USMArray if the result is dense. The result is in host memory if missing elements were on a device. A copy of a
-            chunked array has one chunk.
+            A USMArray if the result is dense. If elements were missing, the result is in host memory and has one chunk.
 
         Raises
         ------
         TypeError, OverflowError
             `value` does not fit the element type. ``as_numpy(x, missing="nan")`` converts integers to floats.
         ValueError
-            A row of a list is missing and `value` is not a list, or `value` is not one of the categories.
+            A row of variable length is missing and `value` is not a list, `value` is not one of the categories, or a dict
+            names a field that does not exist.
 
         Examples
         --------
@@ -479,11 +503,11 @@ cdef class NestedArray(Tree):
         return hooks.fill_null(self, value)
 
     def to_host(self):
-        """Return the array if the host can read its memory, else a host copy of the elements that it references."""
+        """Return the array if the host can read its memory, else a host copy of the elements that the array references."""
         return hooks.nested_to_host(self)
 
     def to_device(self, device, /):
-        """Return the array if it is on `device`, else a copy on `device` of the elements that it references."""
+        """Return the array if it is on `device`, else a copy on `device` of the elements that the array references."""
         return hooks.nested_to_device(self, device)
 
     # --------------------------------------------------------------------------------------------------- protocols
@@ -496,14 +520,14 @@ cdef class NestedArray(Tree):
     def __arrow_c_schema__(self):
         return arrow.emit_attribute(self, arrow.SCHEMA)
 
-    # A consumer can request int64 offsets, or string views, with ``requested_schema``.
-
     @property
     def __arrow_array__(self):
         """Method for ``pyarrow.array(x)`` of a chunked array, which returns a ``pyarrow.ChunkedArray``."""
         if not has(self, CHUNKS):
             raise AttributeError("__arrow_array__: only chunked arrays have this method; use __arrow_c_array__")
         return partial(hooks.chunks_to_arrow, self)
+
+    # With the argument ``requested_schema`` of the following methods, a consumer can request int64 offsets or string views.
 
     @property
     def __arrow_c_device_array__(self):

@@ -32,7 +32,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     obj : object
         An object with Arrow's methods (pyarrow, polars, pandas, nanoarrow, arro3, duckdb, ...), an awkward array, a
         jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
-        `asarray` accepts. Python lists of numbers, strings, None, lists, arrays and dicts are copied, and so are
+        `asarray` accepts. Python lists of numbers, strings, times, None, lists, arrays and dicts are copied, and so are
         NumPy's strings.
     copy : bool, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
@@ -48,6 +48,8 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     ------
     TypeError
         The elements have several kinds, or a kind that arrays do not support.
+    ValueError
+        A string in a list contains surrogates, which UTF-8 cannot encode.
     OverflowError
         A time in a list does not fit in the 64 bits of its unit.
     InterfaceError
@@ -153,14 +155,14 @@ def refuse_storage(obj: Any, x: NestedArray) -> None:
 
 
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
-    """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` does not help.
+    """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` rejects it too.
 
-    Python values are copied unless `copy` is False. Other objects are copied only if `copy` is true. These objects are
-    not imported:
+    Lists and tuples are copied unless `copy` is False. Other objects are copied only if `copy` is true. For the
+    following objects, return None, so that the caller raises the error of `asarray`:
 
-    - streams that can be read once;
+    - streams, which can be read only once;
     - tables, because a dense copy of a table is a matrix;
-    - numbers and categories, because the error of `asarray` says what to do, for example about missing values.
+    - numbers and categories, because the error of `asarray` names the call to make, for example for missing values.
     """
     if unread(obj) is not None:
         return None
@@ -180,10 +182,10 @@ _COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 
 
 def arrow_loses_structure(obj: Any) -> bool:
-    """Return whether the Arrow export of `obj` loses structure that its array export keeps.
+    """Return whether `obj` is an array whose Arrow export loses structure.
 
     An ``xarray.DataArray`` exports a table without the dimensions that lack coordinates. A ``PIL.Image`` exports padded
-    pixels without rows.
+    pixels without rows. Other objects with ``__array_interface__`` are assumed to lose their dimensions, too.
     """
     if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
         return True
@@ -194,7 +196,8 @@ def arrow_loses_structure(obj: Any) -> bool:
 def _by_arrow(obj: Any) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
 
-    If the producer calls pyarrow and pyarrow fails, a one-dimensional object is imported with `asarray`.
+    If the producer calls pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and
+    dense, else raise BufferError.
     """
     try:
         return from_arrow(obj)
@@ -222,7 +225,8 @@ def _by_arrow(obj: Any) -> NestedArray | None:
 def _by_series(obj: Any) -> NestedArray | None:
     """Import a pandas Index or ExtensionArray through a Series that shares its memory.
 
-    Return None for other objects, for arrays that pyarrow itself converts, and for numbers.
+    Return None for other objects, for a MultiIndex, for arrays that pyarrow converts by ``__arrow_array__``, and for
+    data that `asarray` accepts.
     """
     pandas = sys.modules.get("pandas")
     if pandas is None or hasattr(type(obj), "__arrow_array__") or issubclass(type(obj), pandas.MultiIndex):
@@ -235,8 +239,8 @@ def _by_series(obj: Any) -> NestedArray | None:
 def _dense_column(obj: Any) -> NestedArray | None:
     """Import an object as a one-dimensional dense array, for example complex numbers, which Arrow does not support.
 
-    Return None if `asarray` rejects the object, or if it has several dimensions, such as a frame, whose column names
-    would be lost.
+    Return None if `asarray` rejects the object, or if the array does not have exactly one dimension. A DataFrame would
+    otherwise lose its column names.
     """
     try:
         array = asarray(obj)

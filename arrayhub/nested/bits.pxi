@@ -42,15 +42,16 @@ cpdef object bitmap_of(object mask):
 
 
 cpdef object covered(object node, object validity, Py_ssize_t bit):
-    """Return a node in which the elements that a bitmap marks are missing, in addition to the missing elements of `node`.
+    """Return a node in which an element is missing if it is missing in `node` or in a bitmap.
 
-    If `node` does not have missing elements, the result shares the bitmap.
+    If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose bits start at another
+    position than `bit` are unpacked to a byte each.
 
     Parameters
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap, in which 0 marks a missing element. None: only the missing elements of `node` itself are missing.
+        Bitmap, in which 0 marks a missing element. None: the bitmap marks no element as missing.
     bit : int
         Position of the first element's bit.
     """

@@ -35,7 +35,7 @@ def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
 
 
 def _joined(nodes: list[Any]) -> Any:
-    """Concatenate nodes of one type. The result has the kind and offset type of the first node if the elements fit."""
+    """Concatenate nodes of one type. The result has the kind and offset type of the first node if the offsets fit."""
     nodes = [nested_of(node) for node in nodes]
     kind = kind_of(nodes[0])
     if kind.sizes:
@@ -102,7 +102,7 @@ def _may_miss(node: NestedArray) -> bool:
 
 
 def _joined_runs(nodes: list[NestedArray], length: int) -> NestedArray:
-    """Concatenate runs. Run ends become int64 if the length exceeds the range of their type."""
+    """Concatenate runs. The run ends become int64 if `length` exceeds the range of their type."""
     ends, values, start = [], [], 0
     for node in nodes:
         own, content = reached_runs(node)
@@ -174,7 +174,7 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
     """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly.
 
-    Indices become int64 if the total length of the dictionaries exceeds the range of their type.
+    The indices become int64 if the last index into the concatenated dictionary exceeds the range of their type.
     """
     indices, start = [], 0
     for node in nodes:

@@ -30,9 +30,9 @@ from arrayhub.nested.to_device import offsets_on_host
 
 
 def rebuild(node: NestedArray, change: Callable[[Any], Any], **others: Any) -> NestedArray:
-    """Return a copy of a node with `change` applied to its content, or to each of its fields or chunks.
+    """Return a new node with `change` applied to the content of `node`, or to each of its children or chunks.
 
-    `others` are new values of other parts, such as ``offsets``. All remaining parts are shared.
+    `others` are new values of other parts, such as ``offsets``. The new node shares all remaining parts.
     """
     if kind_of(node).chunks:
         return make("chunked", len(node), parts=tuple(map(change, node.chunks)))
@@ -79,7 +79,13 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
 def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
     """Convert a node to a requested Arrow type as far as possible without copying its content.
 
-    Offsets of lists and strings are converted to int64, and strings to string views. Other requests are ignored.
+    On request, int32 offsets become int64, and strings with offsets become string views. Other requests are ignored.
+
+    Parameters
+    ----------
+    node : USMArray or NestedArray
+    described : tuple
+        Arrow format string of the requested type, and a list of such tuples for its children.
     """
     text, children = described
     if not isinstance(node, NestedArray):
@@ -100,14 +106,15 @@ def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
 def for_polars(node: Any) -> Any:
     """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
 
-    The validity bitmap of fixed-length rows is copied to a byte boundary, because polars panics if such an array has
-    both a bitmap and an offset. ``except Exception`` does not catch polars' PanicException.
+    List views that are out of order are copied to lists, and run-end encoded arrays are decoded. The validity bitmap of
+    fixed-length rows is copied to a byte boundary, because polars panics if an array of fixed-length rows has both a
+    bitmap and an offset. ``except Exception`` does not catch the PanicException.
 
     Raises
     ------
     BufferError
         Rows have the fixed length 0, two fields of a record have the same name, or polars does not support the type:
-        unions, intervals, and some decimals.
+        unions, intervals, some decimals, and runs that `decoded` does not decode.
     """
     if not isinstance(node, NestedArray):
         return _check_widths(node, node.shape[1:])
@@ -137,7 +144,7 @@ def for_polars(node: Any) -> Any:
 
 
 def has_string_views(node: Any) -> bool:
-    """Return whether a column consists of string views, or contains them in its chunks, categories or fields."""
+    """Return whether a column consists of string views, or has string views in its chunks, categories or fields."""
     if not isinstance(node, NestedArray):
         return False
     kind = kind_of(node)

@@ -28,7 +28,7 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "
 
 
 def _why_copied(obj: Any) -> str:
-    """Return why `asnested` copies the object or rejects it, or "" if it does not."""
+    """Return why `asnested` copies or rejects the object, or "" if `asnested` shares the memory of the object."""
     return attempt(asnested, obj, copy=False)[1].removesuffix(COPY_FORBIDDEN)
 
 
@@ -39,7 +39,7 @@ def view_of(obj: Any) -> NestedArray | None:
 
 
 def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | None) -> Explanation | None:
-    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` also rejects it."""
+    """Explain an object that `asarray` rejects and `asnested` imports. Return None if `asnested` rejects the object."""
     x = view_of(obj)
     consumers = _CONSUMERS if to is None else (to,)
     if x is None:
@@ -50,7 +50,7 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    # Replaces the offer from `asarray`, which states why `asarray` rejects the object.
+    # Replaces the offer of `asarray` for the same protocol, which states why `asarray` rejects the object.
     used = Offer("arrow" if x is obj else x.protocol, True, summary)
     others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
@@ -59,7 +59,7 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
 
 
 def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
-    """Return `offers` with `used` in place of the offer of its protocol. Omit the others if `others` is false."""
+    """Return `offers` with `used` in place of the offer of the same protocol, without other offers unless `others`."""
     return tuple(used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol)
 
 
@@ -87,7 +87,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
 
 
 def _copied(obj: Any) -> tuple[NestedArray | None, str]:
-    """Return a copy of the first elements of an object or None, and why `asnested` copies the object."""
+    """Return a copy of the first elements of an object, or None, and why `asnested` copies or rejects the object."""
     return attempt(_copy_of_first, obj)[0], _why_copied(obj)
 
 
@@ -115,14 +115,18 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 
 
 def _is_shared_with_pandas(obj: Any) -> bool:
-    """Return whether `as_pandas` shares an object that is not a stream. Its NestedArray may give different types."""
+    """Return whether an object is not a stream, and `as_pandas` shares its memory.
+
+    The object itself is tried, because `as_pandas` may return other dtypes for its NestedArray.
+    """
     return unread(obj) is None and not attempt(convert, obj, "pandas", copy=False)[1]
 
 
 def _why_not_dense(x: NestedArray, consumer: str) -> str:
     """Return the error for the first element of `x` that dense arrays cannot represent. All elements are examined.
 
-    Return "" if there is no such element, for libraries that represent lists of different lengths, and for strings.
+    Return "" if dense arrays can represent all elements. Also return "" for strings, and if the library supports lists
+    of different lengths.
     """
     if consumer == "torch" or consumer in NESTED_CONSUMERS or kind_of(x.chunks[0]).characters:
         return ""
@@ -137,7 +141,7 @@ def _why_not_dense(x: NestedArray, consumer: str) -> str:
 
 
 def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
-    """Return the reason why a library rejects `x`. `obstacle` is the error for the object, a less specific reason."""
+    """Return why a library rejects `x`. `obstacle`, the error for the object, is used if no other reason is found."""
     of_node = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1] or obstacle
     if has_missing(x) and ("missing" in of_node or "?" in of_node):
         return "elements are missing"
@@ -145,7 +149,7 @@ def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
 
 
 def _reason_of_copy(x: NestedArray, consumer: str) -> str:
-    """Return a phrase such as "a copy unpacks its bits" that states what a copy changes, or "" if nothing is known."""
+    """Return what a copy of `x` changes, such as "a copy unpacks its bits", or "" if no change is known."""
     kind = kind_of(x.chunks[0])
     changes = ["concatenates its chunks"] if kind_of(x).chunks else []
     if consumer in NESTED_CONSUMERS:
@@ -201,7 +205,10 @@ def _verdict(x: NestedArray, consumer: str) -> Verdict:
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
-    """Return descriptions of the buffers that `as_polars` converts. The elements themselves are shared."""
+    """Return descriptions of the buffers that `as_polars` converts.
+
+    Numbers and characters are shared, except in run-end encoded arrays, and in list views that are out of order.
+    """
     nodes = [(node, kind_of(node)) for node in _nodes(x)]
     narrow = any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in nodes)
     changes = ["four-byte offsets become eight-byte offsets"] if narrow else []
@@ -252,7 +259,8 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the name and the array of each part of a node.
 
-    Children of unions, and fields without unique names, are called ``children[k]``.
+    The children of a union are named ``children[k]``. So are all fields of a record if two fields have the same name or
+    one is named ``validity``, the name of the record's bitmap.
     """
     if kind_of(x).chunks:
         for k, chunk in enumerate(x.chunks):
@@ -296,11 +304,11 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
-    """Check the offsets, views, indices and strings of nested data. Return `texts` and one message for each fault.
+    """Check the offsets, views, indices and strings of nested data. Return `texts` and the first fault of each node.
 
-    `texts` contains messages about the object's interfaces. For a NestedArray, it is omitted, because the interfaces
-    report the same faults as this function. An awkward array is copied for the check if necessary. Return None for
-    other objects that `asnested` rejects with ``copy=False``.
+    `texts` contains messages about the object's interfaces. For a NestedArray, `texts` is omitted, because the
+    interfaces report the same faults as this function. An awkward array is copied for the check if necessary. Return
+    None for other objects that `asnested` rejects with ``copy=False``.
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))

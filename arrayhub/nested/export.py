@@ -40,7 +40,7 @@ from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies."""
+    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host array."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return unwrapped(asnested(obj, copy=True))
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
@@ -50,7 +50,7 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
     """Return a chunked array as one array. Two or more chunks with elements require a copy.
 
-    Return other arrays unchanged. If `obj` is a stream, the error also says that this call has read it.
+    Return other arrays unchanged. If `obj` is a stream, the error also says that this call has read the stream.
     """
     one = one_chunk(x)
     if one is not None:
@@ -71,7 +71,10 @@ def _copied(x: NestedArray) -> NestedArray:
 
 
 def _export(call: str, emit: Callable[[Any, bool], Any], obj: Any, copy: Copy, extension: bool = False) -> Any:
-    """Import `obj`, and return ``emit(array, copied)`` for the imported array. `trace` reports one export by `call`."""
+    """Import `obj`, and return ``emit(array, copied)`` for the imported array.
+
+    If tracing is active, the export is reported under the name `call`.
+    """
     try:
         if not tracing.is_active():
             return _exported(obj, call, emit, copy, extension)[0]
@@ -89,7 +92,7 @@ def _with_size(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy
 
 
 def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy, extension: bool) -> tuple[Any, Any]:
-    """Return the result of `emit`, and the array. `obj` is imported once, because it may be a stream."""
+    """Return the result of `emit`, and the imported array. `obj` is imported only once, because it may be a stream."""
     if not if_needed(copy):
         copied = bool(wanted(copy, call))
         array = _imported(obj, copy, call)
@@ -106,9 +109,9 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
 
 
 def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
-    """Raise BufferError for parts that are always copied: booleans of one byte each, and string views for pandas."""
+    """Raise BufferError for parts that every export copies: booleans of one byte each, and string views for pandas."""
     parts: Sequence[Any] = [array]
-    if call == "as_pandas" and not has_arrow_types(obj):  # dense parts have NumPy's types, also booleans
+    if call == "as_pandas" and not has_arrow_types(obj):  # dense parts keep NumPy's types, so booleans are shared
         parts = array.children if isinstance(array, NestedArray) and kind_of(array).fields else parts
         parts = [part for part in parts if isinstance(part, NestedArray)]
     if call == "as_pandas" and has_string_views(array):
@@ -128,7 +131,7 @@ def dense_or_nested(obj: Any, copy: Copy) -> Any:
     return unwrapped(asnested(obj, copy=copy))
 
 
-_HOST_ONLY = ("numpy", "awkward", "missing")  # exports that copy to host memory
+_HOST_ONLY = ("numpy", "awkward", "missing")  # exports whose copies are in host memory
 
 
 def _is_chunked(array: Any) -> bool:
@@ -165,7 +168,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     Raises
     ------
     BufferError
-        Arrow cannot represent the type, or pyarrow does not support the device.
+        Arrow cannot represent the type, pyarrow does not support the device, or a copy is needed and `copy` does not
+        permit it.
     ImportError
         pyarrow is not installed.
 
@@ -254,12 +258,13 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
-    string, because polars' layout requires both. polars' own conversion would also copy the characters. The name of a
-    Series of pandas or polars is kept, also if `asnested` imported the Series. The index of a pandas DataFrame is not
-    exported, as in ``polars.from_pandas``.
+    string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
+    are out of order and run-end encoded arrays are copied. The name of a Series of pandas or polars is kept, also if
+    `asnested` imported the Series. The index of a pandas DataFrame is not exported, as in ``polars.from_pandas``.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-    Ordered categories become an ``Enum``, except inside lists and records of a Series.
+    Ordered categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks
+    differ. Inside lists, and inside records of a Series, ordered categories stay a ``Categorical``.
 
     An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
     ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
@@ -298,9 +303,9 @@ def _to_polars(array: Any, copied: bool) -> Any:
 
 
 def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
-    """Return ordered categories as an Enum in the order of the categories. Return other columns unchanged.
+    """Return a column of ordered categories as an Enum in the same order. Return other columns unchanged.
 
-    Categories that are missing, repeated or different between chunks cannot be an Enum, and are returned unchanged.
+    A column is also returned unchanged if a category is missing or repeated, or if the categories of two chunks differ.
     """
     chunks = x.chunks
     if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
@@ -361,9 +366,9 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     obj : object
         Any object that `asnested` accepts, including dense arrays.
     copy : {None, True, False, "if_needed"}, optional
-        As in `as_arrow`. Times in days or weeks require a copy, because pandas supports only seconds, milliseconds,
-        microseconds and nanoseconds. String views, as in polars, are copied to strings with offsets, unless `copy` is
-        False.
+        As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
+        because pandas does not support other units. String views, as in polars, are copied to strings with offsets.
+        False raises BufferError for string views.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -371,8 +376,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     -------
     pandas.Series or pandas.DataFrame
         If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-        The name of a Series of polars is kept, also if `asnested` imported the Series. The index of a table
-        follows the pandas metadata in its schema.
+        The name of a Series of pandas or polars is kept, also if `asnested` imported the Series. The index of a table
+        follows the pandas metadata in the table's schema.
 
     Examples
     --------
@@ -424,7 +429,7 @@ def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
 
 
 def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
-    """Return a Series or a frame, of NumPy's type if the array is dense and pandas has the type, else of Arrow's."""
+    """Return a Series or a DataFrame, of NumPy's dtype for dense arrays that pandas supports, else of an Arrow type."""
     array = unwrapped(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         return _with_arrow_types(pandas, array, copied)
@@ -439,7 +444,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
 
 def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
-    """Return a Series of an Arrow type, or a DataFrame of records whose index follows the pandas metadata."""
+    """Return a Series of an Arrow type. Records become a DataFrame, whose index follows the pandas metadata."""
     pyarrow = needed("pyarrow", "to create its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(for_pandas(array), copied)
@@ -460,11 +465,11 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
 def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
-    The parameters are those of `as_arrow`. The index of a pandas DataFrame is not exported. Numbers, offsets,
-    characters and validity bitmaps are shared. These parts are copied:
+    The parameters have the same meanings as in `as_arrow`. The index of a pandas DataFrame is not exported. Numbers,
+    offsets, characters and validity bitmaps are shared. These parts are copied, also for ``copy=False``:
 
     - string views, packed booleans, run-end encoded arrays and indices of categories;
-    - list views, unless their rows are adjacent;
+    - list views, unless their rows are adjacent and in order;
     - date32, which is converted to ``datetime64[D]``.
 
     Examples
@@ -629,7 +634,7 @@ _LAYOUTS = per_kind(
 
 
 def _as_numpy(x: NestedArray, copy: bool | None) -> Any:
-    """Return an ndarray of numbers, records or StringDType, for `arrayhub.as_numpy`."""
+    """Return an ndarray of numbers, records or strings (StringDType), for `arrayhub.as_numpy`."""
     return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
 
 
@@ -722,7 +727,10 @@ def _need_copy(copy: bool | None, why: str) -> None:
 
 
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
-    """Return a jagged tensor, or a plain tensor if the node is dense."""
+    """Return a plain tensor of numbers, or a jagged tensor of lists of variable length.
+
+    With a copy, records and lists of fixed length also become a plain tensor.
+    """
     x = single_chunk(x, copy, "torch")
     if kind_of(x).numbers and x.null_count == 0:
         from arrayhub.convert.functions import as_torch
@@ -737,6 +745,6 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
 
 
-# Export functions by the library's name in `convert`. NESTED_CONSUMERS are libraries whose own arrays can be nested.
+# Export functions by the library's name in `convert`. The arrays of the libraries in NESTED_CONSUMERS can be nested.
 DENSE_CONSUMERS = {"numpy": _as_numpy, "torch": _as_torch}
 NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}

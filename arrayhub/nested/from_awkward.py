@@ -21,7 +21,7 @@ def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
     """Import an awkward array as a NestedArray that shares its memory.
 
     A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.
-    Elements that an index reorders are copied.
+    Elements that an index reorders are copied, and so are strings without contiguous offsets.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _option(layout: Any, copy: bool | None) -> Any:
 
 
 def _filler(content: Any) -> Any:
-    """Return a content with one zero element, in place of an empty content. Missing elements use its index 0."""
+    """Return a content with one zero element, in place of an empty content. Missing elements refer to this element."""
     try:
         return content.form.length_one_array(highlevel=False)
     except TypeError:  # the type is unknown, as in an empty list

@@ -53,7 +53,10 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 
 
 def _masked(array: Any, copy: bool | None) -> NestedArray:
-    """Import a masked array. Numbers are shared, and the mask is packed into a bitmap. Masked strings become empty."""
+    """Import a masked array. Numbers are shared, and the mask is packed into a bitmap.
+
+    Masked strings are missing, and their characters are not copied.
+    """
     if array.dtype.names is not None:
         raise TypeError("asnested: the masked array has records; accepted: numbers or strings. Pass one field of x")
     if array.ndim > 1:

@@ -34,10 +34,14 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Raises
     ------
     TypeError
-        The elements have several kinds, or a kind that arrays do not support.
-        The message names the first element that does not fit.
+        The elements have several kinds, or a kind that arrays do not support. The message names the first element that
+        does not fit.
+    ValueError
+        A string contains surrogates, which UTF-8 cannot encode.
     OverflowError
-        A time does not fit in the 64 bits of its unit.
+        A time does not fit in the 64 bits of its unit, or is outside of the years 1 to 9999 in UTC.
+    BufferError
+        An array in the list is not in host memory.
     """
     if level == 0 and type(values) is list and (quick := _frequent(values)) is not None:
         return quick
@@ -168,7 +172,7 @@ def _numbers(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _counts(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy Python or NumPy numbers. Reject integers without a common integer type, instead of converting to floats."""
+    """Copy Python or NumPy numbers. Reject integers without a common integer type, which NumPy would round."""
     numbers = np.array(present)
     if numbers.dtype.kind == "m":  # numbers mixed with durations
         raise _several_kinds(present)
@@ -309,7 +313,7 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _are_alike(rows: Any) -> bool:
-    """Return whether rows are ndarrays of numbers that differ only in length."""
+    """Return whether all rows are ndarrays of numbers or times of one dtype, which differ only in length."""
     if not all(isinstance(row, np.ndarray) for row in rows):
         return False
     if len({(row.dtype, row.shape[1:]) for row in rows}) != 1:

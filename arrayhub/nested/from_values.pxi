@@ -53,7 +53,7 @@ def ascii_texts(list values not None):
 def rows_of_numbers(list values not None):
     """Return the offsets, numbers and mask of a list of rows and None. All rows are lists of float, or all are lists of int.
 
-    Return None for other lists, and for integers of more than 64 bits. The mask is as in `ascii_texts`.
+    Return None for other lists, and for integers that int64 cannot represent. The mask is as in `ascii_texts`.
     """
     cdef Py_ssize_t k, j, n = len(values), at
     cdef int overflow = 0
@@ -72,7 +72,7 @@ def rows_of_numbers(list values not None):
             return None
         row = <list> value
         ends[k + 1] = ends[k] + len(row)
-        if ends[k + 1] > _MANY_ELEMENTS:      # probably one row repeated; `from_python` raises the error
+        if ends[k + 1] > _MANY_ELEMENTS:      # probably one row repeated; `from_python` raises an error above MAX_ELEMENTS
             return None
         if kind is None and len(row):
             kind = type(row[0])

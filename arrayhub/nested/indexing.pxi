@@ -186,7 +186,10 @@ cdef object text_at(Tree t, Py_ssize_t i):
 
 
 cdef int locate(Tree t, Py_ssize_t i, const char** first, Py_ssize_t* length) except -1:
-    """Find the characters of an element. Offsets and views are validated again, because the producer may have changed them."""
+    """Find the address and the length of the characters of an element.
+
+    The offsets or the view of the element are validated again, because the producer may have changed them.
+    """
     cdef int32_t view[4]
     cdef Py_ssize_t start
     cdef const char* place

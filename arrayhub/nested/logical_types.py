@@ -1,4 +1,4 @@
-"""Convert Arrow's logical types to Python objects: timestamps with a zone, times of day, dates, decimals."""
+"""Convert Arrow's timestamps with a zone, times of day, dates and decimals to Python objects."""
 
 import datetime
 import decimal
@@ -13,7 +13,8 @@ _SECONDS_PER_DAY = 86400
 def listed(numbers, meaning):
     """Convert an ndarray to Python objects of the type that the Arrow format `meaning` describes.
 
-    Times in nanoseconds and times outside the years 1 to 9999 become integers, as in ``numpy.ndarray.tolist``.
+    Times in nanoseconds, and dates and times outside the years 1 to 9999, become integers, as in
+    ``numpy.ndarray.tolist``. So do times of day outside of a day.
     """
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]

@@ -14,18 +14,22 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, nested_of, unwrapped
 
-# Matches the prefix of an `asarray` error about a Series, the function's name and possibly the repr of the Series.
+# Matches the start of an `asarray` error about a Series: the name of the function, and possibly the repr of the Series.
 _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
 def from_record(node: NestedArray) -> Any:
-    """Copy the fields of a record to the columns of a matrix. All rows of the record must be valid.
+    """Copy the fields of a record, without the index of a pandas frame, to the columns of a matrix.
+
+    No row of the record may be missing.
 
     Raises
     ------
     BufferError, TypeError, ValueError
         A field does not contain one number for each row, or the fields do not have a common type. The message names the
         field.
+    OverflowError
+        The common type would round an integer.
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
@@ -118,7 +122,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     TypeError
         The columns do not have a common type.
     OverflowError
-        The common type is real or complex, and would round an integer.
+        The common type is a floating-point or complex type, and would round an integer.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
     rows = np.empty((length, len(columns)), dtype)

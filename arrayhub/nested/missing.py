@@ -38,7 +38,7 @@ from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
-# Values that fit elements of each of NumPy's kinds, for messages.
+# The accepted value for each of NumPy's dtype kinds, for messages.
 _ACCEPTED = {
     "b": "True or False",
     **dict.fromkeys("iu", "an integer"),
@@ -53,7 +53,7 @@ _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
 def is_null(x: NestedArray) -> Any:
-    """Return a mask of the missing elements on the device of `x`, see `NestedArray.is_null`."""
+    """Return a mask of the missing elements, see `NestedArray.is_null`."""
     masks = list(map(_null_mask, x.chunks))
     mask = asarray(masks[0] if len(masks) == 1 else np.concatenate(masks))
     return mask if is_on_host(x) else mask.to_device(x.device)
@@ -67,7 +67,7 @@ def _null_mask(node: NestedArray) -> Any:
         ends, values = reached_runs(node)
         return np.repeat(_null_mask(nested_of(values)), np.diff(ends.astype(np.int64), prepend=0))
     nat = _nat(node)
-    if nat is not None and nat.ndim > 1:  # the elements are rows, which may be missing only as a whole
+    if nat is not None and nat.ndim > 1:  # the elements are rows; a NaT does not make its row missing
         nat = None
     if node.validity is None:
         return np.full(len(node), kind_of(node).all_missing) if nat is None else nat
@@ -102,7 +102,7 @@ def _null_mask_of_union(node: NestedArray) -> Any:
 
 
 def _without_validity(node: Any) -> Any:
-    """Return a node with the same values, in which no element is marked as missing."""
+    """Return a node with the same values and without validity bitmaps, or its array if the node is then dense."""
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
@@ -178,8 +178,8 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 def _check_value(node: Any, value: Any, name: str) -> None:
     """Raise TypeError if `value` cannot replace numbers or times of a node, even if no element is missing.
 
-    For records, raise ValueError if `value` is a dict with unknown field names. Other values are not checked, because a
-    value may suit only some of the fields.
+    For records, raise ValueError if `value` is a dict with unknown field names. Other values for records are not
+    checked, because a value may suit only some of the fields.
     """
     node = nested_of(node).chunks[0]
     kind = kind_of(node)
@@ -203,7 +203,7 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless a value is one number or time. `casting.checked` tests whether it fits the dtype."""
+    """Raise TypeError unless `value` is a single number or time. `casting.checked` tests whether it fits the dtype."""
     if value is _NAN:
         return
     if np.ndim(value) != 0 or isinstance(value, str):
@@ -432,7 +432,10 @@ def _row_like(row: Any, content: Any) -> NestedArray:
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
-    """Fill all fields of a record, or the fields named in a dict, also where the record itself is missing."""
+    """Fill all fields of a record, or only the fields that a dict names. Elements of missing records are filled, too.
+
+    The result does not have missing records. Fields that the dict does not name keep their missing elements.
+    """
     _check_names(node, value)
     names, fields = node.field_names, []
     for key, field in zip(names, node.children, strict=True):
@@ -492,7 +495,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
 
 
 def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
-    """Return a column with `value` in place of missing elements. ``copy=False`` requires that no element changes."""
+    """Return a column with `value` in place of missing elements. ``copy=False`` raises if an element would change."""
     try:
         if copy is not False:
             return fill_null(column, value)
@@ -588,9 +591,9 @@ def _is(missing: Any, word: str) -> bool:
 
 
 def _column(column: Any, value: Any) -> NestedArray:
-    """Import a field or a pandas Series as a NestedArray.
+    """Import a field or a pandas Series as a NestedArray, to fill missing elements with `value`.
 
-    As in pandas, NaN and NaT of a Series are missing. If `value` is None, they stay in the column.
+    As in pandas, NaN and NaT of a Series are missing. If `value` is None, NaN and NaT are not replaced.
     """
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)

@@ -127,8 +127,9 @@ def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, 
     Offsets, sizes, indices, type codes, run ends, views and bitmaps are read-only in the node. These arrays, characters and
     packed booleans are copied if they are not contiguous. For ``copy=False``, BufferError is raised instead.
 
-    The offset of an Arrow array applies to all of its buffers, and the buffers of a node start at element 0. A validity
-    bitmap with a nonzero bit offset is therefore copied, if the host can read the bitmap.
+    A validity bitmap with a nonzero bit offset is copied to a byte boundary, if the host can read the bitmap. The reason is
+    that an Arrow array has one offset for all of its buffers, and the other buffers of a node start at element 0. The bitmap
+    of packed booleans is not copied, because `bit` applies to the booleans, too.
     """
     cdef Tree t = new_tree(KIND_NAMES.index(kind), length)
     if has(t, CHUNKS):
@@ -185,7 +186,7 @@ cdef object one_array(object node):
 
 
 def field_facts(Tree t):
-    """Return a node's flags and metadata in Arrow's schema, those of its children, and the column name, for `make`."""
+    """Return the column name, and the flags and metadata of a node and its children in Arrow's schema, for `make`."""
     return {"field": t.field, "child_fields": t.child_fields, "name": t.name}
 
 
@@ -215,9 +216,9 @@ cdef int _SIGNED = 0     # DLPack's code of signed integers (kDLInt)
 
 
 cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
-    """Return `a` if it is None or a 1-d int32 or int64 array with elements of `width` bytes, else raise TypeError.
+    """Return `a` if it is None or a 1-d array of int32 or int64 in native byte order, else raise TypeError.
 
-    If `width` is 0, both sizes are accepted.
+    `width` is the required size of an element in bytes, or 0 to accept both sizes.
     """
     if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
                           or width and a.itemsize_ != width):
@@ -226,7 +227,10 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
 
 
 cdef Descriptor never_written(Descriptor a):
-    """Return a read-only view of a writable array, because offsets that change after validation could exceed the content."""
+    """Return a read-only view of a writable array, and other arrays unchanged.
+
+    Offsets that the caller changes after validation could exceed the content.
+    """
     if a is None or not a.flags_ & WRITEABLE:
         return a
     cdef Descriptor view = same_layout(a)
@@ -235,9 +239,10 @@ cdef Descriptor never_written(Descriptor a):
 
 
 def unwrapped(Tree t not None):
-    """Return the array of a node of plain numbers without missing elements. Return other nodes unchanged.
+    """Return the array of a flat node without a validity bitmap. Return other nodes unchanged.
 
-    An array cannot store an extension type, or the names and metadata of the items of rows.
+    Nodes with a logical type, an extension type, or names and metadata for the items of rows are also returned
+    unchanged, because an array cannot store these.
     """
     if not has(t, NUMBERS) or t.validity is not None or t.meaning is not None or t.child_fields is not None \
             or arrow_extension_of(t) is not None:
@@ -254,15 +259,15 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
 
 
 def check(Tree t):
-    """Validate offsets, sizes, indices and views. Raises the errors of `NestedArray.__getitem__`."""
+    """Validate offsets, sizes, indices, type codes, run ends and views. Raises as `NestedArray.__getitem__` does."""
     check_again(t)
 
 
 def wide_lists(Tree t not None, content):
     """Return the lists `t` with validated int64 offsets, with `content` as their content, and without a logical type.
 
-    `content` has the length of the old content. int32 offsets are converted in the pass that validates them. Return `t`
-    itself if nothing changes. Raises the errors of `check`.
+    `content` has the length of ``t.content``. int32 offsets are validated and converted in one pass. Return `t` itself if
+    nothing changes. Raises as `check` does.
     """
     cdef bint narrow = has(t, ENDS) and t.offsets.itemsize_ == 4
     if not narrow:
@@ -298,9 +303,10 @@ cdef Descriptor widened(Tree t):
 
 
 def sized(Descriptor a, Py_ssize_t length):
-    """Return an array of `length` elements that starts where `a` starts. `a` may be shorter.
+    """Return an array of `length` elements that starts at the address of `a`. `a` may be shorter.
 
-    The import of characters on a device cannot read their number from the offsets, and creates an empty array.
+    An import of strings from a device does not read the offsets, which contain the number of characters. The characters
+    are therefore imported as an empty array.
     """
     cdef Descriptor view = view_of(a, 1)
     view.shape_[0] = length

@@ -1,8 +1,9 @@
 """Pickles, copies, tokens and sizes of NestedArrays.
 
 A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
-node. A part is the state of another node, or a USMArray, which is reduced separately. Buffers contain only the bytes
-that the array references, and a buffer that several nodes share is pickled once.
+node. A part is the state of another node, or a USMArray, which is reduced separately. A buffer that several nodes share
+is pickled once. In host memory, buffers are reduced to the bytes that the array references. In device memory, buffers
+are pickled in full.
 """
 
 import copy
@@ -44,7 +45,7 @@ def _compact(node: Any) -> Any:
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
-    """Return string views over the referenced part of each buffer."""
+    """Return string views with only the referenced part of each buffer."""
     views = np.array(as_numpy(node.content)).view(np.int32).reshape(-1, 4)
     valid = ~as_numpy(node.is_null())
     views[~valid] = 0
@@ -154,7 +155,7 @@ def _check_lengths(kind: str, row: Any, length: int, facts: dict[str, Any]) -> N
             raise state_error("chunks", parts, f"arrays with {length} elements in total")
         return
     if row.named:
-        complete = facts.get("offsets") is not None  # a dense union refers to elements of its children
+        complete = facts.get("offsets") is not None  # a dense union, whose children may have any length
         if type(facts.get("names")) is not tuple or len(facts["names"]) != len(parts) or any(
             len(part) < length for part in parts if not complete
         ):  # fmt: skip
@@ -236,7 +237,7 @@ def _token_of_part(node: NestedArray, name: str, value: Any) -> Any:
 
 
 def nbytes(x: NestedArray) -> int:
-    """Return the total size of the arrays of a node in bytes. Shared arrays are counted once."""
+    """Return the total size of the arrays of a node in bytes. An array that several nodes share is counted once."""
     return sum(size for _, size in {(array.ptr, array.nbytes) for array in _arrays(x)})
 
 
@@ -253,7 +254,7 @@ def _arrays(node: Any) -> Iterator[Any]:
 
 
 def _below(node: NestedArray) -> tuple[Any, ...]:
-    """Return the chunks, the fields, or the content of a node."""
+    """Return the chunks, the children, or the content of a node as a tuple."""
     if kind_of(node).chunks:
         return node.chunks
     if kind_of(node).all_missing:

@@ -21,7 +21,10 @@ _MISSING = "#e4e4e4"
 
 
 def picture_of(x: NestedArray) -> str:
-    """Return the drawing of an array as HTML. If the host cannot read a valid array, show the type and the reason."""
+    """Return the drawing of an array as HTML.
+
+    If the host cannot read the array, or the array is invalid, the drawing ends with the reason.
+    """
     canvas = Canvas()
     canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)
     try:
@@ -34,7 +37,7 @@ def picture_of(x: NestedArray) -> str:
 
 
 def _draw(canvas: Canvas, node: Any, level: int) -> None:
-    """Draw one line for a node, and below it the node's fields or content."""
+    """Draw one line for a node. Below the line, draw the node's chunks, its children, or the content of its rows."""
     if isinstance(node, NestedArray):
         check(node)
     canvas.y += _ABOVE

@@ -17,7 +17,8 @@ def decoded(node: NestedArray) -> NestedArray:
     Raises
     ------
     BufferError
-        The values are lists, records or byte strings. The message names a call that decodes them.
+        The values are not numbers, booleans, categories or strings, for example lists of variable length, records or
+        byte strings. The message names a function of pyarrow that decodes most of these types.
     """
     ends, values = reached_runs(node)
     return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0))

@@ -1,4 +1,4 @@
-"""Convert lists of equal lengths to one dense array with an additional dimension."""
+"""Convert lists of equal lengths, and records, to one dense array with an additional dimension."""
 
 from arrayhub._core.descriptor cimport COPIED, Descriptor, reshape, shape_tuple
 from arrayhub._core.tree cimport (

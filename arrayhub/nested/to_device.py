@@ -1,7 +1,6 @@
 """Copy NestedArrays to another device.
 
 Only elements that the array references are copied. For a slice, the content of rows outside the slice is not copied.
-Each buffer is copied once.
 """
 
 from collections.abc import Callable
@@ -96,7 +95,7 @@ def _numbers(array: Any) -> Any:
 
 
 def offsets_on_host(node: NestedArray) -> Any:
-    """Return the offsets of a node as an ndarray. For an empty node that lacks offsets, return a single 0."""
+    """Return the offsets of a node as an ndarray. If the array of offsets is empty, return a single 0."""
     offsets = _numbers(node.offsets)
     return offsets if len(offsets) else np.zeros(1, offsets.dtype)
 
@@ -114,7 +113,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
 
 
 def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the type codes, the referenced part of each child, and the offsets, shifted to start at 0 in each child."""
+    """Move the type codes, the referenced part of each child, and the offsets, shifted to start at 0 for each child."""
     facts: dict[str, Any] = {"names": node.field_names, "type_codes": move(node.type_codes)}
     children = node.children
     if node.offsets is not None:

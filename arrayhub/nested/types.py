@@ -1,4 +1,8 @@
-"""Return the datashape of a NestedArray, in the language that `arrayhub.parse_type` and awkward parse."""
+"""Determine the datashape of a NestedArray.
+
+`arrayhub.parse_type` parses all datashapes. awkward parses datashapes without raw bytes, Arrow's logical types and
+extension types.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
