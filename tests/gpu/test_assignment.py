@@ -24,7 +24,7 @@ def pinned_copy(cp, array):
 
 @pytest.fixture
 def linger(spin):
-    """Return a kernel that takes about 4 ms."""
+    """Return a function that queues a kernel of about 4 ms."""
     return lambda: spin(8_000_000)
 
 

@@ -95,7 +95,7 @@ def test_a_cupy_stream_lives_as_long_as_the_array(cp):
 
 
 def test_cupy_without_is_hip():
-    """Import an array of a cupy without the attribute `is_hip`, which was built for CUDA."""
+    """Import an array if cupy, which was built for CUDA, does not have the attribute `is_hip`."""
     python("""
         import cupy
         from arrayhub import as_cupy, asarray
@@ -222,7 +222,7 @@ def test_torch_round_trip(torch, dtype):
 
 
 def test_torch_states_that_memory_does_not_show(torch):
-    """Each tensor is rejected, also after a plain tensor of the device has been cached."""
+    """Each tensor in such a state is rejected, even after the import of a plain tensor on the same device."""
     plain = torch.ones((3, 4), device="cuda")
     complex_ = torch.ones(3, dtype=torch.complex64, device="cuda")
     for unsafe, message in (
@@ -318,7 +318,10 @@ def test_jax_with_a_stream(jax, cp):
 
 
 def test_jax_after_another(jax, cp):
-    """jaxlib's function imports the second array from a GPU. The memory is held, and deleted arrays are rejected."""
+    """jaxlib's function imports an array if the previous array was on a GPU. It holds the memory, also after `delete`.
+
+    Deleted arrays are rejected.
+    """
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)
     address = x.unsafe_buffer_pointer()

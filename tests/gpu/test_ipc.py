@@ -274,7 +274,7 @@ def test_nothing_is_left_behind(child):
 
 
 def copied(x):
-    """Return the copy that the call in the error creates."""
+    """Make the call that the error names, with a pool of cupy that is not stream-ordered."""
     with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
         return arrayhub.to_device(x, x.device, copy=True)
 

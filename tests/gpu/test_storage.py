@@ -107,7 +107,7 @@ def test_cupy_accepts_it(cp, memory):
 
 
 def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
-    """A new array is filled after earlier work on the stream, which may still read memory that cupy's pool reuses."""
+    """Earlier work of the stream may still read memory that cupy's pool reuses. The fill is ordered after this work."""
     ours = cp.cuda.Stream(non_blocking=True)
     with ours:
         old = cp.full(1 << 20, 5.0)

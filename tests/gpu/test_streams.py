@@ -102,7 +102,7 @@ def test_cupy_to_torch(cp, torch, race, way):
 
 @pytest.mark.parametrize("via", [None, "cuda"])
 def test_torch_to_cupy(cp, torch, race, spin, via):
-    """The import orders consumers after torch's current stream, which torch's dict, of version 2, does not name."""
+    """Consumers wait for torch's current stream, although torch's dict has version 2 and does not name a stream."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     for value in range(1, ROUNDS):
@@ -328,7 +328,7 @@ class Hidden:
 
 @pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
 def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """A delayed copy has the values from before the next write of the producer, which does not wait for the copy."""
+    """The producer writes again without waiting for a delayed copy. The copy has the values from before this write."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

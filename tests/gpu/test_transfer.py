@@ -28,7 +28,7 @@ VIEWS = {
 
 @pytest.fixture(autouse=True)
 def small_pool():
-    """Use small pieces, so that every test copies several, and restore the settings afterwards."""
+    """Use small pieces, so that copies of large arrays consist of several pieces. Restore the settings afterwards."""
     transfer.configure(threads=5, chunk=1 << 20, buffers=3)
     yield
     transfer.configure(threads=0, chunk=0, buffers=0)
@@ -198,7 +198,7 @@ def test_empty(cp):
 
 @pytest.fixture
 def linger(spin):
-    """Return a kernel that takes about 4 ms."""
+    """Return a function that queues a kernel of about 4 ms."""
     return lambda: spin(8_000_000)
 
 

@@ -19,7 +19,7 @@ from libraries.rows import called
 
 import arrayhub as ah
 
-CHOSEN = {"value": "0", "i": "0", "dtype": "str"}  # placeholder for an argument that the caller must choose
+CHOSEN = {"value": "0", "i": "0", "dtype": "str"}  # values of the arguments that the caller must choose
 
 
 def module(name):

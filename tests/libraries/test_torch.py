@@ -1,4 +1,4 @@
-"""torch: every state of a tensor, import and export of every type, and arrays that as_torch rejects."""
+"""torch: tensors that asarray rejects, arrays that as_torch rejects, and the calls that the errors name."""
 
 import re
 
@@ -26,7 +26,7 @@ class Refuses(torch.Tensor):
         raise RuntimeError("not today")
 
 
-# Tensors, and the texts of their errors.
+# Tensors that `asarray` rejects, and patterns of the error texts.
 REFUSED = {
     "requires_grad": ("torch.ones(3, requires_grad=True)", r"x\.detach\(\)"),
     "computed with grad": ("torch.ones(3, requires_grad=True) * 2", r"x\.detach\(\)"),

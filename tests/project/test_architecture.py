@@ -330,7 +330,7 @@ def test_walks_are_read():
     assert walks("Two longer walks").keys() == LIMITS.keys()
 
 
-# The call of each walk, after a first call that loads what is loaded on first use.
+# The call of each longer walk. The second call is traced, because the first call imports modules.
 CALLS = {
     "How does a string column of Arrow become a pandas Series?": """
         import pandas, pyarrow

@@ -18,7 +18,7 @@ from routes import LIBRARIES, SOME, installed, namespace, runner
 TIMES = {"host": 20_000, "torch": 5_000, "dpnp": 2_000}
 LONGEST = 300e-6  # seconds until the signal arrives
 FEW = 10  # statements per iteration, until the signal arrives
-# Names of objects with Python code that is called by C code, which cannot handle an interrupt.
+# Names of objects whose Python code is called by C code. The C code cannot handle an exception of this Python code.
 OWN = {"s", "bad_struct", "table", "pointers"}
 
 

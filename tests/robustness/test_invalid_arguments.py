@@ -179,8 +179,8 @@ def test_unknown_type_number_raises():
             numpy_dtype(number)
 
 
-def test_host_view_keeps_the_address(dpctl):
-    """The device of a memory block does not depend on the view that reads it first."""
+def test_device_of_a_memory_block_does_not_depend_on_the_first_view(dpctl):
+    """The memory block of USM has the USM's device, also if a host view requests the block first."""
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
         described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()

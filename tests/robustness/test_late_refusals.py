@@ -1,7 +1,7 @@
 """Consumers that reject an array after they have taken ownership: references are released exactly once.
 
 torch 2.13 calls the deleter but does not rename the capsule, so the capsule's destructor calls the deleter again.
-Each consumer is called in a separate process, which a double free would crash.
+Each library is tested in a separate process, which a double free would crash.
 """
 
 import importlib.util

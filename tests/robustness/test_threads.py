@@ -226,7 +226,7 @@ def test_lazy_attributes_are_created_once():
 
 
 def test_types_created_and_collected_concurrently():
-    """Import objects of more types than the cache can contain, which change while other threads look up types."""
+    """Import objects of more types than the cache can contain. Types change while other threads look up types."""
     a = numpy_array()
 
     def job(thread, turn):

@@ -142,7 +142,7 @@ def test_rows_of_canonical_order_may_begin_anywhere():
 
 
 def test_trusted_indices_are_not_read_by_exports():
-    """Exports with `validate=False` include an invalid index, and methods that use indices raise an error."""
+    """After ``assparse(validate=False)``, exports include an invalid index. Methods that use indices raise an error."""
     given = damaged("csr", "indices", 3, 8)
     x = ah.assparse(given, validate=False)
     assert ah.as_scipy(x).indices[3] == ah.as_torch(x).col_indices()[3] == 8

@@ -480,7 +480,7 @@ def new_queue(in_order):
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
-    """Each copy has the results of long kernels that were queued immediately before."""
+    """Each copy has the results of kernels that were queued immediately before."""
     pytest.importorskip("dpnp")
     queue, other = new_queue(in_order), new_queue(False)
     out = np.empty(400_000, "f4")
@@ -499,7 +499,7 @@ def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
         assert (values == 31).all(), turn % len(ways)
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="dpnp's dict, read in place of its struct, waits for the queue itself")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, dpnp's dict is read, which waits for the queue")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_the_producers_work_is_pending_when_the_copy_starts(sycl, in_order):
     """Check that the test above can fail: a barrier after the kernels is usually not complete at the import.

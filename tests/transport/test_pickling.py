@@ -577,7 +577,7 @@ def test_form_1_is_written_unchanged(name):
 
 @pytest.mark.usefixtures("policy")
 class TestDevices:
-    """Tests with device USM of SYCL's CPU device, which arrayhub does not let the host read."""
+    """Tests with USM device memory, which arrayhub does not let the host read even on SYCL's CPU device."""
 
     def device(self, source):
         return arrayhub.to_device(source, "oneapi:0")
@@ -649,7 +649,7 @@ class TestDevices:
                 function((*state[:-1], place), data)
 
     def test_failing_device_raises(self, monkeypatch):
-        """Errors of the driver are raised as BufferError, and the unpickling reports them."""
+        """arrayhub raises a BufferError for errors of the driver. Unpickling quotes it in an UnpicklingError."""
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(x)
@@ -741,7 +741,10 @@ def test_environment_variable_sets_the_policy():
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
 def test_array_types_have_the_public_module(make):
-    """Otherwise `inspect.getmodule`, which dask calls for pickled objects, would search the files of all modules."""
+    """`inspect.getmodule`, which dask calls for pickled objects, finds the module by the attribute ``__module__``.
+
+    For an array without this attribute, `getmodule` would search the files of all modules.
+    """
     array = make()
     assert array.__module__ == type(array).__module__
     assert inspect.getmodule(array) is sys.modules[array.__module__]

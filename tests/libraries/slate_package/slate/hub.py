@@ -1,4 +1,4 @@
-"""The plug-in: the only module of this library that imports arrayhub, and only when arrayhub calls it."""
+"""The plug-in. Only `register` imports arrayhub, and only arrayhub calls `register`."""
 
 
 def register():
