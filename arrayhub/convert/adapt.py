@@ -41,8 +41,9 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
       `placement` returns for the arguments. Numbers, strings, None and other objects are returned unchanged. NumPy
       returns scalars from reductions and from arithmetic with 0-d arrays, so ``return x.mean()`` returns a NumPy
       scalar to all callers, and ``return np.asarray(x.mean())`` returns a 0-d array of the caller's library.
-    - A result of the argument's shape gets the labels of the argument, as in `like`. Pass ``labels=False`` if elements
-      of the result do not correspond to elements of the argument, as for quantiles, sorted values and transposes.
+    - A result gets the labels of the argument that determines the library (see `placement`), if the shapes are equal.
+      Pass ``labels=False`` if elements of the result do not correspond to elements of this argument, as for quantiles,
+      sorted values and transposes.
     - Names of columns in the result are kept. Data of the caller's library, such as a Series for a caller with a
       Series, is returned with its own labels.
     - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If the table that they
@@ -57,10 +58,10 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         The library that the function is written for, as in `convert`. Functions for pyarrow receive tables as
         ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
     copy : {None, "if_needed"}, optional
-        None: raise BufferError, with the name of the argument, if a copy is needed. "if_needed": copy if a view is
-        impossible, including copies between devices.
+        None: raise BufferError, with the name of the argument, if an array has to be copied. Lists are copied.
+        "if_needed": copy if a view is impossible, including copies between devices.
     labels : bool, default: True
-        Whether a result of the argument's shape gets the argument's labels: index, names of columns, dims and coords.
+        Whether results get the labels of an argument: index, names of columns, dims and coords.
     missing : {None, "nan"} or value, optional
         Representation of missing values in the arguments, as in `convert`. Values in the result are not converted back.
 
@@ -78,7 +79,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         - An annotation with a request cannot be evaluated.
     ValueError
         - `to` is not a known library.
-        - `missing` is "mask", or an argument has a request, for which `missing` is not supported.
+        - `missing` is "mask".
+        - `missing` is not None, and a parameter has a request.
 
     Examples
     --------

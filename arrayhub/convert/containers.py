@@ -1,7 +1,7 @@
-"""Creation of containers with labels around an array: pandas, xarray, polars and pyarrow.
+"""Creation of containers around an array: pandas, xarray, polars and pyarrow with labels, and dpctl.
 
-Each function receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels`` is true and
-the result has the model's shape, it has the model's labels.
+Each function of `_TABLE` receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels``
+is true and the result has the model's shape, it has the model's labels. A ``pandas.Index`` has only the model's name.
 """
 
 import json
@@ -22,7 +22,7 @@ Make = Callable[[Any, Any, Copy, bool], Any]
 
 @lru_cache(maxsize=1024)
 def container_of(cls: type) -> Make | None:
-    """Return the function that creates a container of this type, or None if the type is not in the table."""
+    """Return the function that creates a container of this type or of its first base class in the table, or None."""
     keys = [(root_of(base), base.__name__) for base in cls.__mro__]
     return next((_TABLE[key] for key in keys if key in _TABLE), None)
 
@@ -80,7 +80,7 @@ def are_complete_records(array: Any) -> bool:
 
 
 def _is_frame(array: Any) -> bool:
-    """Return whether an array consists of complete records, and its schema does not describe a pandas index."""
+    """Return whether an array consists of complete records, and its schema describes at most a default pandas index."""
     return are_complete_records(array) and not _describes_index(array.metadata)
 
 

@@ -45,7 +45,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
-        - None: copy only if `dtype` or `device` requires a copy.
+        - None: copy numbers and sequences, and other objects only if `dtype` or `device` requires a copy.
         - True: always copy.
         - False: raise BufferError instead of copying.
         - "if_needed": like None. Also copy data that is not a dense array, such as a column of several chunks, or booleans
@@ -68,7 +68,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Raises
     ------
     TypeError
-        `obj` does not support a protocol, or contains Python objects.
+        `obj` does not support any protocol, or contains Python objects.
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     BufferError
@@ -88,7 +88,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
-    # If the array will be copied, `stream` orders the copy, not the import.
+    # With `device`, or with copy=True and no `dtype`, `stream` orders the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
     if dtype is not None and via is None and issubclass(type(obj), VALUES):
@@ -222,7 +222,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     Returns
     -------
     USMArray
-        Array that shares the memory of `obj`, unless a copy is requested.
+        Array that shares the memory of `obj`, unless `copy` or `device` requires a copy.
 
     Examples
     --------
@@ -443,8 +443,8 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     to.load()
     if copied:
         if to.require != NULL:
-            to.require()       # first, because the target memory may exist without the library
-        a = a if to is _NUMPY else transfer.native(a)      # the other libraries do not support foreign byte order
+            to.require()       # first, because the copy may succeed without the library
+        a = a if to is _NUMPY else transfer.native(a)      # the other libraries do not support non-native byte order
         a = (transfer.copy_for if to.reads_host else transfer.copy_to)(a, to.device_type)
     return to.exporter(a, copied, allow_readonly)
 
@@ -595,7 +595,9 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_jax(obj, /, *, copy=None, missing=None):
-    """Return a ``jax.Array`` that shares the memory of `obj`, which must be contiguous and aligned to 64 bytes.
+    """Return a ``jax.Array`` that shares the memory of `obj`, which must be contiguous.
+
+    Host memory must also be aligned to 64 bytes.
 
     Parameters
     ----------
@@ -806,16 +808,17 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a capsule, or None for None and for an array with negative strides, on which torch would end the process."""
+    """Return a capsule. Return None for None, and for an array with negative strides, because torch would end the process."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
-# Arguments to try for a library's from_dlpack, because some libraries accept only capsules or do not support SYCL devices.
+# Arguments to try for a library's from_dlpack: the array, a capsule, a view with device cpu, and a capsule of this view. Some
+# libraries accept only capsules, or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
-    """Call a library's ``from_dlpack`` with the array, a capsule, and a view with device ``cpu``, until a call succeeds.
+    """Call a library's ``from_dlpack`` with each argument of `_OFFERS` until a call succeeds.
 
     If `copied` is true, also try a copy in host memory.
     """

@@ -229,7 +229,7 @@ def same_kind(obj: Any, model: Any) -> bool:
     """Return whether `like` need not convert `obj`.
 
     The type of `obj` must be a type without labels. If `model` is a type, `obj` must be an instance of `model`. If
-    `model` is an array, it must be an instance of the type of `obj`, and on the same device.
+    `model` is an array, `model` must be an instance of the type of `obj`, and both must be on the same device.
     """
     cls: Any = type(obj)
     if issubclass(type(model), type):

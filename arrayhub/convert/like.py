@@ -19,13 +19,14 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
         If the result has the shape of `model`, it also has the labels of `model`: index, columns and name of pandas,
-        dims, coords and name of xarray, names of polars and pyarrow, and dims of a USMArray.
+        dims, coords and name of xarray, the name of a polars Series, the column names of polars and pyarrow tables, and
+        dims of a USMArray.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`. "if_needed" also permits a copy to another device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
         by NumPy's "same_kind" rule. Any other element type that `asarray` accepts converts the elements, with a copy.
-        As in `asarray`, elements of arrays that do not fit wrap or are truncated.
+        As in `asarray`, integers of an array that are out of range wrap, and fractions are dropped.
     device : Device, str, tuple or object, optional
         Device of the result, instead of the device of `model`.
     missing : {None, "mask", "nan"} or value, optional
@@ -43,7 +44,7 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         `model` is not an array, an array type or a module, or ``dtype="model"`` requires a cast that is not
         "same_kind".
     ValueError
-        The library does not support the number of dimensions.
+        The library does not support the number of dimensions, or `dtype` is "model" and `model` is a module or a type.
     BufferError
         A copy is needed and `copy` does not permit it, or the library does not support the element type.
 
