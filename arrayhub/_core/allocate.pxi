@@ -6,7 +6,8 @@ from arrayhub._core cimport layout
 def empty_like(Descriptor array, object order="C"):
     """Return a new writable host array with the type, shape and labels of `array`, compact in `order` (C, F or K).
 
-    The memory is aligned to 64 bytes and not initialized. Packed elements always have C order.
+    The label `aligned_index` is not kept. The memory is aligned to 64 bytes and not initialized. Packed elements always have C
+    order.
     """
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes

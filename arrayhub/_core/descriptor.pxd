@@ -131,7 +131,7 @@ cdef enum ArrayFlags:
     ALIGNED = 0x0100          # NumPy's value
     NOTSWAPPED = 0x0200       # NumPy's value
     IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
-    PACKED = 0x2000           # elements smaller than a byte share bytes; not all protocols can represent this
+    PACKED = 0x2000           # elements smaller than a byte share bytes, which only DLPack can represent
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
     OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, so DLPack cannot represent the memory
 
@@ -253,7 +253,7 @@ cdef inline bint host_readable(Descriptor a) noexcept nogil:
 cdef inline bint seal_compact(Descriptor a) noexcept:
     """Seal an array that is compact in C order, as most arrays are, in one pass without a division.
 
-    Return False for any other array, including invalid arrays. The caller then calls `seal_any`.
+    Return False for any other array, and for empty, packed or invalid arrays. The caller then calls `seal_any`.
     """
     cdef Py_ssize_t elements = 1, step = a.itemsize_, address = <Py_ssize_t> a.data_, ignored
     cdef int k, long_dimensions = 0
@@ -287,6 +287,8 @@ cdef inline int seal(Descriptor a) except -1:
     InterfaceError
         A length is negative, the pointer of a nonempty array is null, or the size in bytes, an extent or an address needs
         more than 63 bits.
+    BufferError
+        Packed elements are not in compact C order.
     """
     a.flags_ &= ~(C_CONTIGUOUS | F_CONTIGUOUS | ALIGNED)
     return 0 if seal_compact(a) else seal_any(a)

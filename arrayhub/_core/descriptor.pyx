@@ -424,7 +424,7 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
     A finalizer or another thread may have set another block while this block was created. The other block is then kept, and
     this block is freed without a resource. For this reason, the function must neither allocate nor run other code between
-    reading and setting `block_`, and no other function moves the resource.
+    reading and setting `block_`, and no other function may move the resource.
     """
     cdef PyObject** slot = block_slot(a)
     with cython.critical_section(a):

@@ -4,7 +4,7 @@ import operator
 
 from arrayhub._core.errors import root_of, show
 
-# Device type names as used in "name:id" strings, indexed by DLPack device type.
+# Device type names as used in "name:id" strings, by DLPack device type.
 TYPE_NAMES = {
     1: "cpu",
     2: "cuda",
@@ -26,7 +26,7 @@ TYPE_NAMES = {
 _TYPE_NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
 # Functions that convert other libraries' device objects to DLPack pairs, keyed by the top-level module of the object's type.
-# Higher layers register the functions. The function at the key "str" converts strings that are not of the form "name:id".
+# Higher layers register the functions. The function at the key "str" converts strings that do not name one of these types.
 READERS = {}
 
 _ACCEPTED = (
@@ -42,7 +42,7 @@ cdef class Device:
     ----------
     spec : Device, str, tuple of int or object
         ``"cpu"``, ``"cuda:0"``, ``"oneapi:0"``, a DLPack pair ``(device_type, device_id)``, a SYCL filter string
-        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax or cupy.
+        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax, cupy, cuda.core or dpnp.
 
     Attributes
     ----------

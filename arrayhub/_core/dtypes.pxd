@@ -11,7 +11,7 @@ cdef enum:
     NO_DLPACK = 255          # in DLDataType.code: DLPack does not have the type
 
 cpdef enum:
-    FIRST_USER_TYPENUM = 256    # NumPy's first typenum for types of other libraries (and StringDType)
+    FIRST_USER_TYPENUM = 256    # NumPy's first typenum for types of other libraries; the typenum of StringDType is larger, too
     FIRST_OWN_TYPENUM = 4096    # first typenum of arrayhub, above all NumPy typenums
 
 cdef struct ElementType:
@@ -22,8 +22,8 @@ cdef struct ElementType:
     Py_ssize_t itemsize      # bytes; 0 if it varies (strings, records)
     Py_ssize_t alignment     # bytes
     DLDataType dlpack
-    const char* typestr      # without the byte-order character; NULL if the array interface cannot represent the type
-    const char* format       # PEP 3118, native and aligned; NULL if it cannot represent the type
+    const char* typestr      # without the byte-order character; NULL if it depends on the dtype or does not exist
+    const char* format       # PEP 3118, native and aligned; NULL if it depends on the dtype or does not exist
     const char* packed_format  # PEP 3118 format for unaligned addresses
     char arrow               # Arrow's format, a letter; 0 if Arrow does not have the type in this layout
 

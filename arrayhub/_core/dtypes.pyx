@@ -19,7 +19,8 @@ from arrayhub._core.hooks import hooks
 cnp.import_array()
 
 # NumPy provides the typenum, kind, size, alignment and typestr of each type character. The DLPack codes are from the DLPack
-# 1.3 specification, the formats from PEP 3118 and the struct module. None: the protocol cannot represent the type.
+# 1.3 specification, the formats from PEP 3118 and the struct module. None: the protocol cannot represent the type, or its
+# code depends on the dtype.
 #
 #    name          NumPy  DLPack code  PEP 3118: aligned, and at an unaligned address
 _NUMPY_ROWS = [
@@ -232,8 +233,8 @@ cdef const ElementType* by_plain_dtype(object dtype) noexcept:
 cdef const ElementType* by_dtype(object dtype):
     """Return the row of a NumPy dtype, or NULL for StringDType, Python objects and unknown user-defined types.
 
-    Types of ml_dtypes are identified by their scalar type, because kind and character are ambiguous: the kind is V, and several
-    types share a character.
+    Types of ml_dtypes are identified by their scalar type, because kind and character are ambiguous: the kind of most types is V,
+    and several types share a character.
     """
     cdef int typenum = dtype.num
     if typenum < NUMPY_TYPENUMS:
@@ -419,7 +420,7 @@ def element_types():
     list of dict
         One dict per type, with the keys name, typenum, kind, bits (of all lanes of an element), itemsize (bytes), dlpack
         (code, bits, lanes), typestr, format and packed_format (PEP 3118), and arrow (a letter). A value is None if the
-        protocol cannot represent the type.
+        protocol cannot represent the type, or if its code depends on the length, unit or fields of the dtype.
     """
     rows = []
     cdef ElementType* row

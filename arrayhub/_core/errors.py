@@ -9,8 +9,7 @@ import numpy as np
 from arrayhub._core.hooks import hooks
 
 # Code that handles exceptions of a producer re-raises these two, because they concern the process. KeyboardInterrupt,
-# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway. Only AttributeError indicates
-# that an attribute does not exist.
+# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
 PASSES_ON = (MemoryError, RecursionError)
 
 # Error text for packed elements. All exporters except DLPack's use it, because this package does not unpack elements.
@@ -22,7 +21,8 @@ PACKED_ELEMENTS = (
 # Reason why an export of booleans to Arrow, polars or pandas is a copy.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
-# Pattern of the call that the error about 64-bit elements suggests. jax supports them only with jax_enable_x64.
+# Pattern of the call that the error about 64-bit elements suggests. jax supports such elements only with
+# jax_enable_x64.
 NARROWER = r"arrayhub\.asarray\(x, dtype='(\w+)'\)"
 
 # Advice for times, which DLPack and dpnp do not support.
@@ -201,6 +201,7 @@ def missing_library_error(library: str, purpose: str, error: ImportError | None 
     ----------
     library : str
         Name of the library. The message suggests ``pip install`` with this name unless `INSTALL` has another command.
+        If cupy is not installed on a machine without a CUDA device, the message suggests `as_numpy` instead.
     purpose : str
         Why the library is needed, such as "to create its arrays".
     error : ImportError, optional

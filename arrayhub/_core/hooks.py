@@ -24,7 +24,7 @@ UPWARD = {
     "block_of_usm": "arrayhub.runtimes.sycl:block_of_usm",
     "DTYPE_READERS": "arrayhub.libraries.dtypes:READERS",
     "NestedArray": "arrayhub.nested.array:NestedArray",
-    # called by convert/ and inspection/
+    # called mainly by convert/ and inspection/
     "explain": "arrayhub.inspection.explain:explain",
     "asnested": "arrayhub.nested.asnested:asnested",
     "dense_copy": "arrayhub.nested.asnested:dense_copy",

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 from arrayhub._core.errors import show
 
-# Texts of the column `refusal`. For FLAT, `adapters/arrow` writes the text, which depends on the format of the numbers. The
-# texts are bytes because Cython converts bytes to `const char*`.
+# Texts of the column `refusal`. For the kinds with the property NUMBERS, `adapters/arrow` writes the text, which depends on the
+# format of the numbers. The texts are bytes because Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \

@@ -1,4 +1,4 @@
-"""Labels of an array's dimensions: names, and positions on a grid. Views inherit labels."""
+"""Labels of an array's dimensions: names, and positions on a grid. Indexing and transposing keep the labels."""
 
 cimport cython
 
@@ -160,8 +160,8 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     Raises
     ------
     ValueError
-        The number of entries is not the number of dimensions, a name is repeated, or a width is negative or exceeds the
-        array.
+        The number of entries is not the number of dimensions, a name is repeated, a width is negative, or the sum of both
+        widths exceeds the length of the dimension.
     TypeError
         An argument is not a sequence, a name is neither a string nor None, or an index or a width is not an integer.
     """

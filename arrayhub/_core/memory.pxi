@@ -28,7 +28,8 @@ cdef class MemoryBlock:
         (the block holds a DLPack managed tensor), ``"usm"`` (a ``dpctl.memory`` object owns the memory) or ``"owned"``
         (arrayhub allocated the memory).
     address : int
-        Lowest address of the block. For imported memory, the lowest address of the imported array's elements.
+        Lowest address of the block. For imported memory, the lowest address of the imported array's elements, or of the
+        complete ``dpctl.memory`` object.
     nbytes : int or None
         Size in bytes, or None if unknown.
     device : Device
@@ -157,8 +158,9 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
 cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
     """Visit the objects that a block refers to. Do not change reference counts, because the garbage collector is running.
 
-    Like a tuple, a block is never cleared: views may still read its memory. Its references are set on creation, so every
-    cycle through a block contains another object that was changed later and that the collector can clear.
+    Like a tuple, a block is never cleared: views may still read its memory. A block refers only to older objects, or to an owner
+    that `set_owner` has set and that does not refer to the block. Every cycle through a block therefore contains another object
+    that was changed later and that the collector can clear.
     """
     cdef PyObject* owner = <PyObject*> (<MemoryBlock> self).owner_
     cdef PyObject* referent = referent_of((<MemoryBlock> self).release, (<MemoryBlock> self).resource)

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 class Strides(tuple[int, ...]):
     """Tuple of strides in elements that rejects conversion to a NumPy array.
 
-    The USM array specification, DLPack, torch and SYCL libraries count strides in elements, NumPy counts them in bytes.
+    The USM array specification, DLPack, torch and SYCL libraries count strides in elements. NumPy counts them in bytes.
     Without the rejection, code written for NumPy arrays could interpret the strides as bytes and access wrong elements.
     """
 

@@ -69,11 +69,11 @@ cdef class Tree:
     cdef Py_ssize_t skip           # RUNS: number of elements that the runs contain before the first element of the node
     cdef Py_ssize_t nulls          # number of missing elements, or UNCOUNTED
     cdef Py_ssize_t bit            # number of bits before the first element in `validity`, and in BIT_PACKED `content`
-    cdef Descriptor validity       # bitmap, least significant bit first; None if no element is missing
+    cdef Descriptor validity       # bitmap, least significant bit first; None without missing elements, and for NO_BITMAP
     cdef Descriptor offsets        # SIZES, TYPES: one per element; ENDS: one more than elements; RUNS: the end of each run
     cdef Descriptor sizes          # SIZES
     cdef Descriptor indices        # INDICES: index of each element; TYPES: type code of each element, as int8
-    cdef object content            # a Descriptor or a Tree; FIELDS, TYPES: None
+    cdef object content            # a Descriptor or a Tree; FIELDS, TYPES, CHUNKS, ALL_MISSING: None
     cdef tuple parts               # FIELDS, TYPES: Descriptors or Trees; VIEWS: Descriptors of bytes; CHUNKS: Trees
     cdef tuple names               # FIELDS, TYPES: str
     cdef str meaning               # Arrow's format, if the parts do not determine it (a time zone, type codes); or None

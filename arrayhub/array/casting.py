@@ -15,8 +15,8 @@ import numpy as np
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import show
 
-# The widest types of booleans, integers, real and complex numbers. `rank` compares them by numpy.can_cast, because the
-# kind of ml_dtypes' types is always V.
+# The widest types of booleans, integers, real and complex numbers. `rank` calls numpy.can_cast with these types,
+# because the kind of most types of ml_dtypes is V.
 _NUMBERS = (("?",), ("i8", "u8"), ("g",), ("G",))
 _INTEGERS = 1
 _WIDEST = tuple([tuple([np.dtype(name) for name in names]) for names in _NUMBERS])
@@ -103,9 +103,9 @@ def check_common(value, given, call):
     TypeError
         The sequence mixes text with other values.
     OverflowError
-        An integer among floats would be rounded.
+        An integer among floats would be rounded, or a time exceeds 64 bits in nanoseconds.
     ValueError
-        Text ends in NUL, which NumPy strips, or a time is not a multiple of the common unit or exceeds 64 bits.
+        Text ends in NUL, which NumPy strips, or a time is not a multiple of the common unit or exceeds its range.
     """
     kind = given.dtype.kind
     if kind in "SU":
@@ -252,7 +252,7 @@ def check_fit(given, own, call):
     OverflowError
         A number is out of range, or is an infinity or NaN that `own` cannot represent.
     ValueError
-        Text is too long, or a time is not a multiple of the unit.
+        Text is too long, or a time is not a multiple of the unit or exceeds its range.
     """
     kind = given.dtype
     if kind == own or not given.size:

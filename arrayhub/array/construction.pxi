@@ -288,7 +288,7 @@ cdef int use_buffer(Descriptor a, object obj, dict options) except -1:
 
 
 cdef int check_usm_type(Descriptor a) except -1:
-    """Raise TypeError for an element type that USM arrays do not support. They support the types with a DLPack code."""
+    """Raise TypeError for an element type that USM arrays do not support. USM arrays support the types with a DLPack code."""
     if a.dl_dtype_.code == dtypes.NO_DLPACK:
         raise TypeError(
             f"USMArray: dtype is {a.dtype_!r}; accepted on USM: bool, integers, floating point and complex types in native"

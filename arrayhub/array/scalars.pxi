@@ -128,6 +128,8 @@ cdef object only_element(Descriptor a, str call):
     ------
     TypeError
         The array does not have exactly one element, the host cannot read the memory, or NumPy does not have the type.
+    BufferError
+        The element is packed.
     """
     if size_of(a) != 1:
         raise TypeError(
@@ -226,7 +228,7 @@ cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension
 
 
 cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
-    """Convert an index that is not a Python integer of one digit to Py_ssize_t."""
+    """Convert an index to Py_ssize_t by ``__index__``. `bounded` itself converts ints with one internal digit."""
     try:
         return operator.index(index)
     except TypeError:

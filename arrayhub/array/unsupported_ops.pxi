@@ -37,10 +37,10 @@ _COMPUTING = (
     *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
     *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
-# Attributes that only NumPy has:
+# Other attributes of ndarrays. The error suggests the same attribute of `as_numpy(x)`:
 _NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
 _VALUES = ("real", "imag", "flat", "mT")      # these are attributes, not methods
-# Attributes that another call replaces. NumPy has "itemset", "newbyteorder", "ptp" and "tostring" only up to release 2.3.
+# Attributes that another call replaces. NumPy removed "itemset", "newbyteorder" and "ptp" in 2.0, and "tostring" in 2.3.
 _LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
 _ELSEWHERE = {
     **{name: f"arrayhub.as_{name}(x)" for name in _LIBRARIES},

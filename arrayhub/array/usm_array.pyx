@@ -220,7 +220,7 @@ cdef class USMArray(Descriptor):
     def dtype(self):
         """numpy.dtype : element type. Types that NumPy does not have are dtypes of ml_dtypes.
 
-        Raises TypeError if neither has the type. All other attributes of the array still work.
+        Raises TypeError if neither library has the type. Shape, strides and DLPack work without a dtype.
         """
         return get_dtype(self)
 
@@ -298,7 +298,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def dims(self):
-        """tuple of str or None : names of the dimensions. Views inherit the names, except after reshape or a new axis."""
+        """tuple of (str or None) or None : names of the dimensions. The entry of a dimension without a name is None.
+
+        Views inherit the names. A reshape, a new axis, or a view as elements of a different size removes the names.
+        """
         return getattr(labels_of(self), "dims", None)
 
     @property
@@ -437,9 +440,12 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            No index is given, and the array does not have exactly one element.
+            No index is given, and the array does not have exactly one element, or the number of indices is not the number
+            of dimensions.
+        IndexError
+            An index is out of bounds.
         TypeError
-            The host cannot read the memory. Call ``to_host`` first.
+            An index is not an integer, or the host cannot read the memory. In the second case, call ``to_host`` first.
 
         Examples
         --------
@@ -521,7 +527,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *names : str or tuple of str
-            A permutation of ``dims``. A single string is a sequence of one-letter names, as in ``"KJI"``.
+            A permutation of ``dims``. A single string that is not one of ``dims`` is a sequence of one-letter names, as in
+            ``"KJI"``.
 
         Returns
         -------
@@ -554,8 +561,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         dims : sequence of str or mapping
-            One distinct name per dimension, or a mapping from present to new names. GT4Py's stencils use ``"I"``, ``"J"``,
-            ``"K"``, and ``"0"``, ``"1"``, ... for data dimensions.
+            One distinct name per dimension, or a mapping from present to new names. None stands for a dimension without a
+            name. GT4Py's stencils use ``"I"``, ``"J"``, ``"K"``, and ``"0"``, ``"1"``, ... for data dimensions.
         origin : sequence of int, optional
             The index of the first element of a stencil's domain, in the order of the dimensions. By default, the origin does
             not change.
@@ -570,7 +577,7 @@ cdef class USMArray(Descriptor):
         ValueError
             The number of names differs from the number of dimensions, a name is repeated, or a name to replace does not exist.
         TypeError
-            A name is not a string, or an index is not an integer.
+            A name is neither a string nor None, or an index is not an integer.
 
         Examples
         --------
@@ -599,9 +606,10 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            The number of elements differs.
+            The number of elements differs, or several lengths are -1.
         BufferError
-            The new shape would need a copy. Call ``copy()`` first.
+            The new shape would need a copy, or elements of less than a byte are packed. In the first case, call ``copy()``
+            first.
 
         Examples
         --------
@@ -671,8 +679,8 @@ cdef class USMArray(Descriptor):
         ValueError
             The array is read-only, the shapes are incompatible, text is too long, or a time is not a multiple of the unit.
         TypeError
-            The elements cannot represent the kind of the values, such as floats for integers, or `value` is a disjoint view
-            of the same memory.
+            The elements cannot represent the kind of the values, such as floats for integers, or `key` contains an integer
+            and `value` is a disjoint view of the same memory.
         OverflowError
             A number is out of the range of the elements.
         BufferError
@@ -739,7 +747,7 @@ cdef class USMArray(Descriptor):
         subok : bool, optional
             Ignored. Accepted for compatibility with NumPy.
         copy : bool, optional
-            If False, return the array itself if it already has this type.
+            If False or None, return the array itself if it already has this type.
 
         Raises
         ------

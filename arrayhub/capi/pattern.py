@@ -40,8 +40,8 @@ class Pattern(NamedTuple):
 def parse_pattern(text: str) -> Pattern:
     """Parse the type string of a `Request`.
 
-    The grammar is that of datashapes with three additions: letters for lengths, ``...`` for any number of leading
-    dimensions, and braces for a list of element types.
+    The grammar is that of datashapes with three additions: letters or other identifiers for lengths, ``...`` for any
+    number of leading dimensions, and braces for a list of element types.
 
     Parameters
     ----------

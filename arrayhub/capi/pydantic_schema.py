@@ -14,8 +14,8 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
     """Return the core schema for ``Annotated[source, request]``.
 
     Validation calls ``request.asarray`` and returns an array of the type `source`. Errors have the type
-    ``array_request`` and the message of `asarray`. In JSON, arrays are nested lists. The JSON schema contains the
-    number of dimensions, the lengths and the element type of the request.
+    ``array_request`` and the message of `asarray`. In JSON, arrays are nested lists. If the type string of the request
+    determines the number of dimensions, the JSON schema contains this number, the lengths and the element types.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
 
 
 def _schema_of_lists(pattern: Pattern | None) -> Any:
-    """Return the schema of nested lists, or of any list if the number of dimensions is not known."""
+    """Return the schema of nested lists, or of any list if the pattern does not determine the number of dimensions."""
     from pydantic_core import core_schema
 
     if pattern is None or pattern.leading or not pattern.lengths:

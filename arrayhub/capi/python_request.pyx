@@ -52,8 +52,9 @@ cdef class Request:
     ----------
     type : str, optional
         Element type and lengths as a datashape: ``"float64"``, ``"n * 3 * float32"``, ``"... * {float32, float64}"``. A
-        number is a length in elements. A letter names a length: dimensions with the same letter must have the same length.
-        ``...`` matches any number of leading dimensions. A type without dimensions does not restrict the shape.
+        number is a length in elements. A letter, or another identifier, names a length: dimensions with the same letter must
+        have the same length. ``...`` matches any number of leading dimensions. A type without dimensions does not restrict the
+        shape.
     ndim : int or tuple of int, optional
         Number of dimensions, or a tuple of its minimum and maximum.
     order : {None, "C", "F"}, optional
@@ -63,9 +64,9 @@ cdef class Request:
     where : str or tuple of str, optional
         Accepted memory: ``"host"`` (readable by the host), ``"usm"``, ``"cuda"`` or ``"any"``.
     may : str or tuple of str, optional
-        Allowed copies: ``"cast"`` (to a different element type of the same or a higher kind, in the order bool, integer,
-        real, complex), ``"relayout"`` (to a different order, alignment or byte order), ``"transfer"`` (between host and
-        device), ``"build"`` (from numbers and lists).
+        Allowed copies: ``"cast"`` (to native byte order, or to a different element type of the same or a higher kind, in the
+        order bool, integer, real, complex), ``"relayout"`` (to a different order or alignment, or to native byte order),
+        ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
     name : str, optional
         Prefix of error messages, such as ``"blur: x"``.
 

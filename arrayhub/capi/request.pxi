@@ -264,7 +264,8 @@ cdef inline int where_of(const PyUSMArrayRequest* r) noexcept nogil:
 cdef inline bint host_is_to_read(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
     """Return whether a request accepts an array only because the host can read the memory.
 
-    arrayhub must then wait for the producer's work. If the request also accepts USM or CUDA memory, C code waits itself.
+    arrayhub must then wait for the producer's work. If the request also accepts the array as USM or CUDA memory, C code waits
+    itself.
     """
     return memory_kinds_of(a) & where_of(r) == <int> USM_ARRAY_ON_HOST
 
@@ -470,8 +471,10 @@ cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRe
 
 
 cdef str target_device(const PyUSMArrayRequest* r):
-    """Return the target of a copy: the host, the device of the caller's queue or stream, the current CUDA device, or the
-    first SYCL device."""
+    """Return the target of a copy.
+
+    This is the host, the device of the caller's queue or stream, the current CUDA device, or the first SYCL device.
+    """
     if where_of(r) & <int> USM_ARRAY_ON_HOST:
         return "cpu"
     if not where_of(r) & <int> USM_ARRAY_ON_USM:
@@ -490,8 +493,7 @@ cdef intptr_t stream_of(const PyUSMArrayRequest* r) except? 0:
 
 
 cdef object stream_for(str device, object stream):
-    """Return `stream` if copies to a device can use it, else None. The import has already made `stream` wait for the array.
-    """
+    """Return `stream` if a copy to `device` can use it, else None. The import has already made `stream` wait for the array."""
     return None if device.startswith("oneapi") and not sycl.is_queue(stream) else stream
 
 

@@ -33,7 +33,7 @@ extern "C" {
 #define ARRAYHUB_C_VERSION 3
 
 /* The oldest arrayhub that an extension supports; define it before including the header. Newer functions are then not
-   declared. 1: the struct alone. 2: the functions. */
+   declared. 1: the struct alone. 2: the functions. 3: PyUSMArraySpec.model. */
 #ifndef ARRAYHUB_TARGET_VERSION
 #define ARRAYHUB_TARGET_VERSION 2
 #endif
@@ -173,8 +173,8 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_ANYWHERE 15
 
 /* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error names the unmet condition.
-   USM_ARRAY_MAY_CAST copies to the first accepted element type that represents all values of the array's type, or else to the
-   first of the same or a higher kind, in the order bool, integer, real, complex. */
+   USM_ARRAY_MAY_CAST copies to the first accepted element type to which numpy.can_cast allows a safe cast, or else to the first
+   of the same or a higher kind, in the order bool, integer, real, complex. */
 #define USM_ARRAY_MAY_CAST     1 /* copy to an accepted element type, or to native byte order */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
@@ -231,7 +231,7 @@ typedef struct PyUSMArraySpec {
 /* An element type: its name, numbers, size and alignment. */
 typedef struct PyUSMArrayElement {
     Py_ssize_t struct_size;         /* set before the call */
-    const char *name;               /* name in NumPy or ml_dtypes; valid as long as the process */
+    const char *name;               /* name in NumPy, ml_dtypes or arrayhub; valid as long as the process */
     PyUSMArrayDataType dtype;       /* code USM_ARRAY_NO_DLPACK if DLPack does not define the type */
     int typenum;
     Py_ssize_t itemsize;            /* bytes */
@@ -405,8 +405,8 @@ ARRAYHUB_INLINE int PyUSMArray_TypeOfObject(PyObject *dtype, PyUSMArrayElement *
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->type_of_object(dtype, out);
 }
 
-/* Convert any array to one of the named library, like arrayhub.convert: "numpy", "torch", "jax", "cupy", "dpnp", "numba",
-   "arrow", "polars", "pandas", "awkward". */
+/* Convert any array to an array of the named library. The names are those of arrayhub.convert: "numpy", "torch", "jax", "cupy",
+   "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray" and others. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Convert(PyObject *obj, const char *library) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->convert(obj, library);
 }

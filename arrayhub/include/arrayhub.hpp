@@ -104,8 +104,8 @@ class with_gil {
     explicit operator bool() const noexcept { return entered_; }
 };
 
-// Return whether this thread is known to hold the GIL. This test is cheaper than acquiring the GIL. PyGILState_Check
-// returns 1 for every thread once a subinterpreter exists.
+// Return whether this thread is known to hold the GIL. This test is cheaper than acquiring the GIL. PyGILState_Check is not
+// used, because it returns 1 for every thread once a subinterpreter exists.
 inline bool has_gil() noexcept {
 #if defined(Py_LIMITED_API)
     return false;
@@ -266,7 +266,7 @@ class array : public object {
     const PyUSMArrayFields &fields() const noexcept { return *PyUSMArray_Fields(ptr()); }
     int ndim() const noexcept { return fields().nd; }
     index_t extent(int k) const noexcept { return fields().shape[k]; }
-    // Convert to the named library: "numpy", "torch", "jax", "cupy", "dpnp", "numba".
+    // Convert to the named library: "numpy", "torch", "jax", "cupy", "dpnp" or another name of PyUSMArray_Convert.
     object as(const char *library) const { return steal(detail::checked(PyUSMArray_Convert(held(), library))); }
     // Convert to the library of `model`.
     object like(PyObject *model, bool may_copy = false) const {
@@ -310,7 +310,7 @@ struct on_usm {};       // SYCL memory
 struct on_cuda {};      // memory that CUDA kernels can access
 struct anywhere {};
 struct may_cast {};     // copy to an accepted element type of the same or a higher kind (see USM_ARRAY_MAY_CAST)
-struct may_relayout {}; // copy for layout and alignment
+struct may_relayout {}; // copy for layout, alignment or byte order
 struct may_transfer {}; // copy between host and device
 struct arrays_only {};  // refuse numbers and lists, which const views accept by default
 template <const char *Name> struct named {}; // prefix of error messages: a `static constexpr char` array at namespace scope

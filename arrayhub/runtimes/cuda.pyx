@@ -424,9 +424,9 @@ cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except 
 
     Notes
     -----
-    A wait cannot cross the boundary of a graph that is being captured. If only `consumer` is being captured, no wait is
-    added: the captured work is ordered when the graph is launched. If only `producer` is being captured, its work has not
-    run, and BufferError is raised.
+    A wait cannot cross the boundary of a graph that is being captured. If `consumer` is being captured, and `producer` is not
+    part of the same capture, no wait is added: the captured work is ordered when the graph is launched. If only `producer` is
+    being captured, its work has not run, and BufferError is raised.
     """
     cdef uint64_t capture
     cdef CudaEvent event = NULL

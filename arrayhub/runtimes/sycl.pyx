@@ -407,7 +407,7 @@ cdef object queue_from(object syclobj, void* pointer):
     Raises
     ------
     InterfaceError
-        `syclobj` does not have one of the six forms.
+        `syclobj` does not have one of the six forms, or is a filter string that does not select a device.
     """
     if not is_done(&_found):
         import_dpctl()
@@ -835,7 +835,10 @@ def reach(Descriptor array):
 
 
 def has_strides(Descriptor array, tuple strides not None):
-    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored."""
+    """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored.
+
+    Return True for a packed array, which is always compact in C order.
+    """
     cdef Py_ssize_t low, high
     cdef int k
     if array.flags_ & PACKED:

@@ -172,7 +172,8 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 cdef int place_inside(Descriptor a, Recipe recipe) except -1:
     """Move the start of the block of `a` so that element zero is aligned. The block excludes the bytes before and after.
 
-    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes, or less if its address is already aligned.
+    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes. If its address is known to be aligned, it may have only
+    ``recipe.nbytes + recipe.behind`` bytes.
     """
     a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.block_.nbytes_ = recipe.nbytes
@@ -432,8 +433,7 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
           backend=None, alignment=None, origin=None, memory=None, device=None):
     """Return a new, uninitialized array.
 
-    If `layout`, `alignment`, `halo`, `aligned_index` and `backend` are all omitted, the array is C-contiguous and
-    aligned to 64 bytes.
+    If `layout`, `alignment` and `backend` are omitted, the array is C-contiguous and aligned to 64 bytes.
 
     Parameters
     ----------
@@ -451,7 +451,8 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
         - USM: dpctl, with the USM type and the queue of `like`.
     aligned_index : sequence of int, optional
         Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
-        `alignment` bytes. The default is the lower widths of `halo`, or zeros.
+        `alignment` bytes. The default is the lower widths of `halo`, or zeros. If neither `alignment` nor `backend`
+        specifies an alignment, the index does not change the placement of the array.
     halo : sequence of int or of (int, int), optional
         Halo widths in elements. Each dimension has one width for both ends, or a pair (lower, upper).
     dims : sequence of str, optional
@@ -489,7 +490,7 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     TypeError
         `like` is not an array, or is given with `memory` or `device`.
     ImportError
-        `memory` requires a library that is not installed. The message names the extra.
+        `memory` requires a library that is not installed. The message contains the installation command.
     MemoryError
         The allocation failed.
 

@@ -96,7 +96,8 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
     Raises
     ------
     TypeError
-        `name` is not a string, or `alignment` is not an integer.
+        `name` is not a string, `alignment` is not an integer, or `base_layout` is neither a function nor a sequence of
+        integers.
     ValueError
         `base_layout` is not a permutation of 0, 1, 2, or `alignment` is less than 1.
 
@@ -158,7 +159,10 @@ def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
-    """Return `dimensions` as a tuple of names. Raise ValueError if a name is unknown or repeated."""
+    """Return `dimensions` as a tuple of names. Raise ValueError if a name is unknown or repeated.
+
+    Raise TypeError if `dimensions` is not a sequence.
+    """
     if not is_ordered(dimensions):
         raise TypeError(f"dimensions: {show(dimensions)} is not a sequence; accepted: {ACCEPTED_DIMENSIONS}")
     names = tuple(getattr(name, "__gt_axis_name__", name) for name in dimensions)

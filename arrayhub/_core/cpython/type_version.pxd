@@ -6,8 +6,8 @@ cdef extern from *:
     """
     /* The interpreter resets the tag of a type whenever the type or one of its bases changes, and the next attribute
        lookup assigns a new tag. Tags are never reused. The tag is zero if no tag is assigned yet, or if the tags of the
-       type (1000 changes, since CPython 3.12) or of the process are exhausted. Facts about a type without a tag are not
-       cached. Up to CPython 3.12, a flag indicates whether the tag is valid. CPython 3.13 does not set this flag, and sets
+       type (1000, since CPython 3.13) or of the process are exhausted. Facts about a type without a tag are not cached.
+       Up to CPython 3.12, a flag indicates whether the tag is valid. CPython 3.13 does not set this flag, and sets
        invalid tags to zero. */
     static unsigned int arrayhub_version_tag(PyTypeObject *type) {
     #if defined(Py_GIL_DISABLED)

@@ -4,8 +4,9 @@
 //     #include <arrayhub.hpp>
 //
 // If the package is installed, it is used, as without the macro. Otherwise import_arrayhub() uses the function table that
-// this header defines. It imports arrays in host memory, without copies, as objects with the fields of a USMArray. All
-// other functions raise an ImportError that names the package.
+// this header defines. It imports arrays in host memory, without copies, as objects with the fields of a USMArray. The
+// functions that create or convert arrays, look up element types or return a SYCL queue raise an ImportError that names the
+// package.
 #ifndef ARRAYHUB_STANDALONE_HPP
 #define ARRAYHUB_STANDALONE_HPP
 
@@ -46,7 +47,8 @@ constexpr int dl_cpu = 1;
 
 // -------------------------------------------------------------------------------------------------------------- arrays
 
-// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields applies. It owns one of three members.
+// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields applies. It releases one of the members
+// `buffer`, `managed` and `versioned`.
 struct array_object {
     PyObject_HEAD
     ARRAYHUB_FIELDS
