@@ -2,12 +2,12 @@
 
 A row exists only if two conditions hold:
 
-1. Given the usual export, the consumer would read wrong values, fail an assertion, end or hang a process, or treat
-   equal arrays as different.
+1. Given the usual export, the consumer would read wrong values, write to read-only memory, lose writes or errors, fail
+   an assertion, end or hang a process, or treat equal arrays as different.
 2. The consumer does not have a hook that could be registered for USMArray before the export.
 
-Neither the protocols nor pickle identify the consumer. It is identified by the module of the calling Python code.
-torch's C code is identified on the native stack instead. docs/private_names.md lists the modules.
+Neither the protocols nor pickle identify the consumer. This package identifies the consumer by the module of the
+calling Python code, and torch's C code by the native stack. docs/private_names.md lists the modules.
 """
 
 from __future__ import annotations
@@ -132,5 +132,5 @@ def calling() -> Iterator[tuple[str, str]]:
 
 
 def is_called_by(row: Quirk) -> bool:
-    """Return whether the innermost calling frame outside of arrayhub belongs to one of the row's modules."""
+    """Return whether the first frame that `calling` yields belongs to one of the row's modules."""
     return next(calling(), ("", ""))[0] in row.callers

@@ -1,7 +1,8 @@
 """Conversion of the libraries' element types to NumPy dtypes or to names, one function per library.
 
-`requested_dtype` accepts the names. Each function receives an object or a type of its library, so the library is
-already loaded. The result is None for other objects, and for most types that NumPy does not have.
+`requested_dtype` looks up the names. Each function receives an object or a type of its library, so the library is
+already loaded. The result is None for an object that is not an element type. For an element type that NumPy does not
+have, the result is None or a name, which `requested_dtype` may reject.
 """
 
 import sys

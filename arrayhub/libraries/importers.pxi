@@ -54,8 +54,8 @@ cdef Descriptor parse_paddle(object obj, object stream):
     """Import a ``paddle.Tensor`` or a parameter through the exchange table.
 
     The table is used because ``__dlpack_device__`` returns None as the host's device number (paddle 3.3). Unlike
-    ``__dlpack__``, the table exports tensors that require gradients, so these tensors are rejected here. Neither supports
-    sparse tensors. Return None if paddle does not have a table.
+    ``__dlpack__``, the table exports tensors that require gradients, so these tensors are rejected here. The table and
+    ``__dlpack__`` do not support sparse tensors. Return None if paddle does not have a table.
 
     Raises
     ------

@@ -10,11 +10,11 @@ cdef enum:
 
 cdef class Library:
     """Row of the table."""
-    cdef readonly str name              # name of the module, and the library's name in `convert`
+    cdef readonly str name              # name of the module; for a library with an exporter, also its name in `convert`
     cdef readonly str install           # command that installs the library; None if error messages do not name one
     cdef readonly dict by_driver        # commands for other CUDA drivers, keyed by major version
     cdef readonly dict environ          # environment variables to set before creating the sample
-    cdef readonly object sample         # function of the module: a sample array, or the array type without a device
+    cdef readonly object sample         # function of the module that returns a sample array; the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
     cdef readonly str like              # library that `like` exports to for a model of this library; by default itself
@@ -33,7 +33,7 @@ cdef class Library:
     cdef int set_exporter(self, Exporter exporter, Require require=*) except -1
 
 
-# Import functions by number. The type cache stores the number of each type (0: unknown type).
+# Import functions by number. The type cache stores the number of each type's import function (0: unknown type).
 cdef Importer importers[MAX_IMPORTERS]
 
 cdef int importer_of_type(type cls) except -1

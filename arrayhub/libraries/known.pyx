@@ -3,9 +3,9 @@
 Each row contains the installation command of a library, the import of its types, the export to its arrays, its devices, and
 its deviations from the specifications. A library that follows a protocol does not need a row.
 
-To add a library, write a row here, and a module in this folder if the import or export takes more than a few lines. The first
-import or export of the library imports this module, which sets its functions in the row. Objects are recognized without
-importing their library.
+To add a library, write a row here, and a module in this folder if the import or export takes more than a few lines. arrayhub
+loads this module before it first imports or exports an array of the library. The module sets its functions in the row. The
+types of a library are recognized without importing the library.
 
 Included files:
 

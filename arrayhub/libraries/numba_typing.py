@@ -59,7 +59,7 @@ def typeof_usm_array(array, context):
 
 
 def element_type(array):
-    """Return numba's type of the elements. Foreign byte order is rejected, because numba would read it as native."""
+    """Return numba's type of the elements. Reject non-native byte order, which numba would read as native."""
     try:
         if not array.dtype.isnative:
             raise TypeError("numba: elements are byte-swapped; call arrayhub.asarray(x).native() first")

@@ -55,7 +55,7 @@ cdef Descriptor parse(object obj, object stream):
     Raises
     ------
     TypeError
-        The array contains Python objects, or has a mask, which no protocol can represent.
+        The array contains Python objects, has a dtype that no protocol can represent, or has a mask.
     """
     if not cnp.PyArray_CheckExact(obj):
         refuse_mask(obj)     # first, because this runs code of the subclass, which may change the fields read below
@@ -103,7 +103,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef Descriptor copy_values(object obj):
-    """Import Python numbers and nested sequences through NumPy. This is the only implicit copy."""
+    """Import Python numbers and nested sequences through NumPy. No other import by `asarray` copies without a request."""
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, None)
@@ -205,7 +205,7 @@ cpdef int refuse_endless(object obj, str call) except -1:
 cpdef double count_elements(object obj, str call) except -1:
     """Return the number of elements in nested lists, tuples and dicts. Shared containers count at each occurrence.
 
-    Raise TypeError if a container contains itself.
+    Raise TypeError if a container contains itself, or if containers are nested too deeply.
     """
     return counted(obj, 0, {}, call)
 
@@ -271,7 +271,7 @@ cdef Descriptor copy_scalar(object obj, object stream):
 
 
 cdef int refuse_mask(object obj) except -1:
-    """Reject arrays with a mask. No protocol can represent a mask, and without the mask, masked values would look valid."""
+    """Reject arrays with a mask. Protocols would export the values without the mask, so masked values would look valid."""
     cls = type(obj)
     if not is_attribute(obj, "mask"):
         return 0

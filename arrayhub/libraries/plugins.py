@@ -23,7 +23,7 @@ BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 # The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
-# Roots without an entry point, and roots whose entry point was loaded.
+# Roots whose entry point is not to be loaded, because it was loaded, does not exist or is not needed.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
 _loading: set[tuple[str, int]] = set()  # roots that are being loaded, and the thread that loads each
 _points: dict[str, list[Any]] = {}

@@ -1,7 +1,7 @@
 """pyarrow: import of arrays, and advice for arrays that are not dense.
 
-Arrays are imported through DLPack, the faster protocol, or through ``__arrow_c_array__`` if DLPack lacks the type. Buffers
-and Tensors support PEP 3118 and do not need this module.
+Arrays are imported through DLPack, the faster protocol, or through ``__arrow_c_array__`` if DLPack lacks the type. The classes
+``pyarrow.Buffer`` and ``pyarrow.Tensor`` support PEP 3118 and do not need this module.
 """
 
 import sys
@@ -37,11 +37,14 @@ cdef Descriptor parse(object obj, object stream):
     if capsule is None:
         return by_arrow(obj)
     a = dlpack.parse_capsule(capsule, False, obj)
-    return a if a.nd_ == 1 else by_arrow(obj)      # a tensor: DLPack would lose its dimension names
+    return a if a.nd_ == 1 else by_arrow(obj)      # FixedShapeTensorArray: DLPack would lose its dimension names
 
 
 cdef Descriptor by_arrow(object obj):
-    """Import arrays that DLPack does not support: times, tensors, single chunks, arrays with a bitmap but without nulls."""
+    """Import an array whose ``__dlpack__`` fails or is missing, or a FixedShapeTensorArray, through Arrow's interfaces.
+
+    Examples are times, a chunked array of one chunk, and an array with a bitmap but without nulls.
+    """
     cdef Descriptor a
     try:
         a = arrow.parse(obj, None)

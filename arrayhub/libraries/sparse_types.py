@@ -1,4 +1,8 @@
-"""Table of sparse array types, by which they are recognized without importing their libraries."""
+"""Table of sparse array types, by which `assparse` recognizes objects without importing their libraries.
+
+Two types are not in the table: ``torch.Tensor``, whose layout can be sparse or dense, and oneDAL's tables. `assparse`
+recognizes their sparse instances.
+"""
 
 from arrayhub._core.errors import root_of
 
@@ -15,10 +19,7 @@ SPARSE_TYPES = {
 
 
 def sparse_module(cls: type) -> str | None:
-    """Return the name of the module of sparse/ for a type, or None if its objects are not sparse.
-
-    The result for ``torch.Tensor``, the type of dense and sparse tensors, is None.
-    """
+    """Return the name of the module of sparse/ for a type in the table, or a type with ``__binsparse__``, or None."""
     for base in cls.__mro__:
         found = SPARSE_TYPES.get((root_of(base), base.__name__))
         if found is not None:

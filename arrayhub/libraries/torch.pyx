@@ -130,9 +130,9 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
 cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
     """Fill `out` from a tensor, and return the tensor's storage.
 
-    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled meanwhile. Otherwise, CPython
-    3.11 may run it when torch creates the Python object of the storage, and a finalizer could replace the storage before torch
-    fills `out`.
+    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled during both calls of torch.
+    Otherwise, CPython 3.11 may run the collector when torch creates the Python object of the storage, and a finalizer could
+    replace the storage before torch fills `out`.
     """
     cdef int enabled = PyGC_Disable()
     cdef PyObject* storage = PyObject_CallOneArg(_untyped_storage, tensor)
@@ -160,7 +160,8 @@ cdef inline bint is_simple(const DLTensor* tensor, object stream) noexcept:
 cdef Descriptor parse_by_dlpack(object obj, object stream):
     """Import any tensor through ``__dlpack__``, after checking each state through torch's documented methods.
 
-    This path is used for subclasses, which may override any method, and for all tensors if fast paths are disabled.
+    This path is used for subclasses, which may override any method, for tensors that `parse_by_table` does not import, and for
+    all tensors if torch does not have an exchange table or fast paths are disabled.
     """
     cdef Descriptor a
     table()

@@ -69,9 +69,10 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
 
 
 cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI* api):
-    """Return a form of `a` that torch accepts, and make torch's current stream wait for it.
+    """Return `a`, or a view of its memory on a device that torch supports.
 
-    Raise BufferError if there is none.
+    For CUDA memory, make torch's current stream wait for the producer's work. Raise BufferError if torch does not support the
+    memory.
     """
     cdef int k
     a = for_host_library(a, "torch", kDLCUDA)

@@ -1,7 +1,7 @@
 """Built-in table of types that hold or resemble an array. `wrappers` applies the table.
 
-The entries are arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes. A function is used only
-where the result depends on the object.
+The entries have the form of the arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes, except
+for the pairs in `types`. A function is used only where the result depends on the object.
 """
 
 import sys
@@ -290,12 +290,13 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
     },
 )
 
-# The arguments of `register_library` for each root, which is the top-level module of a library. Keys are class names
-# and include subclasses.
+# For each root, the top-level module of a library: types and advice, as in `register_library`. Keys are class names and
+# include subclasses.
 #
 # types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type. The object is rejected if the function returns anything but a NumPy
-#     dtype or None; None skips this check. Types with the path None are not imported, not even through their protocols.
+#     that returns the object's element type. A NumPy dtype must be equal to the dtype of the array. None permits any
+#     dtype. The object is rejected if the function returns anything else. Types with the path None are not imported,
+#     not even through their protocols.
 # advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
 #     For types that only `advice` lists, the protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {

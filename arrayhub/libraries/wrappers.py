@@ -75,7 +75,7 @@ _KINDS = (
     datetime.timedelta,
 )
 
-# The name `x` in an error message, followed by an attribute, a call, an index or the end of an argument.
+# The name `x` in an error message, followed by an attribute, an index or the end of an argument.
 _X = re.compile(r"(?<![\w.'\"])x(?=[.,)\[])")
 
 # The interpreter's own slots, which a metaclass cannot redefine.
@@ -99,7 +99,7 @@ def inside(obj):
     Raises
     ------
     TypeError
-        The type is not imported as an array, or the object has an element type that NumPy does not have.
+        The type is not imported as an array, or a dense array cannot represent the elements of the object.
     BufferError
         The memory was released.
     """
@@ -126,7 +126,8 @@ def unwraps(cls):
 def refuses_protocols(cls):
     """Return whether the protocols of a wrapper type would lose information that the wrapper adds to the memory.
 
-    Types of plug-ins are excluded, because a plug-in's function may merely be faster than the protocols.
+    The result is False for a type that a plug-in registers with a function, which may merely be faster than the
+    protocols.
     """
     row = known(cls)
     return row is not None and not row.asked and (row.parse is None or row.attribute is not None)

@@ -1,4 +1,4 @@
-"""xarray: export as a DataArray. `convert` implements the import: it imports the wrapped array and copies ``dims``."""
+"""xarray: export as a DataArray. convert/dispatch imports the wrapped array, with the dimension names in ``dims``."""
 
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.numpy import ndarray
