@@ -1,6 +1,6 @@
-"""Compare pickle, the module copy, dask's tokens and joblib's hashes with those of NumPy arrays of the same bytes.
+"""Compare pickles, copies, dask's tokens and joblib's hashes of USMArrays with those of NumPy arrays of the same size.
 
-Engines that start processes are in ``clusters``.
+``clusters`` measures engines that start processes.
 """
 
 import copy

@@ -1,12 +1,12 @@
-"""Compile arrayhub's hand-written C and C++ code with -Wall -Wextra, and print all warnings about this code.
+"""Compile arrayhub's hand-written C and C++ code with -Wall -Wextra, and print the warnings about this code.
 
     python tools/c_warnings.py [--jobs N] [--in-place] [UNIT ...]
 
-Our own text is
+This code is
 
 - the C blocks of .pyx, .pxi and .pxd files and the headers that they include. They are compiled as parts of the
-  modules, which are mostly Cython's text. ``#line`` directives around each block tell the two apart, and a block that
-  is not found is an error.
+  modules. ``#line`` directives around each block distinguish its warnings from those about Cython's code. A block that
+  is not in the generated file is an error.
 - the headers in arrayhub/include/, each on its own, in every language that it supports.
 - the sources in tests/support/native/.
 

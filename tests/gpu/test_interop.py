@@ -318,9 +318,9 @@ def test_jax_with_a_stream(jax, cp):
 
 
 def test_jax_after_another(jax, cp):
-    """jaxlib's function imports an array if the previous array was on a GPU. It holds the memory, also after `delete`.
+    """jaxlib's function imports an array if the previous array was on a GPU.
 
-    Deleted arrays are rejected.
+    The import holds the memory, also after `delete`. Deleted arrays are rejected.
     """
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)
@@ -444,7 +444,7 @@ def test_cuda_core_view_of_the_array(cp):
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
-def test_memory_stays_flat(library, request):
+def test_references_do_not_grow(library, request):
     cp = request.getfixturevalue("cp" if library == "cupy" else "torch")
     x = ramp(cp, "f4") if library == "cupy" else cp.ones((3, 4), device="cuda")
     before = sys.getrefcount(x)

@@ -151,5 +151,5 @@ def test_memory_is_released(cp):
     assert pool.used_bytes() == before
 
 
-def test_check_sees_cupy_arrays_agree(cp):
+def test_check_accepts_cupy_arrays(cp):
     assert arrayhub.check(cp.arange(12).reshape(3, 4)[:, ::2]) == []

@@ -113,7 +113,7 @@ def test_elements_of_any_size(cp, dtype):
         assert np.asarray(there[::-1, ::3].to_host()).tobytes() == x[::-1, ::3].tobytes()
 
 
-def test_a_stream_of_sizes(cp):
+def test_sizes_near_the_limits_of_copy_methods(cp):
     """Copy arrays of sizes near the limits between copy methods."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):

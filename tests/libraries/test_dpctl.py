@@ -289,7 +289,7 @@ def test_results_are_ready(reader, queue):
         assert (values == 63).all()
 
 
-def test_pending_work_is_waited_for():
+def test_values_are_not_ready_without_a_wait():
     """Without a wait, the values are not available yet, so the test above can fail."""
     early = 0
     for _ in range(10):

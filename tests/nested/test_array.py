@@ -1103,7 +1103,7 @@ def test_python_objects_of_polars_are_refused(make, take):
         take(source)
 
 
-def test_dense_types_missing_in_arrow_raise_buffer_error():
+def test_reversed_arrays_need_a_copy():
     for take in (ah.as_arrow, ah.as_polars):
         with pytest.raises(BufferError, match="not compact.*copy=True"):
             take(np.arange(6)[::-1])
@@ -1229,7 +1229,7 @@ def test_records_of_which_one_is_missing_name_their_fields():
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
 
 
-def test_truncated_utf8_raises():
+def test_the_error_about_surrogates_names_surrogatepass():
     with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
         ah.asnested(["a", "\ud800x"])
     with pytest.raises(ValueError, match="asarray: dtype is"):

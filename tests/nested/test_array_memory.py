@@ -385,7 +385,7 @@ def test_all_missing_column_keeps_its_type(values):
     assert ah.asnested(ak.Array([None, None])).to_list() == [None, None]
 
 
-def test_copied_records_are_reported_for_pandas():
+def test_copied_records_become_a_frame_of_pandas():
     frame = ah.as_pandas(RECORDS, copy=True)
     assert isinstance(frame, pd.DataFrame)
     assert frame["b"].tolist() == [2.5, 3.5, 4.5]

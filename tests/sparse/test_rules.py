@@ -184,7 +184,7 @@ def test_shapes_beyond_31_bits_of_jax():
         assert ah.as_jax(x, copy="if_needed").indices.tolist() == [1, 2, 2**32 + 5]
 
 
-def test_narrow_indices_of_a_wide_shape_are_widened():
+def test_narrow_indices_of_a_wide_shape_are_valid():
     """A length may exceed the range of the index type if all indices are within the range."""
     x = ah.assparse(compressed("int32", (1, 2, 5), width=2**40))
     assert ah.as_torch(x).shape[1] == 2**40

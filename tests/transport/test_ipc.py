@@ -467,7 +467,7 @@ def test_a_forked_owner_is_a_borrower():
 # ------------------------------------------------------------------------------------------ allocation of shared memory
 
 
-def test_new_shared_memory_takes_every_layout():
+def test_new_shared_memory_has_the_layout_of_the_plan():
     x = arrayhub.zeros((5, 6), "f4", memory="shared_memory", alignment=64, aligned_index=(1, 2), layout="F")
     plan = arrayhub.plan((5, 6), "f4", alignment=64, aligned_index=(1, 2), layout="F")
     assert x.strides == plan.strides and (x.ptr + x.byte_strides[0]) % 64 == 0
