@@ -51,7 +51,7 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
     """Set compact byte strides of `fresh` in C order, Fortran order, or the order of the strides of `array`."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
-    fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL if `array` lacks strides in elements; `seal` fills them
+    fresh.strides_ = fresh.shape_ + fresh.nd_     # was NULL if `array` lacks strides in elements; `seal` fills the space
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0

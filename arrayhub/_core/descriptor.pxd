@@ -54,7 +54,7 @@ cdef enum BlockKind:
     BUFFER = 1       # a Py_buffer is held
     DLPACK = 2       # a DLPack managed tensor is held
     USM = 3          # a dpctl.memory.MemoryUSM* owns the bytes
-    OWNED = 4        # allocated by this block
+    OWNED = 4        # allocated by `allocate`, and freed by the block
 
 ctypedef void (*Release)(void* resource) noexcept
 ctypedef PyObject* (*Referent)(void* resource) noexcept    # object that a resource refers to, or NULL
@@ -68,7 +68,7 @@ cdef class MemoryBlock:
     cdef Py_ssize_t nbytes_      # bytes; -1 if unknown
     cdef DLDevice device_
     # Layout of aligned rows in bytes, so that copies can reproduce it; 0 if no alignment was requested.
-    cdef Py_ssize_t row_         # size of the row that contains the elements
+    cdef Py_ssize_t row_         # size of the elements of a row, without the padding
     cdef Py_ssize_t row_step_    # distance from one row to the next
     cdef Py_ssize_t boundary_    # boundary that rows start on
     cdef void* resource          # passed to `release` exactly once, then NULL
@@ -170,7 +170,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef MemoryBlock block_                       # None until the first view or query
     cdef void* resource                           # passed to `release`; NULL if the block owns the resource
     cdef Release release
-    cdef Py_ssize_t* heap                         # shape and strides beyond INLINE_NDIM
+    cdef Py_ssize_t* heap                         # shape and strides of more than INLINE_NDIM dimensions, or NULL
     cdef PyObject* labels                         # a Labels, or NULL
     cdef object __weakref__
     cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because this space is not initialized

@@ -233,8 +233,8 @@ cdef const ElementType* by_plain_dtype(object dtype) noexcept:
 cdef const ElementType* by_dtype(object dtype):
     """Return the row of a NumPy dtype, or NULL for StringDType, Python objects and unknown user-defined types.
 
-    Types of ml_dtypes are identified by their scalar type, because kind and character are ambiguous: the kind of most types is V,
-    and several types share a character.
+    Types of ml_dtypes are identified by their scalar type, because kind and character are ambiguous: most have the kind V, and
+    several types share a character.
     """
     cdef int typenum = dtype.num
     if typenum < NUMPY_TYPENUMS:

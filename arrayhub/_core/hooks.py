@@ -1,7 +1,7 @@
 """Table of calls from lower layers to upper layers.
 
-Modules import only from lower layers. For the few names in this table, a lower layer calls ``hooks.NAME(...)``, which
-imports the function on first use.
+Modules import only from their own layer and from lower layers. For the names in this table, a lower layer calls
+``hooks.NAME(...)``, which imports the function on first use.
 """
 
 from importlib import import_module

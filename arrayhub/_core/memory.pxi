@@ -158,9 +158,9 @@ cdef PyObject* referent_of(Release release, void* resource) noexcept:
 cdef int _traverse_block(PyObject* self, Visit visit, void* context) noexcept:
     """Visit the objects that a block refers to. Do not change reference counts, because the garbage collector is running.
 
-    Like a tuple, a block is never cleared: views may still read its memory. A block refers only to older objects, or to an owner
-    that `set_owner` has set and that does not refer to the block. Every cycle through a block therefore contains another object
-    that was changed later and that the collector can clear.
+    Like a tuple, a block is never cleared: views may still read its memory. A block refers only to older objects, or to an
+    owner that `set_owner` has set and that does not refer to the block. Every cycle through a block therefore contains another
+    object that was changed later and that the collector can clear.
     """
     cdef PyObject* owner = <PyObject*> (<MemoryBlock> self).owner_
     cdef PyObject* referent = referent_of((<MemoryBlock> self).release, (<MemoryBlock> self).resource)

@@ -246,10 +246,15 @@ cdef int check_options(Descriptor a, dict options, object queue) except -1:
     alignment = options.get("alignment") or 1
     address = <size_t> a.block_.address_
     if address % alignment != 0:
-        raise ValueError(f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; pass copy=True,"
-                         " or omit alignment")
+        raise ValueError(
+            f"USMArray: alignment is {alignment}, and the memory of buffer starts at {address:#x}; omit alignment, or pass"
+            " copy=True, which is accepted for dpctl.memory objects"
+        )
     if options.get("queue") is not None and options["queue"] != queue:
-        raise ValueError("USMArray: queue is not the queue of buffer's memory; pass copy=True, or omit queue")
+        raise ValueError(
+            "USMArray: queue is not the queue of buffer's memory; omit queue, or pass copy=True, which is accepted for"
+            " dpctl.memory objects"
+        )
     return 0
 
 

@@ -14,8 +14,8 @@ cdef extern from "Python.h":
 cdef object compared(object array, object other, int op, str advice):
     """Return the result of the other operand's comparison for ``array == other`` or ``array != other``.
 
-    If the comparison returns NotImplemented, raise TypeError. Otherwise Python would compare identities, for example in
-    ``x in [1, 2]``.
+    If the comparison returns NotImplemented, raise TypeError. Without this error, Python would compare identities, for example
+    in ``x in [1, 2]``.
     """
     cls = type(other)
     if cls is not type(array):

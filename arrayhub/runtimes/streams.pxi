@@ -15,7 +15,8 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     Parameters
     ----------
     a : Descriptor
-        Host memory is returned unchanged, because no work on it is pending.
+        Host memory is returned unchanged, because no work on it is pending. Memory of a runtime that this package does not
+        implement, such as ROCm, is also returned unchanged, after its producer has made `stream` wait.
     stream : object
         Value of ``stream=``, except None.
     fresh : bool
