@@ -18,13 +18,14 @@ _OPENING = """\
 
 This page lists what `arrayhub.asarray(x)` returns for objects of libraries that [the matrix](matrix.md) does not
 cover, and how these libraries import a `USMArray`. (The matrix covers polars and Arrow.) `asarray` returns a **view**
-of the object's memory, or raises an error that names the call to make instead. It never copies silently.
+of the object's memory, or raises an error that names the call to make instead. It does not copy these objects without a
+request.
 
 `python -m tests.support.libraries` generates this page from the tables in `tests/support/libraries`, after it has
 tested every row with the installed libraries:
 
-- A view has the address, shape, strides and dtype that the library reports. Writing to the view changes the object.
-  The view stays valid after the last reference to the object is dropped.
+- A view has the address, shape, strides and dtype that the library reports. Writing to a writable view changes the
+  object. The view stays valid after the last reference to the object is dropped.
 - The call that an error names works.
 
 `tests/interop/test_libraries.py` tests the same rows. Libraries marked \\* are not in the extra `test-all`, and are
@@ -35,17 +36,18 @@ tested only if they are installed. The version is that of the last test.
 _OUT = """\
 ## Export
 
-The table shows how libraries import a `USMArray` `x` in host memory, and one in shared USM. DLPack reports shared USM
-as memory of a oneAPI device, which these libraries do not support, although the host can read it. For shared USM, use
-one of these calls:
+The table shows how libraries import a `USMArray` `x` in host memory, and one in shared USM. The host can read shared
+USM, but DLPack reports shared USM as memory of a oneAPI device, which most of these libraries do not support. These
+calls import shared USM:
 
 - `x.to_host()` returns a view on the host's device.
 - `as_numpy(x)`, `as_jax(x)` and `as_torch(x)` return views, too.
 - A consumer that requests `dl_device=(1, 0)`, as `numpy.from_dlpack(x, device='cpu')` does, gets the host's device. So
   does a consumer of DLPack before 1.0.
 
-`convert(x, to)` accepts the name of any module with a function `from_dlpack`. Libraries that always copy, or that do
-not support read-only memory, require `copy=True`.
+`convert(x, to)` accepts the name of any module with a function `from_dlpack`. A library that always copies requires
+`copy=True`. A library that does not support read-only memory requires `copy=True` or `allow_readonly=True` for a
+read-only array.
 
 | library | call | host memory | shared USM | reason |
 |---|---|---|---|---|

@@ -128,14 +128,14 @@ library(
         "Arrow's memory",
     ),
     Refused(
-        "the same with NA",
+        "arrays on Arrow with NA",
         lambda pd: pd.array([1, None], dtype="Int64"),
         "x.to_numpy()",
         "a dense array cannot represent missing values",
         lambda x: x.to_numpy(dtype="f8", na_value=np.nan),
     ),
     Refused(
-        "time zones",
+        "arrays with a time zone",
         lambda pd: pd.array(pd.date_range("2020", periods=2, tz="UTC")),
         "arrayhub.asnested(pandas.Series(x))",
         "the time zone would be lost",
@@ -915,7 +915,7 @@ library("autograd", Refused("ArrayBox", _box, "x._value", "operations on it are 
 library(
     "multiprocess",
     View(
-        "as multiprocessing",
+        "Array, Value, with a lock",
         lambda multiprocess: multiprocess.Array("d", [1.0, 2.0, 3.0]),
         lambda x: memoryview(x.get_obj()),
     ),
