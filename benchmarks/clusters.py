@@ -64,7 +64,7 @@ def length(array):
 
 
 def slow_pid():
-    """Return the id of this process after a delay, during which other processes must accept the next tasks."""
+    """Return the id of this process after a delay, so that other processes accept the next tasks."""
     time.sleep(0.2)
     return os.getpid()
 

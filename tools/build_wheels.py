@@ -12,7 +12,7 @@ For each interpreter and each machine:
 2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
 3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
    Wheels of another machine are tested only if an ``--emulate`` option gives a command that starts an interpreter of
-   the same machine and version. An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT
+   the wheel's machine and version. An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT
    ROOT/usr/bin/python3.13'``. A cortex-a72 does not have pointer authentication, which newer interpreters would use and
    qemu emulates slowly.
 

@@ -7,7 +7,8 @@ This code is
 - the C blocks of .pyx, .pxi and .pxd files and the headers that they include. They are compiled as parts of the
   modules. ``#line`` directives around each block distinguish its warnings from those about Cython's code. A block that
   is not in the generated file is an error.
-- the headers in arrayhub/include/, each on its own, in every language that it supports.
+- the headers in arrayhub/include/, in every language that they support. standalone.hpp is compiled as a part of
+  arrayhub.hpp, and the others on their own.
 - the sources in tests/support/native/.
 
 A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``); without one, all are

@@ -39,7 +39,7 @@ def nanobind():
 
 
 def built(name, compiler, sources, folders, standard):
-    """Compile an extension unless the cache contains one with the same sources and headers."""
+    """Return an extension module. Compile it if its source or a header of arrayhub is newer than the cached module."""
     headers = [path for path in Path(arrayhub.get_include()).rglob("*.h*") if path.is_file()]
     newest = max(path.stat().st_mtime_ns for path in (sources[0], *headers))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrayhub-benchmarks"
