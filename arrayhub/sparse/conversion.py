@@ -199,7 +199,7 @@ def _sorted_elements(coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, .
 
 
 def _blocks(compressed: int, blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[Any, Any]:
-    """Return the coordinates and the values of the blocks. The first coordinate is that of the compressed dimension."""
+    """Return the coordinates and the values of the blocks. The compressed dimension comes first."""
     places = [array // block for array, block in zip(coords, blocksize, strict=True)]
     if compressed:
         places = places[::-1]

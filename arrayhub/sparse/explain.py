@@ -21,8 +21,7 @@ from arrayhub.sparse.rules import RULES
 from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
 
-# Matches the call that the error for 64-bit values suggests. jax supports 64-bit values only with
-# jax_enable_x64.
+# Matches the call that the error for 64-bit values suggests. jax requires jax_enable_x64 for such values.
 _NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
 
 

@@ -169,7 +169,8 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     """Copy an array on the host or a CUDA device, broadcast to the shape of `out`, to the device memory `out`.
 
     The copy is ordered after the work of both producers, and later work of both producers is ordered after the copy.
-    Host memory may be overwritten as soon as the function returns. Only the bytes of the elements are written.
+    A source in host memory may be overwritten as soon as the function returns. Bytes between the elements of `out` are
+    not written.
     """
     if copy_straight(array, out, stream):
         return

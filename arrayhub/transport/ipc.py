@@ -57,8 +57,8 @@ class IpcHandle:
     """Handle to an array's memory, for other processes on the same machine. Created by `ipc_handle`.
 
     A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner is the process
-    that called `ipc_handle`. A borrow lasts from the call of `open` to the end of its ``with`` block. In the owner, the
-    handle keeps the memory alive and counts the open borrows of all copies of the handle.
+    that called `ipc_handle`. A borrow begins with the ``with`` block of `open`, and ends as described there. In the
+    owner, the handle keeps the memory alive and counts the open borrows of all copies of the handle.
 
     Examples
     --------
@@ -133,8 +133,8 @@ class IpcHandle:
         """Return a context manager for the array of the owner's memory.
 
         The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
-        the block, because the owner may write other data to the memory. An access after the block does
-        not crash the process.
+        the block, because the owner may write other data to the memory. An access after the block does not crash the
+        process.
 
         CUDA device memory stays borrowed until the array and its views are freed, because CUDA forbids freeing memory
         that another process has mapped. The end of the borrow waits for the work of this process on the device.

@@ -85,7 +85,7 @@ class _Mapped:
             "version": 3,
             "stream": after,
         }
-        self._stream = stream  # the finalizer of the caller's stream object would destroy the stream
+        self._stream = stream  # keep the stream, because the finalizer of its Python object destroys it
 
     def __del__(self) -> None:
         self._memory = None  # type: ignore[assignment]
