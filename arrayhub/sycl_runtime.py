@@ -23,7 +23,8 @@ SWITCHED_ON = ("", "on", "1", "true", "yes")
 SWITCHED_OFF = ("off", "0", "false", "no")
 
 # Variables that configure OpenCL loaders. Khronos' loader, which pip installs, reads the first two. ocl-icd, the loader
-# of most Linux distributions, reads all three. Intel's setvars.sh sets the first.
+# of most Linux distributions, reads the last two, and in releases after 2.3.1 also the first. Intel's setvars.sh sets
+# the first.
 LOADER_VARIABLES = ("OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH")
 
 SYSTEM_VENDOR_FOLDER = "/etc/OpenCL/vendors"

@@ -689,8 +689,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     obj : object
         Any object that `asarray`, `asnested` or `assparse` accepts.
     to : str, module or type
-        - "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward" or "xarray", or for
-          sparse arrays "scipy" or "pydata_sparse".
+        - "numpy", "torch", "jax", "cupy", "dpnp", "numba", "arrow", "polars", "pandas", "awkward", "xarray" or "arrayhub"
+          (a USMArray), or for sparse arrays "scipy" or "pydata_sparse".
         - A common spelling such as "np" or "pyarrow", the library's module, or the type of its arrays. For a table
           type (DataFrame, ``pyarrow.Table``, ``pyarrow.RecordBatch``), the result is a table.
         - The name of a library that was added with `register_library`.

@@ -55,8 +55,8 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
         Any object.
     to : str, module or type, optional
         Try only this library, named as in `convert`. The default depends on `obj`. Dense data: the libraries of dense
-        arrays. Nested data: numpy, torch, arrow, polars, pandas and awkward. Sparse arrays: the libraries with sparse
-        arrays.
+        arrays. Nested data: numpy, torch, arrow, polars, pandas and awkward. Nested Python values: both groups of
+        libraries. Sparse arrays: the libraries with sparse arrays.
 
     Returns
     -------

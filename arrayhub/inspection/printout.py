@@ -45,9 +45,11 @@ def inspect(obj: Any, /) -> dict[str, Any]:
             None if unknown), ``object`` (address of the owner, None if the block owns the memory),
             ``release_function`` and ``release_address``.
 
-        For a sparse array, ``arrmeta`` has ``format``, ``shape`` and ``stored``, and ``data`` has a dict for each part.
-        For a nested array, ``arrmeta`` has ``kind`` and ``length``, and ``data`` has a dict of the form above, with
-        ``nbytes``, for each child array (offsets, content, the fields of a record).
+        In the dict of a sparse or nested array, ``type`` lacks ``pointer``, and ``data`` has a dict for each part
+        (indices, offsets, content, the fields of a record). The dict of a dense part has the form above and ``nbytes``.
+        For a sparse array, ``arrmeta`` has ``flags``, ``access``, ``format``, ``shape``, ``batch_ndim``,
+        ``dense_ndim``, ``blocksize`` and ``stored`` (number of stored values). For a nested array, ``arrmeta`` has
+        ``flags``, ``access``, ``kind``, ``length``, ``validity_offset`` and ``meaning``.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
 
 
 def debug_repr(obj: Any, /) -> str:
-    """Describe an array in the format of DyND's ``debug_repr``. See `inspect` for a dict with the same content.
+    """Describe an array in the format of DyND's ``debug_repr``. `inspect` returns a dict with more details.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Report on one library or one kind of device: ``python -m arrayhub.inspection.probe NAME``.
+"""Report on one library, plug-in or kind of device: ``python -m arrayhub.inspection.probe NAME``.
 
-`doctor` runs one process for each, because a broken library may end the process that imports it. The report is one line
-of JSON after a marker, because libraries may print, too.
+`doctor` runs one process for each report, because a broken library may end the process that imports it. The report is
+one line of JSON after a marker, because libraries may print, too.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, and export as usm_ndarray and dpnp.ndarray.
 
-Creating the interface dict of a usm_ndarray takes 2 us, mostly to wait for the queue. The import therefore avoids the dict if
-possible. Two methods take a few nanoseconds instead:
+Creating the interface dict of a usm_ndarray takes microseconds, mostly to wait for the queue. The import therefore avoids the
+dict if possible. Two methods take nanoseconds instead:
 
 1. Call the exported C functions (dpctl up to 0.21), if they have the signatures below.
 2. Read the C struct, if the type has the size of the struct below.

@@ -35,8 +35,8 @@ cdef Descriptor parse(object obj, object stream):
     """Import a ``jax.Array`` as immutable memory, because neither jax nor other libraries may write to jax arrays.
 
     - Host memory is imported through the buffer protocol, which is several times faster than DLPack.
-    - bfloat16 and GPU memory are imported through DLPack. For GPU memory, `parse_on_gpu` calls jaxlib's function without the
-      Python code of ``__dlpack__``.
+    - Element types without a buffer format, such as bfloat16, and GPU memory are imported through DLPack. For GPU memory,
+      `parse_on_gpu` calls jaxlib's function without the Python code of ``__dlpack__``.
     - The CUDA interface dict would be even faster, but does not keep the memory alive. If the array is deleted or donated,
       jax reuses its memory while the view exists.
 

@@ -45,7 +45,7 @@ def parse_type(s: str) -> Type:
     ----------
     s : str
         Datashape, such as ``"2 * 3 * int32"``, ``"strided * unaligned[byteswap[int32]]"``,
-        ``"{x: int32, y: 3 * float64}"`` or ``"var * ?string"``. Spaces are ignored.
+        ``"{x: int32, y: 3 * float64}"`` or ``"var * ?string"``. Spaces between tokens are ignored.
 
     Returns
     -------
