@@ -166,7 +166,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef void* stream_ "stream"                   # CUDA: the producer's stream, NULL if unknown
     # The following fields are private.
     cdef object dtype_                            # NumPy dtype, or None until first use
-    cdef object producer_                         # object whose __dlpack__ orders streams, a SYCL queue or None
+    cdef object producer_                         # SYCL: a queue; CUDA: the producer or its stream (runtimes/cuda); or None
     cdef MemoryBlock block_                       # None until the first view or query
     cdef void* resource                           # passed to `release`; NULL if the block owns the resource
     cdef Release release
@@ -220,7 +220,7 @@ cdef inline int reserve(Descriptor a, int nd) except -1:
 
 
 cdef inline Descriptor new_array(int nd):
-    """Create an array with space for `nd` dimensions. All other fields are zero."""
+    """Create an array with space for `nd` dimensions. All other fields are zero or None."""
     cdef Descriptor a = bare_array()
     reserve(a, nd)
     return a

@@ -204,7 +204,7 @@ cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
 
 
 cdef Descriptor bare_array():
-    """Create an array of the registered class with all fields zero and without space for dimensions."""
+    """Create an array of the registered class, whose fields are zero or None, without space for dimensions."""
     return arrayhub_instantiate(_array_class, _base_class, <PyObject*> _NO_ARGUMENTS)
 
 

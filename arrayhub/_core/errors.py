@@ -12,7 +12,8 @@ from arrayhub._core.hooks import hooks
 # SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
 PASSES_ON = (MemoryError, RecursionError)
 
-# Error text for packed elements. All exporters except DLPack's use it, because this package does not unpack elements.
+# Error text for packed elements. The exporters of host memory use it, except DLPack's. This package does not unpack
+# elements.
 PACKED_ELEMENTS = (
     "elements smaller than a byte are packed, and only DLPack can represent packed elements. Convert them in their own"
     " library. For jax, call numpy.asarray(x) or x.astype('float32')"
@@ -93,7 +94,10 @@ def root_of(cls: type) -> str:
 
 
 def name_of_type(cls: type) -> str:
-    """Return the name of a type with its library, as in ``pandas.Series``, or only the name for a built-in type."""
+    """Return the name of a type with its library, as in ``pandas.Series``.
+
+    For a type of ``builtins`` or ``__main__``, or without a module, return only the name.
+    """
     root, name = root_of(cls), type.__dict__["__qualname__"].__get__(cls).rpartition(".")[2]
     return name if root in ("", "builtins", "__main__") else f"{root}.{name}"
 

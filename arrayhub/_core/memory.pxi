@@ -229,8 +229,8 @@ cdef MemoryBlock successor_of(MemoryBlock block):
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
     """Replace the owner of a block by `owner`, and move the block's resource to `successor`, which `owner` keeps alive.
 
-    Do nothing if the present owner is not `former`: creating `owner` may have run code that replaced it. Like `publish`,
-    this function neither allocates nor runs other code.
+    Do nothing if the present owner is not `former`: creating `owner` may have run code that replaced the former owner. Like
+    `publish`, this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:

@@ -196,7 +196,7 @@ cdef Py_ssize_t length_of(object node) except -1:
 cdef Descriptor first_array(object node):
     """Return one of the arrays of a node, preferably one that contains elements, or None if the node does not have arrays.
 
-    A record without fields and a null array do not have arrays.
+    A null array does not have arrays, and neither does a record without fields and without a bitmap.
 
     The result represents the device of the node, because all arrays of a node are on one device.
     """

@@ -851,7 +851,10 @@ cdef class USMArray(Descriptor):
         return host if out is None else out
 
     def to_device(self, device, /, *, out=None, copy=None, stream=None, progress=None):
-        """Return a copy on `device`, or the array itself if it is on this device. See ``arrayhub.to_device``."""
+        """Return a copy on `device`, or the array itself if it is on this device. See ``arrayhub.to_device``.
+
+        For the device "cpu", return a view if the host can read the memory.
+        """
         if out is None:
             return transfer.to_device(self, device, copy=copy, stream=stream, progress=progress)
         from arrayhub.array.assignment import copy_into

@@ -346,8 +346,8 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_FromObject(PyObject *obj) {
 
 /* Import any array as a USMArray that meets a request. Return NULL with an exception whose message is for the user:
    TypeError (not an array, or the element type), ValueError (the shape, or read-only memory), BufferError (the memory or the
-   layout), OverflowError (no accepted type represents a number), or an exception of arrayhub.asarray. If host memory is
-   requested, the function waits for the producer's queue or stream. */
+   layout), OverflowError (no accepted type represents a number), or an exception of arrayhub.asarray. If an array on a device
+   is accepted only because the host can read its memory, the function waits for the producer's queue or stream. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Request(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->request(obj, request);
 }

@@ -243,7 +243,7 @@ cdef class Recipe:
     cdef Py_ssize_t nbytes          # size in bytes, from element zero
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
-    cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without `alignment`
+    cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without an alignment
     cdef object backend             # name of the preset, or None
     cdef object source              # registry entry of the preset, which a new registration of the preset replaces
 
@@ -483,6 +483,7 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     Raises
     ------
     ValueError
+        - A length is negative, or the widths of `halo` are negative or exceed a length.
         - `layout` is not a permutation, or a dimension is unknown or repeated.
         - `alignment` is neither a divisor nor a multiple of the item size, or `aligned_index` is out of bounds.
         - The array would have 2**63 bytes or more.
