@@ -152,7 +152,10 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def without_index(obj: Any) -> Any:
-    """Return a pandas DataFrame with the default index, which is not exported, or any other object unchanged."""
+    """Replace the index of a pandas DataFrame by the default index, which is not exported.
+
+    Return objects other than a pandas DataFrame unchanged.
+    """
     pandas = sys.modules.get("pandas")
     if pandas is None or not issubclass(type(obj), pandas.DataFrame):
         return obj

@@ -277,7 +277,7 @@ def _by_protocol(model: Any, call: str) -> Kind:
 
 
 def device_of(model: Any, library: str) -> Device:
-    """Return the device of an array, even if `asarray` rejects the array, such as a leaf of torch's autograd.
+    """Return the device of an array, even if `asarray` rejects the array, for example because it requires a gradient.
 
     Pinned CUDA memory belongs to the device ``cpu``, and managed CUDA memory to its GPU.
     """

@@ -182,7 +182,7 @@ def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool
 def _on_device(source: Any, device: Device) -> Any:
     """Return the deciding array as a USMArray if its memory is on the device, else None.
 
-    A torch tensor that `asarray` rejects, such as a leaf of the autograd, is detached first.
+    A torch tensor that `asarray` rejects because it requires a gradient is detached first.
     """
     array = array_of(source)
     if array is None and hasattr(source, "detach"):

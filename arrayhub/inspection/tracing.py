@@ -34,7 +34,7 @@ class Event(NamedTuple):
         ``"in"``: an object was imported as a USMArray, a NestedArray or a SparseArray. ``"out"``: the memory was
         exported to a library.
     by : str
-        The protocol or the function. For a wait, the caller that waits.
+        The protocol or the function. For a wait, a text that names what waits: the host or a consumer's stream.
     source, target : str
         - Import: the type of the object, and the device of the result.
         - Export by ``as_*`` or `convert`: the types of the object and of the result.

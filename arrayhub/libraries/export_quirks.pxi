@@ -38,7 +38,8 @@ cdef extern from *:
         return end;
     }
 
-    /* The caller's frame is the first or second outside of the package: PyObject_GetBuffer may be inlined. */
+    /* The caller's frame is the first or the second outside of the package. The other frame, if any, is that of
+       PyObject_GetBuffer, which has no frame if the compiler made its last call a jump (CPython 3.11, gcc). */
     static _Unwind_Reason_Code arrayhub_look(struct _Unwind_Context *context, void *argument) {
         arrayhub_walk *walk = argument;
         Dl_info place;

@@ -125,7 +125,7 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule whose stream already waits for jax's work. jax is not called later, because it may delete the array."""
+    """Import a capsule whose stream already waits for jax's work. A later call of jax would fail if the array was deleted."""
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a

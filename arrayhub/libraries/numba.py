@@ -16,6 +16,8 @@ def emit(array):
     ------
     BufferError
         numba does not support the device, or its compiled functions do not support the elements.
+    TypeError
+        NumPy does not have a dtype for the elements.
     """
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":

@@ -1,8 +1,9 @@
 """numba: typing of USMArray. An ``@njit`` function receives a USMArray as a Numba array that shares its memory.
 
-numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Otherwise, numba
-types a USMArray as a plain buffer, which does not support methods and array expressions. Most of the names used here
-are internal to numba. If one is missing, numba warns that the extension failed to load, and uses the plain buffer.
+numba calls `register` through the entry point ``numba_extensions`` when it first compiles a function. Without this
+call, numba types a USMArray as a plain buffer, which does not support methods and array expressions. Most of the names
+used here are internal to numba. If one is missing, numba warns that the extension failed to load, and uses the plain
+buffer.
 """
 
 from numba.core import types

@@ -57,8 +57,8 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
         check_empty(a)
     managed = dlpack.new_managed(a)
     managed.flags &= ~<unsigned long long> DL_READ_ONLY
-    # If the table rejects a type, the managed tensor is neither consumed nor deleted. A capsule, in contrast, frees the managed
-    # tensor.
+    # If the table rejects a type, the managed tensor is neither consumed nor deleted. A type that the table may reject is
+    # therefore exported through a capsule, which frees the managed tensor.
     if api == NULL or not surely_known(a):
         return by_capsule(a, dlpack.capsule_of(managed))
     if api.managed_tensor_to_py_object_no_sync(managed, &result) != 0:

@@ -1,4 +1,4 @@
-"""Parser of the datashape language. See `datashape` for the grammar."""
+"""Parser of the datashape language. The docstring of the module `types` contains the grammar."""
 
 import json
 import re

@@ -61,7 +61,7 @@ class Scene:
     all_elements : bool
         Whether every element is selected.
     whole : bool
-        Whether every buffer position is a separate place.
+        Whether each place is an element or a single position.
     """
 
     def __init__(self, geometry: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
