@@ -70,7 +70,8 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
         advice = _SPARSE_COLUMNS.get(name_of_type(type(obj))) if _has_sparse_columns(obj) else None
         raise TypeError(
             f"assparse: {show(obj)} is of type {name_of_type(type(obj))}, which is not sparse; accepted: sparse arrays"
-            f" of scipy, torch, jax, cupyx and pydata/sparse. {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
+            " of scipy, torch, jax, cupyx and pydata/sparse, csr tables of oneDAL, and objects with __binsparse__."
+            f" {advice or 'Use arrayhub.asarray(x) for dense arrays'}"
         )
     if validate is not True:
         x = _trusted(x, validate)

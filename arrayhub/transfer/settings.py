@@ -1,4 +1,4 @@
-"""Settings of large copies: chunk size, number of staging buffers and number of threads."""
+"""Settings of large copies: chunk size, number of pinned buffers and number of threads."""
 
 import operator
 import os
@@ -17,7 +17,7 @@ def processors():
 
 
 def threads():
-    """Return the number of threads that copy between host memory and staging buffers.
+    """Return the maximum number of threads that copy between host memory and pinned buffers, for CUDA.
 
     The default leaves two processors for the driver and the calling thread, and is at most 16.
     """
@@ -25,7 +25,7 @@ def threads():
 
 
 def chunk():
-    """Return the size in bytes of a chunk, and of a staging buffer.
+    """Return the maximum size in bytes of a staging buffer, and of a piece that is packed.
 
     The default is 8 MiB for fewer than 8 processors, so that their shared cache can hold a chunk. Otherwise it is 32
     MiB.
@@ -34,7 +34,7 @@ def chunk():
 
 
 def buffers():
-    """Return the maximum number of staging buffers. The pinned memory is at most ``buffers() * chunk()`` bytes.
+    """Return the maximum number of pinned buffers for CUDA, which have at most ``buffers() * chunk()`` bytes in all.
 
     With the default of 2, one buffer is filled while the other is emptied. More buffers would evict each other from the
     caches of the processor.
@@ -48,11 +48,12 @@ def configure(*, threads=None, chunk=None, buffers=None):
     Parameters
     ----------
     threads : int, optional
-        Number of threads that copy between host memory and staging buffers.
+        Maximum number of threads that copy between host memory and pinned buffers, for CUDA.
     chunk : int, optional
-        Size of a chunk in bytes, at least 65536.
+        Maximum size in bytes of a staging buffer, and of a piece that is packed, at least 65536.
     buffers : int, optional
-        Number of staging buffers of one chunk each, at least 2: one is filled while another is emptied.
+        Maximum number of pinned buffers of one chunk each, for CUDA, at least 2: one is filled while another is
+        emptied. A copy uses at most 8 buffers.
 
     Raises
     ------
