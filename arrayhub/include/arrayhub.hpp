@@ -548,8 +548,9 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 #endif
 
-    // Convert to std::mdspan, Kokkos::mdspan or cuda::std::mdspan. Throws std::invalid_argument if its layout cannot
-    // represent the strides, and std::overflow_error if its index type cannot.
+    // Convert to the type M: std::mdspan, Kokkos::mdspan or cuda::std::mdspan. Throws std::invalid_argument if the layout of M
+    // cannot represent the strides or a static extent of M differs, and std::overflow_error if the index type of M is too
+    // narrow.
     template <class M> M mdspan() const {
         static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
         static_assert(N >= 0, "an mdspan has a known number of dimensions");

@@ -349,7 +349,7 @@ def stream_number(stream):
 
 
 cdef object handle_of_object(object stream):
-    """Return the handle of a stream object as a nonnegative integer."""
+    """Return the handle of a stream object, or the value of an object that is an integer itself, such as a NumPy scalar."""
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
     if is_bool(stream):
         raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")

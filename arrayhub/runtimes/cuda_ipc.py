@@ -5,7 +5,7 @@ Memory of ``cudaMalloc`` has a 64-byte handle for the complete allocation. Memor
 descriptor, and the allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) does not
 have handles.
 
-Some versions of the driver count the imports of one allocation in a process, others refuse the second import. This
+Some versions of the driver count the imports of one allocation in a process. Others refuse the second import. This
 module therefore imports each allocation once, and counts its users.
 
 Source: the CUDA driver API reference (unified addressing, event management, stream-ordered memory allocator).

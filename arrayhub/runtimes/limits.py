@@ -1,7 +1,7 @@
 """Limits of SYCL devices, which are checked before memory is allocated: element types, size and alignment.
 
 Some element types are optional in SYCL. An "aspect" of a device specifies whether the device supports such a type. For
-example, GPUs of the Arc family lack the aspect ``fp64``. dpctl allocates memory of any type on such a device, and the
+example, GPUs of the Arc A series lack the aspect ``fp64``. dpctl allocates memory of any type on such a device, and the
 first kernel that reads the memory then fails. dpnp and scikit-learn check the aspect.
 """
 

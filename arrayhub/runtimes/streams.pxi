@@ -42,7 +42,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
 
 
 cdef int check_stream(object stream) except -1:
-    """Raise TypeError if `stream` is not a stream of any runtime."""
+    """Raise TypeError, InterfaceError or BufferError if `stream` is not a stream of any runtime."""
     if sycl.is_queue(stream):
         return 0
     try:

@@ -356,8 +356,8 @@ cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* who
 cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, int kind) noexcept:
     """Return whether one allocation contains a range of bytes whose first byte has the USM type `kind`.
 
-    If the allocation cannot be queried, the USM types of all pages are compared instead, or in a large range, of about
-    MOST_PAGES pages.
+    If the allocation cannot be queried, the USM types of the pages are compared instead. In a large range, only about
+    MOST_PAGES pages are compared.
     """
     cdef char* last = first + nbytes - 1
     cdef char* base
@@ -729,8 +729,8 @@ cdef class SyclEvent:
 
         The wait is called twice, because the first call may return immediately (DPC++ 2026.2; compare intel/llvm#14623).
         `sycl::event::wait` reads the native event and, if there is none yet, the command. Between these reads, a thread of the
-        runtime may submit the command, if the command waited for a host task, such as dpnp queues after its kernels. The second
-        call finds the native event.
+        runtime may submit the command, if the command waited for a host task. dpnp submits such host tasks after its kernels.
+        The second call finds the native event.
         """
         if self.ref == NULL:
             raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
@@ -798,8 +798,8 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
 def hand_over(queue, list after):
     """Order later work of a queue after events, without waiting on the host.
 
-    Readers on the host and queues that are ordered after this queue wait for the events, too. The events are added to dpctl's
-    order manager, because dpnp does not wait for its queue, but passes the manager's events for the queue to its kernels.
+    Readers on the host and queues that are ordered after this queue wait for the events, too. The events are also added to
+    dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef int n = read_events(after, events, "hand_over")
@@ -892,7 +892,7 @@ def named_queue(device):
 cdef bint is_tensor_device(object obj) except -1:
     """Return whether `obj` is a device object, as returned by ``x.device`` of a dpnp array.
 
-    The class of these objects was part of dpctl until dpctl 0.22.
+    Up to dpctl 0.21, the class of these objects was part of dpctl.
     """
     cls = type(obj)
     return cls.__name__ == "Device" and root_of(cls) in ("dpnp", "dpctl")

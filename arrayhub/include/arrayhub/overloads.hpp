@@ -9,8 +9,9 @@ namespace detail {
 
 // pybind11 and nanobind try all overloads twice: first without conversions, then with conversions. A function without
 // overloads is tried once, with conversions. An exception in the second pass prevents later overloads from being tried. A
-// refusal without an exception loses its message. So a refusal raises only if no other overload will be tried. pybind11.hpp
-// and nanobind.hpp detect this case from data that their framework keeps for the duration of one call.
+// refusal without an exception loses its message. So a refusal raises only if the function does not have overloads.
+// nanobind.hpp detects this case by a list that nanobind keeps for the duration of one call. pybind11.hpp detects it by the
+// address of the argument and by a record of the last refusals.
 
 // Return whether the current exception concerns the process rather than an argument. Such exceptions are raised at once.
 inline bool concerns_all_overloads() noexcept {
