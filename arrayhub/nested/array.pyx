@@ -280,7 +280,8 @@ cdef class NestedArray(Tree):
     cdef object part_named(self, str name, object part):
         if part is None:
             kind = KIND_NAMES[(<Tree> self).kind]     # in Cython, `self.kind` is the integer of the C struct, not the property
-            raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {', '.join(self.parts_())}")
+            present = ", ".join(self.parts_()) or "a type only"
+            raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {present}")
         return part
 
     cdef list parts_(self):

@@ -217,8 +217,8 @@ def _by_arrow(obj: Any) -> NestedArray | None:
             return column
         raise BufferError(
             f"asnested: pyarrow cannot convert {name_of_type(type(obj))}: {first_line(error)}; accepted: columns of one"
-            " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() if its"
-            " values have one kind"
+            " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
+            " column with values of one kind"
         ) from error
 
 

@@ -116,12 +116,12 @@ def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
         parts = [part for part in parts if isinstance(part, NestedArray)]
     if call == "as_pandas" and has_string_views(array):
         raise BufferError(
-            "as_pandas: copy is False, and pandas needs a copy of string views, which most of its functions do not"
-            " support. Omit copy, which permits this copy, or call arrayhub.as_arrow(x)"
+            "as_pandas: copy is False, and string views are copied, because most functions of pandas do not support"
+            " string views. Omit copy= to permit this copy, or call arrayhub.as_arrow(x)"
         )
     if not (extension and not isinstance(array, NestedArray)) and any(map(packs_booleans, parts)):
         raise BufferError(
-            f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy, which permits this copy, or call"
+            f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy= to permit this copy, or call"
             " arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
         )
 
@@ -703,8 +703,8 @@ def _field(field: NestedArray, name: str) -> Any:
     """Return the column of a record field, which may itself be a record."""
     if kind_of(field).utf8:
         raise BufferError(
-            f"numpy: records do not support strings of variable length, and {name} has them. Convert the fields one by"
-            f" one, as in arrayhub.as_numpy({name}, copy=True)"
+            f"numpy: {name} has strings of variable length, which NumPy's records do not support. Convert the fields"
+            f" one by one, as in arrayhub.as_numpy({name}, copy=True)"
         )
     return _ndarray(field, True, name)
 

@@ -28,8 +28,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Parameters
     ----------
     values : sequence
-        Numbers, strings, bytes, times, sequences, arrays or dicts, all of one kind. None, ``pandas.NA`` and
-        ``pandas.NaT`` are missing values.
+        Numbers, strings, bytes, datetimes, dates, timedeltas, dicts, or sequences and arrays, all of one kind. None,
+        ``pandas.NA`` and ``pandas.NaT`` are missing values.
 
     Raises
     ------
@@ -121,8 +121,8 @@ def _several_kinds(present: Any) -> TypeError:
     if _are_all(set(map(type, present)), (decimal.Decimal, datetime.time)):
         advice = ". Call arrayhub.asnested(pyarrow.array(x))"
     return TypeError(
-        f"asnested: {found}; accepted: numbers, strings, bytes, times, lists or arrays, or dicts, all of one kind, and"
-        f" None{advice}"
+        f"asnested: {found}; accepted: None, and elements that are all of one kind: numbers, strings, bytes, datetimes,"
+        f" dates, timedeltas, dicts, or lists and arrays{advice}"
     )
 
 
@@ -211,8 +211,8 @@ def _in_utc(value: Any) -> Any:
         return value.astimezone(datetime.UTC).replace(tzinfo=None)
     except OverflowError as error:
         raise OverflowError(
-            f"asnested: {value.isoformat()} is outside of the years 1 to 9999 in UTC, which times with a time zone are"
-            " converted to; accepted: years 1 to 9999"
+            f"asnested: {value.isoformat()} is outside of the years 1 to 9999 in UTC; accepted: years 1 to 9999,"
+            " because times with a time zone are converted to UTC"
         ) from error
 
 

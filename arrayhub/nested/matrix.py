@@ -138,7 +138,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
 
 
 def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
-    first_name, first = columns[0]
+    _, first = columns[0]
     dtype = first.dtype.newbyteorder("=") if first.dtype.kind in "iufc" else first.dtype
     for name, column in columns[1:]:
         if (column.dtype.kind in "mM" or dtype.kind in "mM") and column.dtype.kind != dtype.kind:
@@ -149,7 +149,7 @@ def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
             except TypeError:
                 common = None
         if common is None:
-            why = f"elements are of dtype {column.dtype}, and those of column {show(first_name)} of {dtype}"
+            why = f"elements are of dtype {column.dtype}, and the columns before have the common type {dtype}"
             raise _column_error(TypeError, call, name, f"{why}; accepted: columns with a common type in NumPy")
         dtype = common
     return dtype

@@ -18,7 +18,7 @@ def decoded(node: NestedArray) -> NestedArray:
     ------
     BufferError
         The values are not numbers, booleans, categories or strings, for example lists of variable length, records or
-        byte strings. The message names a function of pyarrow that decodes most of these types.
+        byte strings. The message names a call that decodes them.
     """
     ends, values = reached_runs(node)
     return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0))
@@ -40,7 +40,7 @@ def _repeated(values: NestedArray, counts: Any) -> NestedArray:
         return make(values.kind, length)
     if kind.utf8:
         return from_string_dtype(np.repeat(to_string_dtype(values), counts))
-    raise BufferError(
-        f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not decoded. Use"
-        " pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
-    )
+    decoding = "pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
+    if kind.types or kind.runs:  # pyarrow does not decode runs of these types (pyarrow 26)
+        decoding = "arrayhub.asnested(x).to_list()"
+    raise BufferError(f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")

@@ -149,6 +149,11 @@ def test_calls_that_the_errors_name():
     lists = ah.asnested(runs(values=pa.array([[1], None, []])))
     with pytest.raises(BufferError, match=r"run_end_decode\(arrayhub\.as_arrow\(x\)\)"):
         ah.as_polars(lists)
+    child = pa.array([1.5])
+    unions = ah.asnested(runs([2], pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [child])))
+    with pytest.raises(BufferError, match=r"runs of union\[float64\] .*asnested\(x\)\.to_list\(\)"):
+        ah.as_polars(unions)
+    assert unions.to_list() == [1.5, 1.5]
     assert ah.as_numpy(ah.asnested(runs(values=pa.array([1, 2, 3]))), copy=True).tolist() == [1, 1, 2, 2, 2, 3]
     assert ah.asnested(runs()).fill_null(0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
     assert ah.asnested(pa.nulls(2)).fill_null(7).tolist() == [7, 7]
