@@ -1,4 +1,4 @@
-"""Kill owners and borrowers of IPC handles of CUDA memory at random moments, by hand on a machine with a GPU.
+"""Kill owners and borrowers of IPC handles of CUDA memory at random moments; needs a GPU.
 
     python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
 

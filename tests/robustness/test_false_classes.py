@@ -81,7 +81,7 @@ def outcome(call, obj):
 
 
 def false_classes():
-    """Return types that the package treats specially, with those of the libraries that are loaded."""
+    """Return types that the package treats specially, including types of the loaded libraries."""
     own = [list, tuple, int, float, str, bytes, range, dict, np.ndarray, np.float64, np.ma.MaskedArray]
     names = ["torch.Tensor", "pandas.Index", "pandas.DataFrame", "awkward.Array", "pyarrow.Scalar", "xarray.DataArray"]
     pairs = [name.split(".") for name in names]

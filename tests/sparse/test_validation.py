@@ -1,4 +1,4 @@
-"""Validation of indices: invalid indices and pointers raise an InterfaceError that names the place, before any use."""
+"""Validation of indices: invalid indices and pointers raise an InterfaceError that names the invalid entry."""
 
 import pickle
 

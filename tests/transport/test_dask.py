@@ -763,7 +763,7 @@ def test_message_is_deserialized_twice():
         frozen = [frame.toreadonly() for frame in arrived]
         own = deserialize(header, frozen)
         np.asarray(own)[...] = -1
-        assert deserialize(header, arrived).tolist() == source.tolist(), "what is read-only was written"
+        assert deserialize(header, arrived).tolist() == source.tolist(), "a read-only buffer was written"
         del first, again, own
 
 

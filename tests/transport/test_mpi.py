@@ -53,7 +53,7 @@ def test_any_layout_is_one_message(name):
     assert np.array_equal(compact, source)
     sent(np.ascontiguousarray(source), target)
     assert np.array_equal(target, source)
-    assert (whole == -1).sum() == whole.size - source.size, "what lies between the elements was written"
+    assert (whole == -1).sum() == whole.size - source.size, "memory between the elements was written"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_message_holds_its_array_and_frees_its_datatype():
     assert again[2].Get_size() == 32
     del again
     handles = {MPI._handleof(as_mpi(GRID.T)[2]) for _ in range(100)}
-    assert len(handles) < 10, "a handle that was freed is given again"
+    assert len(handles) < 10, "freed handles are not reused"
     freed_by_hand = as_mpi(GRID.T)
     freed_by_hand[2].Free()
 
