@@ -158,8 +158,9 @@ def explain(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--to", metavar="library", help="try only this library, such as torch")
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
-        "The module is imported, and may be in the current folder. If the object is a function, it is not called. An"
-        " expression names modules in full, as in 'numpy.arange(3)[::-1]', and is evaluated after they are imported."
+        "The module is imported. With python -m arrayhub, the module may be in the current folder. If the object is a"
+        " function, it is not called. An expression names modules in full, as in 'numpy.arange(3)[::-1]', and is"
+        " evaluated after they are imported."
     )
 
     def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ cdef class Library:
     cdef readonly str install           # command that installs the library; None if error messages do not name one
     cdef readonly dict by_driver        # commands for other CUDA drivers, keyed by major version
     cdef readonly dict environ          # environment variables to set before creating the sample
-    cdef readonly object sample         # called with the module; returns a sample array, or the array type if a device is missing
+    cdef readonly object sample         # called with the module; returns a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
     cdef readonly str like              # library that `like` exports to for a model of this library; by default itself

@@ -42,9 +42,9 @@ def register_library(
 ) -> None:
     """Register a library that arrayhub does not support itself.
 
-    A library whose arrays support a protocol does not need to be registered. Objects of a registered library are
-    accepted wherever arrays are accepted, and ``convert(x, root)`` returns arrays of the library. A second call for the
-    same library replaces the first registration.
+    A library whose arrays support a protocol does not need to be registered. With `types` or `parse`, objects of the
+    library are accepted wherever arrays are accepted. With `emit`, ``convert(x, root)`` returns arrays of the library.
+    A second call for the same library replaces the first registration.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def register_library(
         array, or None, which rejects the type even if it supports a protocol. Names without a dict require `parse`.
     parse : callable, optional
         ``parse(obj)`` returns any object that `asarray` accepts and that shares the memory of `obj`. Without `types`,
-        `parse` is called for all types of the library. If it returns None, the protocols of the object are tried.
-        `parse` is called twice for each object, and both results must share memory.
+        `parse` is called for all types of the library, and can return None, which means that the protocols of the
+        object are tried. `parse` is called twice for each object, and both results must share memory.
     emit : callable, optional
         ``emit(array)`` returns an array of the library that shares the memory of a `USMArray`. `emit` must raise
         BufferError if the library does not support the array.
