@@ -324,8 +324,9 @@ cdef class USMArray(Descriptor):
     def aligned_index(self):
         """tuple of int or None : index of an aligned element. It may be outside of a view.
 
-        Every element with this index along the fastest-varying dimension is aligned to the requested boundary. Reshape,
-        copies and steps other than 1 remove the index, and so does indexing this dimension with a different integer.
+        Every element with this index along the fastest-varying dimension is aligned to the boundary that `alignment` or
+        `backend` of `arrayhub.empty` requested. Reshape, copies and steps other than 1 remove the index, and so does indexing
+        this dimension with a different integer.
         """
         return getattr(labels_of(self), "aligned_index", None)
 
