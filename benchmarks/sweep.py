@@ -7,7 +7,8 @@ states the number of rows that remain when the peer's slowdown is excluded.
 
 A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
 that of Python and the checks, not of the copy. Small calls are reported separately, by the added time. The fixed cost
-depends on the kind of call (target, layout, number of dimensions), and is measured with a few elements for each kind.
+depends on the kind of call (target, layout, element type, number of dimensions), and is measured with a few elements
+for each kind.
 
     python -m benchmarks.sweep [host SYCL] [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
         [--peer-only]
@@ -114,7 +115,7 @@ class Pair(NamedTuple):
 
     def call(self):
         """Return the properties that the call's fixed cost depends on."""
-        return self.kind, len(self.shapes[0])
+        return self.kind, self.dtype, len(self.shapes[0])
 
 
 class Row(NamedTuple):

@@ -20,14 +20,17 @@ from arrayhub._core.descriptor cimport (
     IMMUTABLE,
     OTHER_CONTEXT,
     PACKED,
+    USM_DEVICE,
     WRITEABLE,
     Descriptor,
     MemoryBlock,
     compact,
     extent,
     get_dtype,
+    host_readable,
     layout_for_copy,
     new_array,
+    same_shape,
     seal,
     set_type,
     size_of,
@@ -39,6 +42,7 @@ from arrayhub.libraries.known cimport library
 from arrayhub.runtimes cimport sycl
 
 from arrayhub._core.errors import PASSES_ON, TIMES_AS_INTEGERS, interface_error, module_of, needed, missing_library_error
+from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import limits
 
 cdef struct UsmNdarray:              # dpnp 0.20 and dpctl 0.17 to 0.21: tensor/_usmarray.pxd
@@ -374,12 +378,14 @@ def on_memory(Descriptor model, memory, order):
 cdef dict _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
-def can_pack(Descriptor array):
-    """Return whether a dpnp kernel can copy the elements of `array`.
+def can_pack(Descriptor array, Descriptor target=None):
+    """Return whether a dpnp kernel can copy the elements of `array`, and to `target`, which has the same item size and device.
 
     dpnp must be loaded, the device must have a type with the item size, and the strides must be multiples of the item size.
     """
     if "dpnp.tensor" not in sys.modules or array.itemsize_ not in _WORDS or array.strides_ == NULL:
+        return False
+    if target is not None and target.strides_ == NULL:
         return False
     return array.itemsize_ != 16 or limits.has_type("complex128", sycl.queue_of(array))
 
@@ -390,6 +396,47 @@ def pack(Descriptor array, Descriptor target):
     Both arrays must have the same shape and queue, and must not have pending work on other queues.
     """
     as_words(target)[...] = as_words(array)
+
+
+def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
+    """Copy `array` to `target` with one dpnp kernel after the work on the queue. Return whether the copy was made.
+
+    This function replaces the general steps of the transfer engine, which take longer than the launch of a kernel. It does not
+    make copies that need another step: arrays of other shapes or of one layout, an `array` on another queue, and host memory of
+    more than `most` bytes.
+
+    Parameters
+    ----------
+    array : USMArray
+        Device USM or host-readable memory.
+    target : USMArray
+        Device USM.
+    most : int
+        Maximum bytes of a host array.
+    """
+    cdef Py_ssize_t low, high
+    if not same_shape(array, target) or not can_pack(target):
+        return False
+    queue = sycl.queue_of(target)
+    if array.usm_type_ == USM_DEVICE:
+        if sycl.queue_of(array) is not queue or array.strides_ == NULL or sycl.has_strides(array, target.byte_strides):
+            return False
+    else:
+        extent(target, &low, &high)
+        if (not host_readable(array) or high - low == target.nbytes or target.nbytes > most or not queue.sycl_device.is_cpu
+                or sycl.usm_type_of(array.data_, queue) != 0):
+            return False
+    sycl.wait(queue)
+    try:
+        if array.usm_type_ != USM_DEVICE:
+            scatter(raw(array), target)
+            return True
+        pack(array, target)
+    except BaseException:
+        sycl.wait(queue)      # before the error releases the memory
+        raise
+    sycl.wait(queue)
+    return True
 
 
 def scatter(array, Descriptor target):

@@ -747,12 +747,13 @@ cdef SyclEvent new_event(EventRef ref, str what):
     return event
 
 
-def wait(queue):
+cpdef int wait(object queue) except -1:
     """Wait for all work that has been submitted to a queue, without the GIL."""
     checked_queue(queue)
     cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
     with nogil:
         _dpctl.wait(ref)
+    return 0
 
 
 def submit_barrier(queue):
@@ -773,7 +774,7 @@ cdef int read_events(list after, EventRef* events, str call) except -1:
     return n
 
 
-def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
+def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=None):
     """Submit a copy between two addresses to a queue, and return the copy's event.
 
     Parameters
@@ -782,12 +783,12 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after):
     target, source : int
         USM of the queue's context or host memory, which the caller keeps alive until the event is done.
     nbytes : int
-    after : list of SyclEvent
+    after : list of SyclEvent, optional
         At most MOST_EVENTS events that the copy waits for.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef EventRef done
-    cdef int n = read_events(after, events, "submit_copy")
+    cdef int n = read_events(after or [], events, "submit_copy")
     checked_queue(queue)
     cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
     with nogil:     # the copy may be executed immediately
@@ -834,7 +835,7 @@ def reach(Descriptor array):
     return <size_t> (array.data_ + low), high - low
 
 
-def has_strides(Descriptor array, tuple strides not None):
+cpdef bint has_strides(Descriptor array, tuple strides) except -1:
     """Return whether an array has the byte strides `strides` and no gaps. Dimensions of length 1 are ignored.
 
     Return True for a packed array, which is always compact in C order.

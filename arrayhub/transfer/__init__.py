@@ -258,8 +258,8 @@ def write(fresh, source):
 
 
 def _near(array, target):
-    """Return `array` if the engine `target` handles its memory, else a host view or a host copy."""
-    return array if _ENGINES.get(array.device.type) == target else to_host(array)
+    """Return `array` if it is host memory or memory of the engine `target`, else a host view or a host copy."""
+    return array if _ENGINES.get(array.device.type) in ("host", target) else to_host(array)
 
 
 def _have_same_strides(a, b):

@@ -4,9 +4,9 @@ If the layout is the same on both sides, the bytes are copied directly. Other la
 buffers in host memory: while the device fills one buffer, the host copies elements out of the other. The staging
 buffers are released at the end of the copy.
 
-A copy to the host depends on a barrier event that follows the work queued by the producer. A copy to existing memory of
-a device, or within a device, first waits for the queues of both arrays, because a copy that depends on an event starts
-later, even if the event is complete.
+A copy that is complete on return first waits for the queues of both arrays, and at the end for the queue that copies. A
+copy that depends on an event starts later, even if the event is complete. A copy that is only queued (`_queued`)
+depends on barrier events instead.
 """
 
 import math
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from arrayhub._core.descriptor import empty_like
-from arrayhub.libraries.dpctl import can_pack, on_memory, pack, scatter
+from arrayhub.libraries.dpctl import assign_by_kernel, can_pack, on_memory, pack, scatter
 from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes import sycl
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
@@ -32,15 +32,14 @@ _GRAIN = 4096  # bytes; the CPU device copies multiples of this size quickly, se
 
 
 class Course(NamedTuple):
-    """Queue, dependencies and progress reporter of a copy.
+    """Queue and progress reporter of a copy.
 
     The context manager waits for the queues before an exception propagates, because the exception releases memory that
     the queues use.
     """
 
     queue: Any  # a dpctl.SyclQueue
-    after: list[Any]  # events that the copy depends on
-    progress: Any  # reporter or None
+    progress: Any = None  # reporter or None
     own: Any = None  # queue of the producer, if it differs
 
     def __enter__(self):
@@ -67,7 +66,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """
     target = empty_like(array, order) if out is None else out
     if array.nbytes and not (stream is not None and _queued(array, target, stream)):
-        with _course(array, stream, progress) as course:
+        with _idle(array, stream, progress) as course:
             _fetch(array, raw(target, writable=True), course)
     return target
 
@@ -79,7 +78,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     """
     queue = _target_queue(ordinal, stream)
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    return _copied(array, _new(array, queue, order), Course(queue, [], progress))
+    return _copied(array, _new(array, queue, order), Course(queue, progress))
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
@@ -88,7 +87,7 @@ def to_other(array, ordinal, *, stream=None, progress=None):
         array = array if is_host_readable(array) else to_host(array)
         return from_host(array, ordinal, stream=stream, progress=progress)
     queue = _target_queue(ordinal, stream)
-    return _copied(array, _new(array, queue, "C"), Course(queue, [], progress))
+    return _copied(array, _new(array, queue, "C"), Course(queue, progress))
 
 
 def copy(array, order, *, stream=None):
@@ -109,16 +108,14 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     overwritten.
     """
     if fresh:
-        _copied(array, out, Course(sycl.queue_of_array(out), [], progress), fresh)
+        _copied(array, out, Course(sycl.queue_of_array(out), progress), fresh)
         return
-    may_queue = stream is not None and not is_host_readable(array) and array.size == out.size
-    if may_queue and _queued(broadcast(array, out), out, stream):
+    if stream is None:
+        if progress is None and assign_by_kernel(array, out, _SMALL):
+            return
+    elif not is_host_readable(array) and array.size == out.size and _queued(broadcast(array, out), out, stream):
         return
-    queue, own = _queues(out, stream)
-    sycl.wait(queue)
-    if own is not None:
-        sycl.wait(own)
-    _copied(array, out, Course(queue, [], progress, own), fresh)
+    _copied(array, out, _idle(out, stream, progress), fresh)
 
 
 def _queued(array, out, stream):
@@ -130,20 +127,21 @@ def _queued(array, out, stream):
     if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
         return False
     is_direct = is_packed(array) or sycl.has_strides(array, out.byte_strides)
-    if not is_direct and not (can_pack(array) and can_pack(out)):
+    if not is_direct and not can_pack(array, out):
         return False
-    queues = [sycl.queue_of_array(array), sycl.queue_of_array(out)]
-    with _course(array, stream, None) as course:
-        if queues[1] not in (queues[0], course.queue):
-            course.after.append(sycl.submit_barrier(queues[1]))
+    queue, own = _queues(array, stream)
+    queues = dict.fromkeys((queue, sycl.queue_of_array(array), sycl.queue_of_array(out)))
+    with Course(queue, own=own):
+        after = [sycl.submit_barrier(each) for each in queues]
         if is_direct:
             source, nbytes = sycl.reach(array)
-            events = _submit(course, sycl.reach(out)[0], source, nbytes)
+            events = _submit(queue, sycl.reach(out)[0], source, nbytes, after)
         else:
-            _pack(array, out, course)
-            events = [sycl.submit_barrier(course.queue)]
-        for queue in dict.fromkeys([*queues, course.queue]):
-            sycl.hand_over(queue, events)
+            sycl.tell_dpnp(queue, after)  # dpnp's functions do not accept dependencies
+            _pack(array, out, queue)
+            events = [sycl.submit_barrier(queue)]
+        for each in queues:
+            sycl.hand_over(each, events)
     return True
 
 
@@ -158,7 +156,7 @@ def _beside(model, array, order):
     fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
         return host.to_host(array, out=fresh)
-    return _copied(array, fresh, Course(queue, [], None))
+    return _copied(array, fresh, Course(queue))
 
 
 def _copied(array, out, course, fresh=True):
@@ -190,11 +188,11 @@ def _relay(array, out, course, fresh):
             source, nbytes = sycl.reach(array)
             _direct(sycl.reach(out)[0], source, nbytes, course)
             return
-        if can_pack(array) and can_pack(out):
-            _pack(array, out, course)
+        if can_pack(array, out):
+            _pack(array, out, course.queue)
             sycl.wait(course.queue)
             return
-    with Course(queue, [], None) as origin:
+    with Course(queue) as origin:
         stage = _stage(course.queue, out)
         for key in _pieces(out.shape, out.byte_strides, out.itemsize, stage.nbytes, gaps=fresh):
             piece = out[key]
@@ -206,15 +204,13 @@ def _relay(array, out, course, fresh):
 # ---------------------------------------------------------------------------------------------------- the order of work
 
 
-def _course(array, stream, progress):
-    """Return the queue of a copy, and the events that the copy depends on.
-
-    The events are barriers after the work that is already queued on this queue and on the producer's queue.
-    """
+def _idle(array, stream, progress):
+    """Return the course of a copy after waiting for the queue of the copy and for the producer's queue."""
     queue, own = _queues(array, stream)
-    if own is None:
-        return Course(queue, [sycl.submit_barrier(queue)], progress)
-    return Course(queue, [sycl.submit_barrier(own), sycl.submit_barrier(queue)], progress, own)
+    sycl.wait(queue)
+    if own is not None:
+        sycl.wait(own)
+    return Course(queue, progress, own)
 
 
 def _queues(array, stream):
@@ -255,15 +251,20 @@ def _fetch(array, target, course):
 
 
 def _direct(target, source, nbytes, course):
-    """Copy `nbytes` bytes between two addresses, and wait for the copy."""
+    """Copy `nbytes` bytes between two addresses, and wait for the copy.
+
+    On the CPU device, a wait for the queue is shorter than a wait for the event of the copy: 64 KiB take 18 us instead
+    of 46 us (dpctl 0.22, OpenCL's CPU runtime 2026), because the waiting thread also copies.
+    """
     for start in range(0, nbytes, _DIRECT):
         size = min(_DIRECT, nbytes - start)
-        _wait(_submit(course, target + start, source + start, size))
+        _submit(course.queue, target + start, source + start, size)
+        sycl.wait(course.queue)
         if course.progress is not None:
             course.progress.update(size)
 
 
-def _submit(course, target, source, nbytes):
+def _submit(queue, target, source, nbytes, after=None):
     """Queue a copy between two addresses, and return its events.
 
     The CPU device divides a copy into groups of equal size, so it is slow for sizes with few divisors: 1,000,000 bytes
@@ -273,12 +274,12 @@ def _submit(course, target, source, nbytes):
     long as the first.
     """
     whole = nbytes // _GRAIN * _GRAIN
-    at_once = whole in (0, nbytes) or not course.queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
+    at_once = whole in (0, nbytes) or not queue.sycl_device.is_cpu or (nbytes < _FEW and _divides_well(nbytes))
     if at_once:
-        return [sycl.submit_copy(course.queue, target, source, nbytes, course.after)]
+        return [sycl.submit_copy(queue, target, source, nbytes, after)]
     return [
-        sycl.submit_copy(course.queue, target, source, whole, course.after),
-        sycl.submit_copy(course.queue, target + whole, source + whole, nbytes - whole, course.after),
+        sycl.submit_copy(queue, target, source, whole, after),
+        sycl.submit_copy(queue, target + whole, source + whole, nbytes - whole, after),
     ]
 
 
@@ -298,15 +299,14 @@ def _fetch_sparse(array, target, course):
     for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
         piece = array[key]
         packed = _new(piece, course.queue, "C")
-        _pack(piece, packed, course)
-        _fetch(packed, target[key], course._replace(after=[sycl.submit_barrier(course.queue)]))
+        _pack(piece, packed, course.queue)
+        sycl.wait(course.queue)
+        _fetch(packed, target[key], course)
 
 
-def _pack(array, out, course):
-    """Queue a copy of USM of any layout on the queue of `course`, by dpnp's kernel."""
-    if course.after:
-        sycl.tell_dpnp(course.queue, course.after)  # dpnp's functions do not accept dependencies
-    pack(sycl.on_queue(array, course.queue), sycl.on_queue(out, course.queue))
+def _pack(array, out, queue):
+    """Queue a copy of USM of any layout on `queue`, by dpnp's kernel."""
+    pack(sycl.on_queue(array, queue), sycl.on_queue(out, queue))
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:
@@ -316,17 +316,13 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
     for turn, key in enumerate(_pieces(array.shape, array.byte_strides, array.itemsize, stages[0].nbytes)):
         piece, stage = array[key], stages[turn % 2]
         source, nbytes = sycl.reach(piece)
-        events = _submit(course, stage.ctypes.data, source, nbytes)
+        events = _submit(course.queue, stage.ctypes.data, source, nbytes)
         if waiting:
-            _spread(waiting, course.progress)
+            _wait(waiting[0])
+            host.move(*waiting[1:], course.progress)
         waiting = (events, target[key], _view_of_stage(stage, piece))
-    _spread(waiting, course.progress)
-
-
-def _spread(piece, progress):
-    events, target, view = piece
-    _wait(events)
-    host.move(target, view, progress)
+    sycl.wait(course.queue)
+    host.move(*waiting[1:], course.progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- to a device
@@ -366,7 +362,7 @@ def _send_packed(source: Any, out: Any, course: Course) -> None:
         piece = out[key]
         packed = on_memory(piece, stage, "C")
         host.assign(source[key], packed, progress=course.progress)  # waits for the kernel that reads the previous piece
-        _pack(packed, piece, course)
+        _pack(packed, piece, course.queue)
     sycl.wait(course.queue)
 
 
@@ -379,8 +375,8 @@ def _send_staged(source: Any, out: Any, course: Course, fresh: bool) -> None:
         _wait(events[turn % 2])
         host.move(_view_of_stage(stage, piece), source[key], course.progress)
         target, nbytes = sycl.reach(piece)
-        events[turn % 2] = _submit(course, target, stage.ctypes.data, nbytes)
-    _wait(events[0] + events[1])
+        events[turn % 2] = _submit(course.queue, target, stage.ctypes.data, nbytes)
+    sycl.wait(course.queue)
 
 
 # ----------------------------------------------------------------------------------------------------------- the layout

@@ -15,6 +15,8 @@ import torch
 from numpy_release import HAS_DLPACK_1
 from producers import lives
 
+from arrayhub.libraries.dpctl import assign_by_kernel
+
 dpnp = pytest.importorskip("dpnp")
 dpt = pytest.importorskip("dpnp.tensor")
 dpnp_array = pytest.importorskip("dpnp.dpnp_array").dpnp_array
@@ -447,3 +449,44 @@ def test_types_missing_in_dpnp():
     with pytest.raises(BufferError, match="to_device"):
         ah.as_dpnp(host)
     assert dpnp.asnumpy(ah.as_dpnp(host, copy=True)).tolist() == [0, 1, 2]
+
+
+# --------------------------------------------------------------------------------------------------- one dpnp kernel
+
+
+def on_device(shape, dtype="f4", **options):
+    return ah.asarray(dpt.zeros(shape, dtype=dtype, **options))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "f2", "f4", "f8", "c16"])
+@pytest.mark.parametrize("value", ["host", "device", "F"])
+def test_a_small_copy_is_made_by_one_kernel(dtype, value):
+    given = np.arange(12).astype(dtype).reshape(3, 4, order="F" if value == "F" else "C")
+    out = on_device((3, 8), dtype)[:, ::2]
+    array = ah.asarray(given) if value == "host" else ah.asarray(dpt.asarray(given))
+    assert assign_by_kernel(array, out, array.nbytes)
+    assert (ah.to_host(out).to_numpy() == given).all()
+
+
+OTHER_STEPS = {
+    "another shape": lambda out: ah.asarray(np.ones(4, "f4")),
+    "a host array above the limit": lambda out: ah.asarray(np.ones((3, 4), "f4")),
+    "host memory that is USM": lambda out: ah.USMArray((3, 4), dtype="f4", buffer="shared"),
+    "another queue": lambda out: on_device((3, 4), sycl_queue=dpctl.SyclQueue(property="in_order")),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_STEPS)
+def test_other_copies_take_the_general_steps(case):
+    out = on_device((3, 8))[:, ::2]
+    array = OTHER_STEPS[case](out)
+    most = array.nbytes - 1 if "limit" in case else 1 << 20
+    assert not assign_by_kernel(array, out, most)
+    assert not ah.to_host(out).to_numpy().any()
+    out[...] = array
+    assert (ah.to_host(out).to_numpy() == ah.to_host(array).to_numpy()).all()
+
+
+def test_arrays_of_one_layout_are_copied_without_a_kernel():
+    assert not assign_by_kernel(on_device((3, 4)), on_device((3, 4)), 1 << 20)
+    assert not assign_by_kernel(ah.asarray(np.ones((3, 4), "f4")), on_device((3, 4)), 1 << 20)
