@@ -269,7 +269,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
         pandas = sys.modules.get("pandas")
         if pandas is None or not issubclass(cls, pandas.arrays.ArrowExtensionArray):
-            forbidden(copy, "asnested", f"pyarrow copies the missing values of {name_of_type(type(obj))}")
+            forbidden(copy, "asnested", f"pyarrow may copy elements of {name_of_type(type(obj))}")
         return asnested(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
 
