@@ -578,7 +578,7 @@ cdef str instead_of(object dtype):
         return TIMES_AS_INTEGERS
     row = dtypes.by_dtype(dtype)
     if not dtype.isnative and row != NULL and row.dlpack.code != dtypes.NO_DLPACK:
-        return "pass copy=True, or call arrayhub.asarray(x).native() first, which copy the elements into native byte order"
+        return "pass copy=True, or call arrayhub.asarray(x).native() first, to copy the elements into native byte order"
     if dtype.char in "gG":
         return f"call arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}') first, which rounds"
     return "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array first"

@@ -46,9 +46,9 @@ cdef struct ArrowArray:
     void (*release)(ArrowArray*) noexcept nogil
     void* private_data
 
-cdef struct ArrowArrayStream:             # functions return an errno, 0 for success
+cdef struct ArrowArrayStream:             # get_schema and get_next return an errno, 0 for success
     int (*get_schema)(ArrowArrayStream*, ArrowSchema* out) noexcept nogil
-    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # returns a released array at the end
+    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # outputs a released array at the end
     const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
     void (*release)(ArrowArrayStream*) noexcept nogil
     void* private_data

@@ -64,8 +64,8 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """Return the schema and device array capsules of a node. All memory must be on one device.
 
-    For CUDA, the struct contains an event for the producer's work. For SYCL, the interface does not define an event, so this
-    function waits for the work. Memory that the host can read may be exported as host memory, see `exported_device`.
+    For CUDA, the struct contains an event if work is pending. For SYCL, the interface defines a ``sycl::event*``, but this
+    function does not create one, and waits for the work. `exported_device` determines which memory is exported as host memory.
     """
     cdef int form = requested_form(requested_schema)
     cdef ArrowDeviceArray* array
@@ -99,8 +99,8 @@ cdef inline bint has_events(DLDevice device) noexcept:
 cdef DLDevice exported_device(Descriptor a) except *:
     """Return the device to export. Pinned memory and shared and host USM are exported as host memory.
 
-    Otherwise pyarrow could not import such USM: it tries ``__arrow_c_device_array__`` first, and rejects oneAPI memory ("Device
-    type 14is not registered").
+    pyarrow could not import this USM as oneAPI memory: pyarrow tries ``__arrow_c_device_array__`` first, and rejects oneAPI
+    devices ("Device type 14is not registered").
     """
     if is_for_host(a):
         return DLDevice(kDLCPU, 0)

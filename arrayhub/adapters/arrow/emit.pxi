@@ -66,7 +66,7 @@ cdef extern from *:
     void arrayhub_mark_nat(const char* data, Py_ssize_t n, char* valid) noexcept nogil
 
 
-cdef struct Body:              # private data of an exported array, allocated together with its buffers and children
+cdef struct Body:              # private data of an exported array; its buffer pointers and child structs follow in memory
     PyObject* owner            # owner of the buffers of this node
     cuda.CudaEvent event       # set for the outermost array in a CUDA device array
 
@@ -98,7 +98,7 @@ cdef void free_body(Body* body) noexcept with gil:
 
 
 cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children, bint dictionary) except NULL:
-    """Allocate the buffers, children and dictionary of `out`, and set its release function."""
+    """Allocate the buffer pointers, children and dictionary of `out`, and set its release function."""
     cdef int64_t structs = children + dictionary, k
     cdef size_t size = sizeof(Body) + buffers * sizeof(void*) + children * sizeof(void*) + structs * sizeof(ArrowArray)
     cdef Body* body = <Body*> PyMem_RawCalloc(1, size)
@@ -217,8 +217,8 @@ cdef int hold_also(Body* body, object more) except -1:
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
     """Set the bitmap of an array and the offset that it requires.
 
-    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. These
-    elements exist, because only slices have a bit offset.
+    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. Memory
+    exists there, because only slices of longer arrays have an offset.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -278,7 +278,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
 
 
 cdef bint has_runs(object node):
-    """Return whether a node contains a run-end encoded array. The offset of a parent does not apply to its run ends."""
+    """Return whether a node contains a run-end encoded array, which cannot be extended before its first element."""
     cdef Tree t
     if not isinstance(node, Tree):
         return False

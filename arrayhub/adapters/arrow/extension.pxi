@@ -139,7 +139,7 @@ cdef bint is_tensor(bytes metadata):
 
 
 cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
-    """Return whether a schema is a fixed-size list of a type without children, as the storage of a tensor must be."""
+    """Return whether a schema is a list of a type without children, as the storage of a tensor is."""
     return schema.format[0] == c"+" and schema.n_children == 1 and schema.children[0].n_children == 0
 
 
@@ -174,7 +174,7 @@ cdef Tree tensor_storage(Tree t):
 
 
 cdef list names_of_dimensions(dict fields, object permutation):
-    """Return the names of a tensor's dimensions after the first from its metadata, or None."""
+    """Return the names in a tensor's metadata, one for each dimension except the first, or None."""
     names = list_in(fields, "dim_names", str)
     if names is None or type(permutation) is not list or sorted(permutation) != list(range(len(names))):
         return None
@@ -231,7 +231,7 @@ cdef tuple with_field_of(Tree rows, tuple fields, Py_ssize_t k):
 
 
 cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
-    """Return a node with the given parts, or the node itself if it already has these parts."""
+    """Return a copy of a node with the given parts, or the node itself if its parts are the same objects."""
     cdef Tree changed
     if content is t.content and (parts is None or all([new is old for new, old in zip(parts, t.parts)])):
         return t
@@ -245,7 +245,7 @@ cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
 
 
 cdef Tree with_tensor_items(Tree t):
-    """Return a dense node in which the dimensions of each tensor are merged into one dimension, in memory order."""
+    """Merge the dimensions of each tensor in a C-contiguous array of numbers into one. Return other arrays unchanged."""
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t k, items = 0 if t.child_fields is None else min(len(t.child_fields), a.nd_ - 1)
     cdef Tree rows
@@ -384,7 +384,7 @@ cdef bint is_compact(Descriptor a, list order):
 
 
 cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
-    """Return the schema metadata of a tensor; see `tensor_of`. `names` are the names of the dimensions after the first."""
+    """Return the schema metadata of a tensor, see `tensor_of`. `names` has a name for each dimension except the first."""
     import json
 
     fields = {"shape": [a.shape_[axis] for axis in order]}

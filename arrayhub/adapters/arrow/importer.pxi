@@ -35,10 +35,11 @@ from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, na
 cdef Descriptor parse(object obj, object stream):
     """Import the memory of an Arrow producer as a dense array, or return None without an Arrow interface.
 
-    By default, the interfaces are tried in this order: device array, array, device stream, stream. The rows of some
-    libraries change this order. A stream must not have more than one nonempty chunk. A stream that can be read only once is
-    rejected before it is read if its schema shows that it is not a dense array. The call that the error suggests can then
-    still read the stream.
+    By default, the interfaces are tried in this order: device array, array, device stream, stream. Rows of libraries/known
+    change this order for some libraries. A stream must not have more than one nonempty chunk.
+
+    A stream that can be read only once is rejected before it is read if its schema shows that it is not a dense array. The
+    call that the error suggests can then still read the stream. Queries are rejected without running them.
 
     Raises
     ------
@@ -105,7 +106,8 @@ cdef str refusal_of(Tree t):
 cdef str advice_on_missing(Tree t):
     """Return advice on ``missing=`` that precedes other advice in an error, such as "pass missing=..., or ".
 
-    Return "" if ``missing=`` does not apply, as for dictionaries and for nodes with a `meaning`.
+    Return "" if ``missing=`` does not apply: for dictionaries, nested lists, times of day, times with a time zone, intervals
+    and decimals.
     """
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
@@ -123,9 +125,9 @@ cdef bint is_stream(object obj) except -1:
     """Return whether reading `obj` may consume it or run a query.
 
     The specification of the PyCapsule interface leaves open whether a stream can be requested twice. This function assumes
-    that it cannot if the object has only a stream interface and no length, like the readers of pyarrow, nanoarrow and arro3.
-    An object with a length is normally a table or column, which can be read repeatedly. Relations of duckdb and ibis are
-    exceptions, because len() would run the query. The table of libraries marks them.
+    that objects with only a stream interface and without a length can be read once. Examples are the readers of pyarrow,
+    nanoarrow and arro3. Objects with a length are normally tables or columns, which can be read repeatedly. Queries of duckdb,
+    ibis and datafusion are exceptions, which the table of libraries marks (ARROW_IS_LAZY).
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):
@@ -149,7 +151,7 @@ cdef int check_unread(object obj) except -1:
 
 
 cdef int check_format(ArrowSchema* schema, object obj) except -1:
-    """Raise BufferError if a type cannot be a dense array. Whether a fixed-size list is dense depends on its values."""
+    """Raise BufferError if a type cannot be a dense array. Accept every fixed-size list without examining its values."""
     cdef const Format* row = find_format(schema.format)
     if schema.dictionary == NULL and (row == NULL or row.kind == REFUSED):
         return 0
@@ -218,7 +220,7 @@ def has_form(obj, /):
 cdef Import import_single(object obj):
     """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 
-    Return None if the type has neither method, or if a different interface or protocol describes the object better.
+    Return None if the type has neither method, or if another interface or protocol describes the object better.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):      # other protocols describe a Descriptor more precisely
@@ -272,7 +274,7 @@ cdef list import_chunks(object obj, Check check):
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
     """Raise TypeError for elements that are addresses of Python objects, which some producers export as raw bytes.
 
-    Such elements have the size of a pointer. Decimals, which these producers also export as raw bytes, have 16 bytes.
+    The elements have the size of a pointer. Decimals, whose NumPy dtype is also raw bytes, have 16 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeError(

@@ -16,7 +16,10 @@ from arrayhub._core.errors import interface_error
 @cython.no_gc
 @cython.freelist(32)
 cdef class Import:
-    """Schema and array structs, moved out of a producer's capsules. The array struct owns the memory that arrays view."""
+    """Schema and array structs that were moved out of a producer's capsules or stream.
+
+    The array struct owns the memory that arrays view.
+    """
     cdef ArrowSchema schema
     cdef ArrowArray array
     cdef DLDevice device

@@ -142,7 +142,7 @@ cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
     """Return a node with a bitmap.
 
-    The bitmap of numbers or fixed-size lists in host memory is omitted if it does not mark missing elements.
+    The bitmap of numbers or fixed-size lists in host memory is omitted if no element is missing.
     """
     cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
     t.validity = validity
@@ -209,7 +209,7 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
 
 
 cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first, Py_ssize_t length) except -1:
-    """Validate that the required buffers exist and end within the address space."""
+    """Validate that the required buffers exist, and that they have fewer than 2**63 bytes."""
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
         raise array_error(schema, "length", array.length, "a length whose elements end below 2**63 bytes")
@@ -259,8 +259,7 @@ cdef inline Descriptor finished(Descriptor a):
     seal(a)
     adopt(a)
     # Arrays of host memory and their nodes refer only to their Import, which does not refer to Python objects. They cannot be
-    # part of a cycle, so the garbage collector need not visit them. Its visits doubled the time to import 10,000 chunks of
-    # lists.
+    # part of a cycle, so the garbage collector need not visit them. Visits doubled the time to import 10,000 chunks of lists.
     if a.device_.device_type == kDLCPU:
         gc_untrack(<PyObject*> a)
     return a
@@ -292,7 +291,7 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
     """Return the `length + 1` offsets of a node.
 
-    Buffers of a node without elements are not read, because Arrow C++ permits buffers of 0 bytes for such a node (ARROW-544,
+    The buffers of a node without elements are not read, because Arrow C++ permits them to have 0 bytes (ARROW-544,
     `cpp/src/arrow/array/validate.cc`).
     """
     if length == 0:
@@ -375,7 +374,10 @@ cdef int decimal_width(ArrowSchema* schema) except -1:
 
 
 cdef bint has_logical_type(const char* text, const Format* row) noexcept:
-    """Return whether NumPy lacks the type of a format, such as date32, a time of day, an interval or a decimal."""
+    """Return whether the NumPy dtype of the elements does not determine the format.
+
+    This is the case for dates, times of day, timestamps with a time zone, intervals and decimals.
+    """
     if row.number[0] == c"V":
         return False
     if row.number[0] == c"I" or row.number[0] == c"d":
@@ -393,7 +395,7 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
     cdef tuple item = fields_of(schema, b"item"), below = None
     rows = node
-    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # only stores `child_fields`
+    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # made for `child_fields`
         below = (<Tree> node).child_fields
         rows = (<Tree> node).content
     if not isinstance(rows, Tree):
@@ -464,9 +466,9 @@ cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int d
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
-    """Return the characters up to the last offset, or an empty array if the offsets are on a device.
+    """Return the characters up to the last offset, or an empty array if the host cannot read the offsets.
 
-    On a device, the number of characters is known only after the offsets are copied to the host.
+    In this case, the number of characters is known only after the offsets are copied to the host.
     """
     cdef Py_ssize_t end = 0
     if host_readable(offsets) and offsets.shape_[0] > 0:
@@ -481,7 +483,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
                     Py_ssize_t length) except -1:
-    """Set the views and their buffers. The last buffer of the struct contains the sizes of the other buffers."""
+    """Set the views and the buffers of characters. The last buffer of the struct contains the sizes of these buffers."""
     cdef Py_ssize_t k, count = array.n_buffers - 3
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []
@@ -527,12 +529,12 @@ cdef int fill_children(Tree t, Import owner, ArrowSchema* schema, ArrowArray* ar
 
 cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first, int depth,
                    int* nodes) except -1:
-    """Fill in the run ends and the values of a run-end encoded array. Its offset does not apply to its children."""
+    """Fill in the run ends and values of a run-end encoded array. The offset of the array does not apply to its children."""
     cdef Py_ssize_t runs = array.children[0].length
     ends = build(owner, schema.children[0], array.children[0], 0, runs, depth + 1, nodes)
     if not isinstance(ends, Descriptor) or (<Descriptor> ends).nd_ != 1 or (<Descriptor> ends).dl_dtype_.code != 0 \
             or (<Descriptor> ends).itemsize_ < 2:
-        raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64, without missing ones")
+        raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64 without missing values")
     t.offsets = <Descriptor> ends
     t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
     t.child_fields = fields_of(schema, NULL)

@@ -79,7 +79,7 @@ cdef str call_for(object dtype):
     if dtype.kind in "iuf" and not dtype.isnative:
         return ", by arrayhub.asarray(x).native()"
     if dtype.kind == "V" and dtype.names is None and dtype.subdtype is None and np.can_cast(dtype, np.float32):
-        return ", by arrayhub.asarray(x, dtype='float32')"      # bfloat16 and float8
+        return ", by arrayhub.asarray(x, dtype='float32')"      # types of ml_dtypes, such as bfloat16
     if dtype.kind not in "mM":
         return ""
     unit, count = np.datetime_data(dtype)
@@ -118,7 +118,10 @@ cdef str export_obstacle(Descriptor a):
 
 
 cdef bint may_be_nat(Descriptor a) noexcept:
-    """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap. Times from Arrow are not NaT."""
+    """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap.
+
+    In times that were imported from Arrow, the integer of NaT is a valid time.
+    """
     return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
 
 
@@ -277,8 +280,8 @@ cdef int check_chunks(Tree t) except -1:
 cdef object with_requested_extensions(object node, object requested, tuple asked):
     """Return a node with the extension types that a requested schema names, at every depth.
 
-    Where the schema names no extension type, the result is the storage of the node. If the storage does not have the
-    requested type, the nodes below the outermost node keep their own extension types.
+    Nodes for which the schema does not name an extension type are replaced by their storage. If the result would not have the
+    requested type, at most the extension type of the outermost node is removed, and all other nodes keep their types.
     """
     cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     cdef Tree t
@@ -392,7 +395,7 @@ cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
 
 
 cdef tuple without_extension(object node, tuple field, ArrowSchema* asked):
-    """Return the storage of a node with an extension type, and its field without the metadata.
+    """Return the storage of a node with an extension type, and the node's field without the metadata.
 
     Tensors become flat rows if `asked` is a list of a type without children. Booleans become int8 if `asked` is int8.
     """
@@ -438,7 +441,7 @@ cdef Descriptor as_bytes(Descriptor a):
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Raise BufferError if an array of a node is not contiguous, as Arrow's buffers must be."""
+    """Raise BufferError unless an array of a node is C-contiguous and not packed, as Arrow's buffers must be."""
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
@@ -590,7 +593,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
-    order = memory_order(a) or list(range(1, a.nd_))      # `compact` copies in C order
+    order = memory_order(a) or list(range(1, a.nd_))      # `compact` copies such an array in C order
     new_schema(out, b"+w:%d" % layout.count(a.nd_ - 1, a.shape_ + 1), b"", tensor_metadata(a, order), 1, False)
     return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
 
@@ -689,7 +692,7 @@ cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
 
 
 cdef dict tensor_facts(ArrowSchema* schema):
-    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit those that have the default value."""
+    """Return the parameters of ``arrow.fixed_shape_tensor`` in a schema. Omit parameters with the default value."""
     fields = json_of(pairs_of(schema).get(b"ARROW:extension:metadata", b""))
     permutation = list_in(fields, "permutation", int)
     if permutation is not None and permutation == sorted(permutation):

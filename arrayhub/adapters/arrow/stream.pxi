@@ -156,7 +156,7 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
 
 
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Create one empty node. `nodes` counts all nodes. Their number is limited, because schemas may share children."""
+    """Create one empty node. `nodes` counts all nodes. The number is limited, because a schema may contain a child repeatedly."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
@@ -181,8 +181,8 @@ cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_
 
 cdef struct Exported:          # private data of an exported stream
     PyObject* node
-    PyObject* words            # bytes of the last error message, or NULL if no error occurred
-    const char* last           # message of the last call, or NULL if it succeeded
+    PyObject* words            # bytes that `last` may point to, or NULL
+    const char* last           # message of the last error, or NULL if no error occurred
     int form
     Py_ssize_t next            # number of the chunk that the next call exports
 

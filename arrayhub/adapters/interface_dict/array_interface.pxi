@@ -198,7 +198,7 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     if start + low < 0 or high > view.len - start:
         raise dict_error(
             ARRAY_INTERFACE, "shape", shape_tuple(a),
-            f"a shape within the buffer, whose {view.len} bytes end before byte {start + high}" if high > view.len - start
+            f"a shape within the {view.len} bytes of the buffer, not within {start + high} bytes" if high > view.len - start
             else f"a shape within the buffer; with these strides the array starts {-low - start} bytes before the buffer",
         )
     return 0

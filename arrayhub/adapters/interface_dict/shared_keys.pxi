@@ -50,7 +50,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     if dialect.has_mask:
         mask = entry(entries, MASK)
         if mask is not None:
-            raise dict_error(protocol, "mask", mask, "None: no protocol supports a mask. Fill the masked elements first")
+            raise dict_error(protocol, "mask", mask, "None, because arrays do not have masks. Fill the masked elements first")
     lengths = entry(entries, SHAPE)
     if not isinstance(lengths, tuple):
         raise dict_error(protocol, "shape", lengths, "a tuple of integers, lengths in elements")

@@ -140,7 +140,7 @@ cdef object dtype_from_descr(object descr, int protocol):
 
 cdef object record_from_descr(object descr, int protocol, int depth, int* fields):
     """Return the structured dtype of a list of consecutive fields. `fields` counts the fields of all nested records."""
-    cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or such a list"
+    cdef str accepted = "a list of (name, type) or (name, type, shape); a type is a type string or a list of fields"
     cdef list names = [], formats = [], offsets = [], titles = []
     offset = 0
     if not isinstance(descr, list) or depth > MAX_NESTING:
