@@ -253,7 +253,7 @@ def _library_without_labels(cls: Any, generation: int) -> str | None:
         return None
     library = None if wrappers.unwraps(cls) else library_of_type(cls)
     row = row_of_type(cls)
-    # The names differ for objects that are not arrays of the library, such as dpctl's memory and pyarrow's buffers.
+    # The names differ for objects that are not arrays of the library, such as dpctl's memory, and for all of pyarrow.
     return None if row is not None and row.name != library else library
 
 

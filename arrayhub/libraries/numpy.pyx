@@ -154,7 +154,8 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 cdef object array_of(object obj, object dtype):
     """Return NumPy's array of values.
 
-    NumPy rejects a USMArray with several elements among the values. Each USMArray is then replaced by an ndarray.
+    NumPy converts a 0-d USMArray among the values as a Python number, which fails for other types, such as times, strings,
+    records and bfloat16. Each USMArray is then replaced by an ndarray.
     """
     try:
         array = np.array(obj, dtype)
@@ -380,8 +381,8 @@ cdef object emit_array(Descriptor a, object dtype, object copy):
     Raises
     ------
     TypeError
-        The host cannot read the memory. NumPy propagates a TypeError, whereas after a BufferError it would create a
-        zero-dimensional array that contains the object.
+        The host cannot read the memory. NumPy propagates this error. Without ``__array__``, NumPy would discard the error of
+        the buffer protocol, and create a zero-dimensional array that contains the object.
     """
     if not host_readable(a):
         raise TypeError(
