@@ -106,7 +106,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         if requests and missing is not None:
             raise ValueError(
                 f"adapt: {name}: missing is {show(missing)}, but {requests[0].key} has a request; accepted: None."
-                " Pass arrayhub.fill_null(x, value) to the function"
+                f" Pass arrayhub.as_numpy(x, missing={show(missing)}) to the function"
             )
         names = [key for key, parameter in parameters.items() if parameter.kind in _POSITIONAL]
         is_direct = target.library == "numpy" and not requests and copy is not True and missing is None

@@ -132,7 +132,9 @@ def test_missing_values_that_adapt_does_not_replace_are_refused_at_decoration():
 
     with pytest.raises(ValueError, match="adapt: missing is 'mask'.*accepted: None, 'nan' or a value"):
         ah.adapt("numpy", missing="mask")
-    with pytest.raises(ValueError, match="adapt: f: missing is 0, but x has a request; accepted: None"):
+    with pytest.raises(
+        ValueError, match=r"missing is 0, but x has a request; accepted: None\. Pass arrayhub\.as_numpy\(x, missing=0\)"
+    ):
         ah.adapt("numpy", missing=0)(f)
 
 
