@@ -32,9 +32,10 @@ _OPENING = """# Conformance of libraries
 The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
 `PYTHONPATH=tests/support python -m conformance`.
 
-A cell is one rule for one element type and layout. Refusals, and element types and layouts that a library does not
-have, do not break a rule. A failing cell is a known defect or limit of the library. The
-[table of defects](protocols.md#known-defects-of-libraries) says what arrayhub does about it. A test repeats the runs.
+A cell is one rule for one element type and layout. A cell is not made if the library does not have the element type or
+the layout, or if the rule does not apply to them. Refused cells and cells that are not made do not break a rule. A
+failed cell is a known defect or limit of the library. The [table of defects](protocols.md#known-defects-of-libraries)
+says what arrayhub does about it. A test repeats the runs.
 """
 
 
