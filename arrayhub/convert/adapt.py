@@ -315,7 +315,7 @@ def _by_type(
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
     """Convert all arguments that are arrays or lists.
 
-    A tuple or range is usually a shape or axes, so they are converted only if no argument is an array. Return the
+    Tuples and ranges are usually shapes or axes. They are converted only if no argument is an array. Return the
     placement of the converted arguments, or None without such arguments, and all positional and keyword arguments.
     """
     values = [*args, *kwargs.values()]

@@ -275,8 +275,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     obj : object
         Any object that `asarray` or `assparse` accepts.
     out : object, optional
-        Host memory to copy to: any writable array that `asarray` accepts, of the same shape and element type, whose elements
-        do not overlap. If `out` overlaps `obj`, the result is the same as with a temporary copy.
+        Host memory to copy to: a writable array of the same shape and element type that `asarray` accepts. Elements of `out`
+        must not overlap each other. If `out` overlaps `obj`, the result is the same as with a temporary copy.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
         memory), otherwise a copy. The function waits for pending work before it returns a view. True: always copy. False:
@@ -329,9 +329,10 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
         Target, as in `Device`. For a ``dpctl.SyclQueue``, the result is in the context of the queue, and memory of this
         context is not copied.
     out : object, optional
-        Memory on `device` to copy to: any writable array of the same shape that `asarray` accepts, whose elements do not
-        overlap. If the element types differ, the elements are cast on the host, by the rules of ``x[...] = value``. If `out`
-        overlaps `obj`, the result is the same as with a temporary copy. Bytes between the elements of `out` are not written.
+        Memory on `device` to copy to: a writable array of the same shape that `asarray` accepts. Elements of `out` must not
+        overlap each other. If the element types differ, the elements are cast on the host, by the rules of ``x[...] = value``.
+        If `out` overlaps `obj`, the result is the same as with a temporary copy. Bytes between the elements of `out` are not
+        written.
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
     stream : optional

@@ -184,7 +184,7 @@ def _calls_of_column(column: Any, x: str) -> list[str]:
 
 
 def _calls_of_frame(frame: Any) -> list[str]:
-    """Return calls for a frame: as a matrix if all columns are numbers, else for the columns that its error names."""
+    """Return calls that export a frame of numbers as a matrix, or else the columns that the frame's error names."""
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     if all(isinstance(next(iter(column.dropna()), None), _NUMBERS) for column in columns):
         return [call.format("x") for call in _WITH_VALUE] if frame.isna().any(axis=None) else []

@@ -1,9 +1,10 @@
 """Import of wrappers (types that hold or resemble an array), and advice for wrappers that are not imported.
 
-A wrapper is imported if its array views the wrapper's memory and has the wrapper's element type, which is checked for
-each object. Imports of other wrappers would lose information (a mask, a unit, a time zone, implicit values), or lose
-writes because each access makes a copy. For these, the error names a call that returns an array. Types are recognized
-by the names of their library and class, including base classes, without importing the library.
+A wrapper is imported if its array views the wrapper's memory and has the wrapper's shape and element type. These
+conditions are checked for each object. Imports of other wrappers would lose information (a mask, a unit, a time zone,
+implicit values), or lose writes because each access makes a copy. The error for such a wrapper names a call that
+returns an array. Types are recognized by the names of their library and class, including base classes, without
+importing the library.
 
 `wrapper_table` contains the built-in rows. `plugins` adds rows of registered libraries, in the same form.
 """

@@ -57,7 +57,7 @@ class Picture(Geometry):
     def svg(self, *, width: SupportsIndex = 768) -> str:
         """Draw the layout as SVG: the array by index, and below it the buffer by position.
 
-        An element has the same color in both.
+        An element has the same color in both drawings.
 
         Parameters
         ----------
