@@ -1,4 +1,4 @@
-"""Fixtures and options. Importing arrayhub here, before dpctl, makes the SYCL CPU device available."""
+"""Fixtures and hooks. Importing arrayhub here, before dpctl, makes the SYCL CPU device available."""
 
 import collections
 import gc

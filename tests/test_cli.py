@@ -77,7 +77,7 @@ def library(tmp_path):
         (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
 )
-def test_unknown_command_error_lists_the_commands(library, arguments, words):
+def test_invalid_arguments_are_one_error(library, arguments, words):
     done = run(*arguments, cwd=library)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -12,7 +12,7 @@ from arrayhub import Device, USMArray
 from arrayhub.inspection.pictures.picture import Picture
 
 
-def protocols_of_type(a: npt.NDArray[np.float32], capsule: object) -> None:
+def imports(a: npt.NDArray[np.float32], capsule: object) -> None:
     assert_type(arrayhub.asarray(a), USMArray)
     assert_type(arrayhub.asarray(a, dtype="f8", device=Device("cuda:0"), copy=True, stream=1, via="dlpack"), USMArray)
     assert_type(arrayhub.asarray([1, 2]), USMArray)
@@ -25,7 +25,7 @@ def protocols_of_type(a: npt.NDArray[np.float32], capsule: object) -> None:
     USMArray()  # type: ignore[call-arg]
 
 
-def what_it_is(x: USMArray) -> None:
+def properties(x: USMArray) -> None:
     assert_type(x.shape, tuple[int, ...])
     assert_type(x.dtype, np.dtype[Any])
     assert_type(x.memory.nbytes, int | None)
@@ -42,7 +42,7 @@ def what_it_is(x: USMArray) -> None:
     x["field"]  # type: ignore[index]
 
 
-def what_it_looks_like(x: USMArray) -> None:
+def descriptions(x: USMArray) -> None:
     assert_type(arrayhub.datashape(x, symbolic=True), str)
     assert_type(arrayhub.parse_type("2 * int32"), arrayhub.Type)
     assert_type(arrayhub.parse_type("2 * int32").dtype, np.dtype[Any])
@@ -53,7 +53,7 @@ def what_it_looks_like(x: USMArray) -> None:
     arrayhub.explane(x)  # type: ignore[attr-defined]
 
 
-def ways_out(x: USMArray, out: npt.NDArray[np.float64]) -> None:
+def exports(x: USMArray, out: npt.NDArray[np.float64]) -> None:
     assert_type(arrayhub.to_host(x, out=out), npt.NDArray[np.float64])
     assert_type(arrayhub.as_numpy(x, copy=True), npt.NDArray[Any])
     assert_type(arrayhub.to_device(x, "oneapi:0"), USMArray)

@@ -43,7 +43,7 @@ def test_only_the_table_contains_numbers_of_lanes():
 @pytest.mark.parametrize(
     "text", ["if tensor.dtype.lanes != 1:", "1 == spec.dtype.lanes", "DLDataType(code, bits, 1)", "dtype.lanes == 2"]
 )
-def test_types_of_several_lanes_are_looked_up(text):
+def test_the_pattern_matches_constant_numbers_of_lanes(text):
     assert FIXED_LANES.search(text)
 
 

@@ -197,15 +197,15 @@ RECORD = np.zeros(4, "i4,f8,S3")
 def test_interrupts_propagate(call, request):
     if FAST_PATHS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy itself loses the interrupt while it describes the fields in its __array_interface__")
-    call()  # imported and cached on first use
+    call()  # imports modules and fills caches
     interrupted_everywhere(call)
 
 
 # --------------------------------------------------------------------------- no other function catches all exceptions
 
-# Functions that may catch all exceptions, because they report them: `show` and `error_texts` format an error, the
-# functions of plug-ins name the function that raised (also for a RecursionError), the functions of the IPC server send
-# the error to the borrower, and all others print the error.
+# Functions that may catch all exceptions. `show` and `error_texts` return another text if the formatting of a value or
+# an error fails. The other functions report the exception: those for plug-ins name the function that raised (also for a
+# RecursionError), those of the IPC server send the error to the borrower, and the rest print the error.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),
@@ -223,7 +223,7 @@ FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
 
 def clauses_that_catch_too_much(path):
-    """Yield the lines of a module that catch all exceptions, or RuntimeErrors, including those that must propagate."""
+    """Yield the except clauses for all exceptions, or RuntimeErrors, that have no clause for PASSES_ON before them."""
     name = path.relative_to(PACKAGE).as_posix()
     lines = path.read_text().splitlines()
     function = ""
@@ -248,7 +248,7 @@ def test_except_exception_reraises_passes_on():
     assert [clause for path in modules for clause in clauses_that_catch_too_much(path)] == []
 
 
-def test_c_code_reports_dropped_exceptions():
+def test_cython_code_does_not_call_pyerr_clear():
     for path in PACKAGE.rglob("*.p[yx]*"):
         if path.suffix in (".pyx", ".pxd", ".pxi"):
             assert "PyErr_Clear" not in path.read_text(), path

@@ -77,7 +77,10 @@ COARSE = 64  # alignment of the arrays below, in bytes
 
 @st.composite
 def fields(draw):
-    """Draw an array with one aligned plane, padded as by `empty`, its strides, and its fastest-varying dimension."""
+    """Draw an array, its strides, and its fastest-varying dimension.
+
+    The array is padded as by `empty`, so that the plane of its aligned index is aligned.
+    """
     nd = draw(st.integers(1, 4))
     shape = draw(st.lists(st.integers(1, 11), min_size=nd, max_size=nd))
     order = draw(st.permutations(range(nd)))  # from the largest stride to the smallest
@@ -110,7 +113,10 @@ def part(draw, length):
 @given(st.data())
 @settings(deadline=None, max_examples=300)
 def test_origins_of_random_views_match_their_elements(data):
-    """The labels of a view follow the position of its first element, which `where`, an array of flat indices, gives."""
+    """The labels of a view agree with the position of its first element in the source.
+
+    `where` contains the flat index in the source of each element of the view.
+    """
     source, strides, fastest = data.draw(fields())
     view, where = source, np.arange(source.size).reshape(source.shape)
     stepped = False
@@ -230,11 +236,11 @@ def test_with_dims_keeps_the_other_labels(field):
     assert labels(field.with_dims("abc")) == (tuple("abc"), *labels(field)[1:])
 
 
-def test_packed_arrays_may_have_dims():
+def test_padded_arrays_may_have_dims():
     import ml_dtypes
 
-    packed = ah.asarray(np.zeros((2, 4), ml_dtypes.int4)).with_dims("IJ")
-    assert packed.dims == ("I", "J")
+    padded = ah.asarray(np.zeros((2, 4), ml_dtypes.int4)).with_dims("IJ")
+    assert padded.dims == ("I", "J")
 
 
 def test_repr_contains_the_names(field):
@@ -411,7 +417,7 @@ def test_dims_of_string_subclasses():
 
 
 @pytest.mark.parametrize("digits", ["٣", "00", "-1", "9" * 5000, "²"])
-def test_origin_of_number_like_objects(digits):
+def test_names_like_numbers_are_not_data_dimensions_of_gt4py(digits):
     a = ah.asarray(Producer(np.zeros((2, 3)), dims=(digits, "I"), __gt_origin__=(1, 2)))
     assert a.dims == (digits, "I")
     assert a.__gt_origin__ == (1, 2)

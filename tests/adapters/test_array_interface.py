@@ -191,7 +191,7 @@ def test_ml_dtypes_keep_their_type_through_numpy(name):
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"])
 @pytest.mark.parametrize("place", ["a field", "a sub-array", "a record within", "behind padding"])
 def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place):
-    """NumPy calls ``__array__`` for records with these fields, because its own dicts describe the fields wrongly."""
+    """NumPy calls ``__array__``, because neither the dict nor the struct can represent these fields."""
     number = np.dtype(getattr(ml_dtypes, name))
     x = np.ones(
         3,
@@ -448,7 +448,7 @@ STRUCTS = [
 
 
 def test_hostile_structs():
-    """Invalid structs raise an InterfaceError with a description. The test runs in a separate process for safety."""
+    """Invalid structs raise an InterfaceError. A separate process runs the cases, which a wrong read may crash."""
     script = f"""
         import gc
         from exporters import StructProducer

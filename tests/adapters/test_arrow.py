@@ -133,7 +133,7 @@ def test_the_tensors_of_the_specification():
     assert (back.type, address_of(back.storage.values)) == (kind, address_of(source.storage.values))
 
 
-def test_stencil_view_reports_its_memory():
+def test_permuted_views_are_exported_as_tensors_in_memory_order():
     """The dimensions of a view are exported in memory order, with the permutation that restores their order."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
     taken = ah.as_arrow(x, extension=True)
@@ -205,7 +205,7 @@ def test_errors_for_element_types_name_a_call_that_works(convert, x, values):
     ],
     ids=lambda x: str(getattr(x, "type", "")),
 )
-def test_nested_columns_are_refused(x, words):
+def test_columns_without_a_dense_array_are_refused(x, words):
     with pytest.raises(BufferError, match=words):
         ah.asarray(x, via="arrow")
 
@@ -334,7 +334,7 @@ def test_arrays_that_outlive_the_interpreter():
     python(program, silent=True)
 
 
-# Arrays, and a type that differs from the array's own and that pyarrow may request.
+# For each case, an array, and a type that pyarrow requests and that is not the array's type.
 OTHER_TYPES = {
     "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),

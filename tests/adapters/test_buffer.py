@@ -95,7 +95,7 @@ def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writa
         (FORMAT, "C", "PyBUF_FORMAT was requested without PyBUF_ND"),
     ],
 )
-def test_refusals_name_a_call(request_, layout, words):
+def test_refusals_name_the_request(request_, layout, words):
     with pytest.raises(BufferError, match=words):
         _testbuffer.ndarray(arrayhub.asarray(laid_out(layout, writable=request_ != WRITABLE)), getbuf=request_)
 
@@ -319,7 +319,7 @@ class Pointers(ctypes.Structure):
 
 @pytest.mark.parametrize("structure", [Padded, Packed, Foreign, Either, Nested], ids=lambda s: s.__name__)
 def test_ctypes_structures(structure):
-    """Import structures with the ctypes type, because their formats omit trailing padding or are 'B' for nine bytes."""
+    """The dtype comes from the ctypes type, because formats omit trailing padding, or are 'B' for nine bytes."""
     for source, shape in ((structure(), ()), ((structure * 2)(), (2,)), (((structure * 2) * 3)(), (3, 2))):
         for exporter in (source, memoryview(source)):
             u = take(exporter)

@@ -1,5 +1,6 @@
-"""Import and export by ``__cuda_array_interface__``. These tests do not need a GPU, because they do not access the
-memory that a dict describes.
+"""Import and export by ``__cuda_array_interface__``.
+
+These tests run only without a CUDA driver. They do not access the memory that a dict describes.
 """
 
 import weakref
@@ -17,7 +18,7 @@ ADDRESS = 0x7F3A_0000_1000
 STREAM = 0x5581_2345_6780
 
 
-pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver knows that the addresses of this file are made up")
+pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver rejects the invented addresses of this file")
 
 
 class Producer:
@@ -102,7 +103,7 @@ def test_strides_in_bytes(shape, strides, elements, c, f):
     assert (a.strides, a.flags.c_contiguous, a.flags.f_contiguous) == (elements, c, f)
 
 
-def test_strides_between_elements_are_refused():
+def test_strides_between_elements_are_only_byte_strides():
     a = take(strides=(15, 5))
     assert a.byte_strides == (15, 5)
     with pytest.raises(ValueError, match="byte_strides"):
@@ -224,7 +225,7 @@ def test_a_stream_object_lives_as_long_as_the_array():
         (CudaStream(None), TypeError), (CudaStream(-1), InterfaceError),
     ],
 )  # fmt: skip
-def test_stream_none_and_invalid_streams(stream, error):
+def test_invalid_streams_raise(stream, error):
     producer = Producer(**description(stream=1))
     with pytest.raises(error, match="stream"):
         asarray(producer, via="cuda", stream=stream)

@@ -141,7 +141,7 @@ def test_empty_tensor_may_have_a_null_pointer(versioned, byte_offset):
     assert take(Handmade(versioned=versioned, shape=(0,))).size == 0
 
 
-def test_length_one_strides_are_normalised_whatever_the_producer_wrote():
+def test_strides_of_length_one_are_normalized():
     for nonsense in (0, -7, 2**62, -(2**63)):
         assert take(Handmade(shape=(1, 4), strides=(nonsense, 1))).strides == (4, 1)
 
@@ -491,8 +491,8 @@ def test_producer_may_import_another_array_in_dlpack():
 @pytest.mark.parametrize(
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
-def test_unknown_device_is_called_without_a_stream(pair):
-    """``__dlpack__`` receives no stream for an unknown device. The device of the array comes from the capsule."""
+def test_producers_on_unknown_devices_are_called_without_a_stream(pair):
+    """For an unknown device, ``__dlpack__`` is called without a stream. The device of the array is the capsule's."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
     assert made.requests == [{"max_version": (1, 3)}]

@@ -199,7 +199,7 @@ def test_allocator_returns_new_memory(shape):
     assert view.sum() == a.size
 
 
-def test_the_allocator_packs_as_a_tensor_without_flags_means():
+def test_the_allocator_packs_elements_of_less_than_a_byte():
     code, managed, errors = allocate(prototype(shape=(5,), dtype=(17, 4, 1)))
     assert (code, errors, managed.flags) == (0, [], 0)
     assert to_py_object(managed).nbytes == 3
@@ -308,7 +308,10 @@ _kept = []
 
 
 def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name="Foreign"):
-    """Return a new type whose table exports `made.managed`, a list for the exported objects, and the table."""
+    """Return a new type with an exchange table, the list of objects that the table has exported, and the table.
+
+    The table exports the managed tensor of the object's Handmade.
+    """
     asked = []
 
     def hand_over(address, out):

@@ -1,4 +1,4 @@
-"""Test the format language of PEP 3118: every rule, compared with NumPy, ctypes' deviations, and invalid formats."""
+"""Test the format language of PEP 3118: all rules, comparison with NumPy, deviations of ctypes, and invalid formats."""
 
 import array
 import ctypes
@@ -263,7 +263,7 @@ def test_hostile_formats_are_interface_errors(format):
             parse_format(format, itemsize)
 
 
-def test_records_nest_as_deeply_as_they_are_written():
+def test_records_of_up_to_32_levels_are_written_and_parsed():
     deepest = np.dtype("i4")
     for _ in range(32):
         deepest = np.dtype([("a", deepest)])

@@ -94,7 +94,7 @@ def test_keys_of_other_protocols_are_ignored(protocol):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_values_are_held_while_the_dict_is_cleared(protocol):
-    """If ``__index__`` clears the dict, the import uses and holds the values from before."""
+    """If ``__index__`` clears the dict, the import uses and holds the values that it has already read."""
 
     class Length:
         def __index__(self):

@@ -91,7 +91,7 @@ def test_capsule_returned_twice(form):
     result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
     first, second = ah.asarray(result), ah.asarray(result)
     assert first.ptr == second.ptr == ah.asarray(result).ptr
-    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # not consumed yet; dpctl consumes it
+    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # until this call, the capsule is not consumed
 
 
 def test_queue_stays_that_of_the_producer():
@@ -291,7 +291,7 @@ def test_buffer_that_is_host_memory(keys):
     data.extend(b"x")
 
 
-def test_read_only_buffer_is_refused():
+def test_read_only_buffer_stays_read_only():
     data = described(bytes)(bytes(16))
     assert ah.asarray(data).access in ("readonly", "immutable")
 

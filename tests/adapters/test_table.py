@@ -60,7 +60,7 @@ def test_cython_declarations_have_the_numbers():
     text = (PACKAGE / "adapters" / "table.pxd").read_text()
     declared = {name: int(number) for name, number in re.findall(r"^    (\w+) = (\d+)$", text, re.MULTILINE)}
     assert declared == {IDENTIFIER[name]: number for name, number in NUMBERS.items()}
-    assert [*declared.values()] == sorted(declared.values()), "PROTOCOL_NUMBERS counts from the last"
+    assert [*declared.values()] == sorted(declared.values()), "PROTOCOL_NUMBERS is one more than the last number"
 
 
 def test_names_of_arrays_and_messages_are_those_of_the_table():

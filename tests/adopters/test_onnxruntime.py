@@ -1,4 +1,4 @@
-"""A session of onnxruntime reads and returns the caller's arrays as OrtValues, without a copy."""
+"""A session of onnxruntime reads the caller's arrays as OrtValues, and arrayhub imports its outputs, without copies."""
 
 import numpy as np
 import pytest

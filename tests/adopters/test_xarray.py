@@ -9,7 +9,7 @@ xarray = pytest.importorskip("xarray")
 
 
 def smooth(x):
-    """Return the mean of each element and its successor along the last dimension, in the library of `x`."""
+    """Return the mean of each element and the next one along the last dimension, cyclically, in the library of `x`."""
     a = ah.as_numpy(x)
     return ah.like((a + np.roll(a, -1, axis=-1)) / 2, x)
 

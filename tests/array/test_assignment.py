@@ -63,7 +63,7 @@ def packing(request, monkeypatch):
 # ------------------------------------------------------------------------------------------------------ to_device(out=)
 
 
-# Views of the given shape in larger arrays.
+# Arrays of the given shape, some of which are views of larger arrays.
 SOURCES = {
     "C": lambda whole, shape: whole(shape),
     "F": lambda whole, shape: whole(shape[::-1]).transpose(*reversed(range(len(shape)))),
@@ -123,7 +123,7 @@ def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packi
 
 @pytest.mark.parametrize("nbytes", [8, 4096, 4104, 1 << 20, (1 << 20) + 8, (1 << 21) + 8])
 def test_gaps_keep_their_values_for_any_size(nbytes):
-    """Only the selected elements change, whether dpnp reads host memory, or a staging buffer in one or more pieces."""
+    """Only the selected elements change, whether dpnp reads host memory or the pieces of a staging buffer."""
     pytest.importorskip("dpnp.tensor")
     expected = sample(shape=(nbytes // 4,))
     whole = there(expected)
@@ -232,7 +232,7 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
 
 @pytest.fixture
 def busy():
-    """Return a function that queues a matrix product, which outlasts a call, and then returns a queued array."""
+    """Return a function that queues a long matrix product and an array's values, and returns the array at once."""
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
@@ -282,7 +282,7 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
         source[...] = -1.0  # queued after the copy
-    assert ahead >= 1  # 0 if a call waited
+    assert ahead >= 1  # 0 if all calls waited
 
 
 @pytest.mark.parametrize("layout", ["columns", "negative", "F"])
@@ -310,7 +310,7 @@ def test_a_copy_between_layouts_on_a_queue_does_not_wait(memory, layout, busy):
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(whole) + 0) == expected).all()  # a kernel on the queue of `whole`
         source[...] = -1.0  # waits for the copy
-    assert ahead >= 1  # 0 if a call waited
+    assert ahead >= 1  # 0 if all calls waited
 
 
 def test_a_copy_to_other_host_memory_is_complete(busy):

@@ -106,7 +106,7 @@ def test_lossy_values_are_refused(case):
 
 
 def test_pandas_times_are_not_truncated_to_microseconds():
-    """Reject pandas Timestamps for nanoseconds, because NumPy would drop their nanoseconds, as of datetime objects."""
+    """Reject pandas Timestamps, because NumPy would convert them as datetime objects, without their nanoseconds."""
     pandas = pytest.importorskip("pandas")
     when = pandas.Timestamp("2020-01-02T03:04:05.000000007")
     for value in (when, [when], [pandas.NaT], [datetime.datetime(2020, 1, 2), when]):
@@ -116,7 +116,7 @@ def test_pandas_times_are_not_truncated_to_microseconds():
 
 
 @pytest.mark.parametrize("dtype", ["M8[D]", ml_dtypes.bfloat16, "S2", [("a", "i4"), ("b", "f8")]])
-def test_lists_may_hold_elements_of_ours(dtype):
+def test_lists_may_contain_elements_of_usm_arrays(dtype):
     source = np.ones(2, "i4").astype(dtype)
     x = ah.asarray(source)
     assert put(dtype, [x[0], x[1]], 2).tobytes() == source.tobytes()

@@ -108,7 +108,7 @@ def test_example_existing_memory():
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_the_words_of_memory_mean_the_same(kind):
+def test_buffer_accepts_the_names_of_memory_kinds(kind):
     assert USMArray(3, buffer=f"usm_{kind}").usm_type == ah.empty(3, memory=f"usm_{kind}").usm_type == kind
 
 
@@ -424,7 +424,7 @@ def test_copy_of_memory(kind):
     assert not USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": False}).is_copy
     assert a.usm_type == kind
     assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
-    assert sys.getrefcount(source) == before  # dpctl's copy=True never releases its source
+    assert sys.getrefcount(source) == before  # dpctl's own copy=True would keep a reference to its source
 
 
 @pytest.mark.parametrize(

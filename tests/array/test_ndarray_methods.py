@@ -175,7 +175,7 @@ def test_flags_have_numpy_names(a):
         assert ours[key] is theirs[key], key
     for name in ("contiguous", "fortran", "fnc", "forc", "behaved", "carray", "writebackifcopy"):
         assert getattr(ours, name) is getattr(theirs, name), name
-    # NumPy's farray is True for every behaved array.
+    # NumPy's farray is also True for arrays that are aligned or writable, but not contiguous.
     assert ours["FARRAY"] is ours.farray is (ours.behaved and ours.fnc)
     assert ours.num == theirs.num & ~4  # OWNDATA
     assert ours["OWNDATA"] is ours["O"] is ours.owndata is False
@@ -498,7 +498,7 @@ def test_shuffling_rows_is_refused(shuffle, turn):
     assert np.unique(a).size == a.size
 
 
-def test_objects_without_a_protocol_are_assigned():
+def test_views_and_copies_of_the_array_are_assigned():
     a = np.arange(12).reshape(4, 3)
     x = ah.asarray(a)
     x[1:] = x[:-1]

@@ -60,7 +60,7 @@ def test_an_array_of_one_element_is_that_number(value, number):
 
 
 @pytest.mark.parametrize("value", COMPLEX + NUMBERS[:19], ids=lambda value: value.dtype.str + value.dtype.name)
-def test_it_is_a_complex_number(value):
+def test_an_array_of_one_element_is_a_complex_number(value):
     for form in scalar_forms(value):
         assert complex(ah.asarray(form)) == complex(value.item())
 
@@ -136,7 +136,7 @@ def test_lists_items_and_bytes_are_numpys(value):
             assert repr(x.item()) == repr(a.item())
 
 
-def test_every_half_is_the_number_that_it_is():
+def test_tolist_of_every_float16_value_equals_numpy():
     a = np.arange(2**16, dtype="u2").view("f2")
     assert list(map(repr, ah.asarray(a).tolist())) == list(map(repr, a.tolist()))
 
@@ -220,7 +220,7 @@ def test_device_memory_is_not_read(device_array, name):
         ASKED[name](device_array)
 
 
-def test_of_a_device_rows_are_views(device_array):
+def test_rows_of_device_memory_are_views(device_array):
     rows = list(device_array.reshape(2, 1))
     assert [row.ptr - device_array.ptr for row in rows] == [0, 4]
     assert str(device_array) in f"{device_array}"
@@ -244,7 +244,7 @@ def test_iteration_yields_views_of_the_first_dimension():
     assert [int(ah.as_numpy(one)) for one in reversed(ah.asarray(np.arange(3)))] == [2, 1, 0]
 
 
-def test_backwards_are_the_same_elements_and_views():
+def test_reversed_yields_the_same_elements_and_views():
     x = ah.asarray(np.array([1, 2, 2], "i2"))
     assert [type(value) for value in reversed(x)] == [np.int16] * 3
     assert list(reversed(x)) == [2, 2, 1]

@@ -1,4 +1,4 @@
-"""For arithmetic, comparison and hashing, the other operand computes the result, or a TypeError is raised."""
+"""For arithmetic and comparison, the other operand computes the result, or a TypeError is raised. Hashing raises."""
 
 import collections.abc
 import operator
@@ -22,7 +22,7 @@ COMPARED = {
     ">=": operator.ge,
 }
 UNARY = {"-x": operator.neg, "+x": operator.pos, "abs": abs, "~": operator.invert}
-# Strings support formatting, addition and repetition.
+# Operators that str implements itself: formatting, addition and repetition.
 SEQUENCES = {
     *(("%", str, ah.USMArray), ("+", str, ah.USMArray), ("+", ah.USMArray, str)),
     *(("*", str, ah.USMArray), ("*", ah.USMArray, str)),
@@ -43,7 +43,7 @@ def test_operators_raise(symbol, other):
 
 
 @pytest.mark.parametrize("symbol", UNARY)
-def test_nor_of_one_operand(symbol):
+def test_unary_operators_raise(symbol):
     with pytest.raises(TypeError, match=r"USMArray"):
         UNARY[symbol](ah.asarray(A))
 
@@ -155,7 +155,7 @@ def test_in_place_operators_and_pow_modulo_raise():
 
 
 @pytest.mark.parametrize("look", [lambda x: x[0] in [1, 2], lambda x: [1, 2].index(x), lambda x: {1: 2}.get(x)])
-def test_index_and_count_do_not_compare_by_identity(look):
+def test_membership_and_look_ups_raise(look):
     with pytest.raises(TypeError, match="USMArray"):
         look(ah.asarray(A))
 

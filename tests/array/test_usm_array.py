@@ -328,7 +328,7 @@ def test_any_number_of_dimensions(nd):
         assert_same(a[None], array[None], a)
 
 
-def test_strides_of_length_one_are_normalised():
+def test_strides_of_dimensions_of_length_one_are_normalized():
     array = np.lib.stride_tricks.as_strided(np.arange(12.0), (1, 3, 1, 2), (999, 16, -5, 8))
     a = arrayhub.asarray(array)
     assert a.byte_strides == (48, 16, 16, 8)
@@ -564,7 +564,7 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
 
 
 def test_strides_are_rejected_as_byte_strides():
-    """Arithmetic on `strides` raises. Code for NumPy arrays, such as skimage's view_as_blocks, expects bytes."""
+    """NumPy cannot convert `strides`. Code for ndarrays, such as skimage's view_as_blocks, expects strides in bytes."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
     assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
     for compute in (

@@ -120,7 +120,7 @@ READ_ONLY = np.frombuffer(bytes(16))
 UNALIGNED = np.frombuffer(bytearray(25), "u1")[1:].view("f8")
 PACKED_FIELD = np.zeros(3, [("a", "i1"), ("b", "<f8")])["b"]
 
-# By condition: an array that meets the condition, an array that does not, the request, and the error.
+# For each condition, an array that meets it, an array that does not, the request, and the error.
 CONDITIONS = {
     "type": (BASE, BASE.astype("f4"), dict(dtypes=(F8,)), TypeError, r"float32; accepted: float64\. Call .*'float64'"),
     "types": (BASE, BASE.astype("i2"), dict(dtypes=(F4, F8)), TypeError, "int16; accepted: float32 or float64"),
@@ -164,7 +164,7 @@ def test_a_condition_is_met_or_named(probe, condition):
         assert not probe.match(ah.asarray(bad), **wanted)
 
 
-# One row per permission: the object, the request without the permission, the permission.
+# For each case, an object, a request that the object does not meet, and the permission that the request needs.
 REMEDIES = {
     "cast": (BASE.astype("f4"), dict(dtypes=(F8,)), MAY_CAST),
     "cast down in kind": (BASE, dict(dtypes=(F4,)), MAY_CAST),
@@ -185,7 +185,8 @@ REMEDIES = {
 @pytest.mark.parametrize("remedy", REMEDIES)
 def test_request_applies_only_allowed_conversions(probe, remedy):
     x, wanted, may = REMEDIES[remedy]
-    either = MAY_CAST | MAY_RELAYOUT if remedy.startswith("byte order") else may  # both swap bytes
+    # A cast and a new layout both swap bytes.
+    either = MAY_CAST | MAY_RELAYOUT if remedy.startswith("byte order") else may
     with pytest.raises((TypeError, BufferError)):
         probe.request(x, **wanted, may=15 & ~either)
     assert probe.explain(x, **wanted, may=may) == ""
@@ -282,7 +283,7 @@ def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=
 
 
 def both_requests():
-    """Yield each object of the tables above with each of its requests that `Request` can express, too."""
+    """Yield each object of the tables above with each of its requests."""
     for good, bad, wanted, *_ in CONDITIONS.values():
         yield from ((x, wanted) for x in (good, bad))
     for x, wanted, may in REMEDIES.values():
@@ -434,7 +435,7 @@ def test_null_is_refused_or_the_error_of_the_call_before_is_passed_on(probe, cal
         probe.of_null(call, True)
 
 
-def test_null_is_refused(probe):
+def test_match_and_check_of_null_return_0(probe):
     assert probe.of_null("PyUSMArray_Match", False) == 0
 
 
@@ -501,7 +502,7 @@ def test_cuda_dict_is_refused_as_host_memory(probe):
     try:
         a = probe.request(Cuda(), where=ON_CUDA)
     except ah.InterfaceError:
-        pytest.skip("there is a driver, which knows that this address is not allocated")
+        pytest.skip("the CUDA driver rejects this address, which is not allocated")
     assert a.ptr == 4096
     with pytest.raises(BufferError, match="is on cuda:0; accepted: memory that the host can read"):
         probe.request(Cuda())
@@ -858,7 +859,7 @@ def test_a_model_excludes_members_that_describe_memory(probe, key, options):
 
 
 def newer_header():
-    """Return a header of a future arrayhub, with the next version and an additional function at the end."""
+    """Return a header of a future arrayhub, with the next version and with new members at the ends of four structs."""
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
     newer = text.replace("#define ARRAYHUB_C_VERSION 3", "#define ARRAYHUB_C_VERSION 4")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")

@@ -317,7 +317,7 @@ def test_methods_and_async_functions():
     assert isinstance(asyncio.run(later(torch.ones(2))), torch.Tensor)
 
 
-def test_ambiguous_signatures_are_refused_at_decoration():
+def test_objects_that_are_not_plain_functions_are_refused_at_decoration():
     def generator(x):
         yield x
 

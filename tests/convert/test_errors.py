@@ -153,7 +153,7 @@ BROKEN_WAYS = {
 
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
-def test_missing_feature_of_a_library_is_named(tmp_path, name):
+def test_the_reason_why_a_library_cannot_be_imported_is_named(tmp_path, name):
     """The error for an installed library that cannot be imported does not advise to install the library."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
@@ -179,7 +179,7 @@ def test_at_the_prompt_an_explanation_is_its_text():
     assert repr(found) == str(found) and "zero-copy" in repr(found)
 
 
-def test_error_describes_the_layout():
+def test_repr_describes_unusual_layouts():
     x = ah.asarray(np.zeros((2, 3)))
     assert "strides" not in repr(x)
     assert "byte_strides=(-24, -8)" in repr(x[::-1, ::-1])

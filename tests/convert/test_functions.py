@@ -70,7 +70,7 @@ def test_ragged_and_object_lists_are_type_errors(value):
         ah.asarray(value)
 
 
-def test_object_dtype_error_names_the_protocol_that_was_used():
+def test_object_dtype_error_names_the_type_of_the_object():
     with pytest.raises(TypeError, match=r"^numpy\.ndarray: dtype is dtype\('O'\)"):
         ah.asarray(np.array([None]))
 
@@ -554,7 +554,7 @@ def test_to_host_with_out():
 
 
 def test_type_inspected_while_another_is_inspected():
-    """While a class is inspected, its metaclass may import objects of other types, which evict the cache entry."""
+    """While a class is inspected, its metaclass may import objects of other types, which evict its cache entry."""
     python(
         """
         import numpy as np, arrayhub
@@ -626,7 +626,7 @@ def test_next_protocol_is_tried_without_a_current_exception():
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
 def test_class_collected_during_import(via):
-    """The class of an imported object stays alive if its metaclass changes ``__class__`` of the only instance."""
+    """The class of an object stays alive during the import if its metaclass changes ``__class__`` of the object."""
     out = python(
         f"""
         import gc, weakref, arrayhub as ah
@@ -866,7 +866,7 @@ def test_a_str_is_refused_as_a_probable_path(text):
     assert ah.asarray(np.array(text)).item() == text
 
 
-# Names without an equivalent call on one array.
+# Names whose call does not convert one host array, or requires a device.
 _NOT_CALLED = {
     "array_namespace",
     "as_cuda",

@@ -59,7 +59,7 @@ LIBRARIES = ("numpy", "torch", "jax", "dpnp", "numba", "arrow", "polars", "panda
 NAMES = {
     "arrayhub": ah, "numpy": np, "pyarrow": pa, "polars": polars, "pandas": pandas, "awkward": awkward,
 }  # fmt: skip
-# A call that a message quotes, with nested parentheses and attributes of the result.
+# Matches a call that a message quotes, with parentheses nested once, and attributes or methods of the result.
 CALL = re.compile(
     r"\b(?:arrayhub|numpy|pyarrow|polars|pandas|awkward|jax|x)\b[\w.\[\]'-]*"
     r"\((?:[^()]|\([^()]*\))*\)(?:\.\w+(?:\([^()]*\))?)*"

@@ -28,7 +28,7 @@ DOCUMENTS = [
 INSTALL = re.compile(r"pip install ([^`\n#&]+)")
 TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
-PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # brackets are datashape syntax
+PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # brackets in programs are not links
 
 
 def program_of(document):
@@ -104,7 +104,7 @@ def test_links_lead_somewhere(document):
 
 
 def test_the_reference_has_every_public_name():
-    """Each name is in a table of the first page, and is described once on another page."""
+    """Each public name is in one table of a page, and is described once."""
     folder = ROOT / "docs" / "reference"
     pages = "".join(page.read_text() for page in folder.glob("*.md"))
     described = re.findall(r"^\.\. auto(?!summary)\w+:: ([\w.]+)$", pages, re.MULTILINE)
@@ -208,7 +208,7 @@ def test_every_public_name_is_importable():
 
 
 def test_version_is_defined_once():
-    """The version is repeated only in the pkg-config file; tests/docs/test_extension_authors.py compares the two."""
+    """The build files do not repeat the version, except the pkg-config file, which test_extension_authors.py tests."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 

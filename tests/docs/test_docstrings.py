@@ -50,7 +50,7 @@ def test_examples_of_docstrings(name):
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     results = runner.run(test, out=said.append)
-    assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # GPU only
+    assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # examples that need a GPU
     assert results.failed == 0, "".join(said)
 
 

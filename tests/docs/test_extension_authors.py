@@ -1,6 +1,6 @@
-"""Compile the extensions that docs/howto shows, and call each with the same thirty inputs.
+"""Compile the extensions that docs/howto shows, and call each with the same inputs.
 
-Each kind of extension is built outside of the tree, once per session, by the commands of its page.
+Each kind of extension is built outside of the source tree, once per session.
 """
 
 import array
@@ -221,7 +221,7 @@ def environment(*more):
 
 
 def entry_points_of_the_tree(known):
-    """Create the entry points that an installation would have, if the package was built in its tree."""
+    """Create the entry points of an installed arrayhub. A package that was built in the source tree lacks them."""
     if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
         return
     import tomllib
@@ -251,7 +251,7 @@ def cpp(request, folder):
     return build.load(request.param(folder))
 
 
-# --------------------------------------------------------------------------------------------------- the thirty inputs
+# ---------------------------------------------------------------------------------------------------------- the inputs
 
 
 def sycl(kind):
@@ -567,7 +567,7 @@ APIS = {"whole": (), "limited": (build.LIMITED,)}
 
 @pytest.fixture(scope="session", params=APIS)
 def plain(request, folder):
-    """Return an extension with each function of arrayhub.hpp, without pybind11 or nanobind, for each Python API."""
+    """Return the extension `plain`, compiled for the full or the limited Python API."""
     return build.load(plain_cpp(folder / f"plain_{request.param}", *APIS[request.param]))
 
 
@@ -635,7 +635,7 @@ USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference(
 
 
 @pytest.mark.parametrize("use", USES)
-def test_strided_elements_have_no_references(tmp_path, use):
+def test_views_with_as_is_do_not_provide_references(tmp_path, use):
     """Unaligned or byte-swapped elements do not have the type T, so neither T& nor a range of T is available."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
@@ -765,8 +765,8 @@ def test_threads_destroy_views(plain):
     assert sys.getrefcount(x) == count
 
 
-# Programs that end while C++ threads use views: the threads copy views continuously, one thread drops a view during
-# finalization, or the main thread releases the GIL only during finalization.
+# Programs that end while C++ code holds views. A static variable holds a view, or threads copy a view continuously, or
+# a thread drops a view during finalization, in some programs while the main thread does not release the GIL.
 ENDINGS = {
     "kept": "plain.keep(numpy.ones((2, 2)))",
     "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",
@@ -854,7 +854,7 @@ def test_build_files_have_the_version():
     assert re.search(r"^Version: (.*)$", text, re.M)[1] == ah.__version__
 
 
-def test_config_prints_the_include_directory():
+def test_config_prints_folders_and_flags():
     for option, file in {"cmakedir": "arrayhub-config.cmake", "pkgconfigdir": "arrayhub.pc"}.items():
         said = build.run(sys.executable, "-m", "arrayhub", "config", f"--{option}", env=environment()).strip()
         assert (Path(said) / file).exists()

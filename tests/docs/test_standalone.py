@@ -94,7 +94,7 @@ print("done")
 
 
 def test_an_environment_without_the_package(path, tmp_path):
-    """The extension works if the only folder on the path has links to all packages of this environment but arrayhub."""
+    """The extension works if the only packages on the path are those of this environment except arrayhub."""
     folders = [*site.getsitepackages(), sysconfig.get_path("platlib"), *sys.path]
     for name in ("numpy", "torch"):
         for place in (Path(folder) for folder in folders if folder and (Path(folder) / name).is_dir()):

@@ -140,7 +140,7 @@ def test_failing_interface_is_reported(error, words):
     assert [text.partition(":")[0] for text in by_getter[1:]] == ["pointer", "shape"]
 
 
-def test_unsupported_types_are_reported():
+def test_python_objects_are_rejected():
     """Reject Python objects, which NumPy's interfaces describe consistently and without violating a specification."""
     with pytest.raises(TypeError, match="without Python objects"):
         check(np.array([None, 1]))

@@ -191,8 +191,8 @@ def test_capsules_are_not_consumed():
 
 
 def test_explain_does_not_copy():
-    """A copy would increase the resident memory, because the pages of the original arrays are never accessed."""
-    a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # jax would copy it, because it is not aligned
+    """The resident memory does not grow. The pages of the arrays are never accessed, so only a copy would add pages."""
+    a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # unaligned, so jax would copy
     strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
     ah.explain(np.zeros(3))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -607,7 +607,7 @@ def test_device_memory_is_not_read():
     assert said.endswith("alive\n")
 
 
-def test_a_library_is_not_imported_to_recognise_an_array():
+def test_a_library_is_not_imported_to_recognize_an_array():
     said = python(
         """
         import sys
@@ -620,7 +620,7 @@ def test_a_library_is_not_imported_to_recognise_an_array():
     assert said == "[]\n"
 
 
-def test_it_reads_a_property_once_a_protocol():
+def test_explain_reads_a_property_once():
     read, said = [], np.arange(3).__array_interface__
     ah.explain(producer(__array_interface__=property(lambda self: read.append(1) or said)))
     assert len(read) == 1

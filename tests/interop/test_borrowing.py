@@ -1,4 +1,4 @@
-"""A view keeps memory alive that its producer does not own, see `libraries.borrowing`."""
+"""A view keeps its values if its producer is dropped, closed or resized, see `libraries.borrowing`."""
 
 import pytest
 from children import python
@@ -8,7 +8,7 @@ LIBRARIES = sorted({case.library for case in borrowing.CASES if case.outcome != 
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_view_outlives_the_loan(library):
+def test_views_keep_their_values(library):
     """Run in a separate process, because a read of freed memory crashes the process."""
     pytest.importorskip(library.partition(".")[0])
     python(

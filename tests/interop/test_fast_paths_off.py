@@ -15,8 +15,8 @@ from exporters import FAST_PATHS_OFF
 
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
-# Files that this test omits, and what they test. They do not test imports from known libraries, and take two thirds of
-# the time.
+# Files that this test omits, with the reason: most of them do not import arrays of known libraries. The files take two
+# thirds of the time of the whole suite.
 ELSEWHERE = {
     "adapters/test_cuda_array.py": "producers made by hand",
     "adapters/test_dlpack.py": "producers made by hand",
@@ -110,7 +110,7 @@ def test_disabled_fast_path_uses_the_protocol():
         assert (name in names) == (importlib.util.find_spec(library) is not None)
 
 
-# All properties of the arrays that all producers create.
+# A program that prints the properties of arrays of all producers, for eight element types.
 REPORT = """
 import arrayhub as ah
 from matrix.elements import ELEMENTS

@@ -1,6 +1,6 @@
 """GT4Py stencils with USMArrays: interpreted (numpy) and compiled (gt:cpu_ifirst), compared with NumPy.
 
-The compiled stencils require a C++ compiler and take about half a minute each. They are built once per session.
+The compiled stencils require a C++ compiler and take about half a minute each. Each stencil is built once.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ COMPILED = pytest.param(
 SHAPE = {"I": 8, "J": 7, "K": 5, "0": 3}
 FACTOR = 0.1
 
-# GT4Py warns about fields without the backend's preferred layout.
+# GT4Py warns about fields without the backend's preferred layout. The warning is an error here.
 pytestmark = pytest.mark.filterwarnings("error:The layout of the field")
 
 

@@ -1,6 +1,6 @@
 """Test every row of docs/libraries.md, in one process per library.
 
-Libraries that are not in the extra ``test`` are tested if they are installed.
+Libraries that are not in the extra ``test-all`` are tested if they are installed.
 """
 
 import numpy as np

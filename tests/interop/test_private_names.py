@@ -93,11 +93,15 @@ SPANNING = """
 )
 @pytest.mark.usefixtures("dpctl")
 def test_a_view_over_several_allocations_is_refused(gone):
-    """Reject the view by the runtime's allocation of the last byte, or else by the memory types of the pages."""
+    """Reject a view whose last byte is in another allocation.
+
+    The runtime below SYCL reports the allocations. Without a function of the runtime, arrayhub compares the USM types
+    of the pages.
+    """
     python(HEAD + SPANNING, *gone)
 
 
-# Names that are looked up on first use: code that removes the name, and code that must work without it.
+# For each private name, a program that removes the name before arrayhub looks it up, and then must work.
 OTHER_WAYS = {
     "jax: unsafe_buffer_pointer": """
         import jax
@@ -231,7 +235,7 @@ DPNP = {
     """,
     "_create_from_usm_ndarray": """
         assert hasattr(dpnp.ndarray, "_create_from_usm_ndarray")
-        dpnp.ndarray = type("ndarray", (), {})      # as arrayhub sees it; dpnp's own functions have theirs
+        dpnp.ndarray = type("ndarray", (), {})      # arrayhub looks up this name; dpnp's functions do not
     """,
 }
 
@@ -359,7 +363,8 @@ TORCH = {
 @pytest.mark.parametrize("name", TORCH)
 def test_tensors_are_refused_and_held_without_a_private_name(name):
     pytest.importorskip("torch")
-    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"  # torch's imports use the name
+    # These modules use the name, so they are imported first.
+    lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"
     python(
         textwrap.dedent(HEAD)
         + lost

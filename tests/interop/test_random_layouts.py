@@ -62,7 +62,7 @@ def views(draw, compact):
 
 @st.composite
 def arrays(draw, dtypes=DTYPES):
-    """Draw an ndarray of any type and layout: misaligned, a field of packed records, read-only."""
+    """Draw an ndarray of any type and layout, which may be misaligned, a field of packed records, or read-only."""
     dtype = draw(st.sampled_from(dtypes))
     shape = tuple(draw(st.lists(st.integers(0, 4), max_size=5)))
     misfit = draw(st.sampled_from([0, 0, 1, 3]))
@@ -229,7 +229,7 @@ def element_layouts(draw):
 
 
 def laid_over_usm(tensor, compact, view, writeable, kind):
-    """Return a usm_ndarray with this layout in new memory, and the position of its first element in elements."""
+    """Return a usm_ndarray with this layout in new memory, and the offset of its first element, counted in elements."""
     import dpctl.memory
 
     memory = getattr(dpctl.memory, f"MemoryUSM{kind.capitalize()}")(max(compact.nbytes, 1))
@@ -265,7 +265,7 @@ def same_usm(out, array, view, offset):
 def test_usm_round_trip(tensor, layout, kind):
     compact, view, writeable = layout
     array, offset = laid_over_usm(tensor, compact, view, writeable, kind)
-    # dpnp exports every 0-d array as read-only, and does not read negative strides from a dict.
+    # dpnp exports every 0-d array as read-only by DLPack, and does not read negative strides from a dict.
     flags_are_right = view.ndim > 0
     negative = any(step < 0 for step, length in zip(view.strides, view.shape, strict=True) if length > 1)
     for way_in in (None, "sycl", "dlpack"):

@@ -45,7 +45,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_tensors_without_numbers_are_refused(call):
-    """Calls that describe a tensor return a result, and all other calls raise an error. No call ends the process."""
+    """`explain` and `check` may return a result. All other calls raise an error that names the dtype."""
     describes = call in ("explain", "check")
     python(
         TENSORS

@@ -18,7 +18,7 @@ LIBRARIES = sorted(Path(pa.get_library_dirs()[0]).glob("libarrow.so.*"))
 @pytest.fixture(scope="session")
 def arrow(tmp_path_factory):
     if not LIBRARIES:
-        pytest.skip("pyarrow comes without libarrow")
+        pytest.skip("this pyarrow does not contain libarrow")
     folder = build.shared_folder(tmp_path_factory, "arrow_cpp")
     where = LIBRARIES[0].parent
     link = (f"-L{where}", f"-l:{LIBRARIES[0].name}", f"-Wl,-rpath,{where}", "-std=c++20")
@@ -43,14 +43,14 @@ def read(arrow, x):
     return re.sub(r"\s", "", said)
 
 
-def test_pyarrow_reads_exported_streams(arrow):
+def test_arrow_cpp_reads_exported_streams(arrow):
     assert read(arrow, ah.asnested([[1, 2], None, [3]])) == "[[[1,2],null,[3]]]"
     assert read(arrow, ah.asnested(["a", None])) == '[["a",null]]'
     assert read(arrow, ah.asarray([1.5, 2.5])) == "[[1.5,2.5]]"
     assert read(arrow, ah.asarray([[1, 2], [3, 4]])) == "[[[1,2],[3,4]]]"
 
 
-def test_pyarrow_refuses_an_unknown_device(arrow):
+def test_arrow_cpp_refuses_an_unknown_device(arrow):
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
     assert "Devicetype14" in read(arrow, ah.asnested([[1], []]).to_device("oneapi:0"))

@@ -288,7 +288,7 @@ def outcome(function, values):
 )
 @settings(max_examples=300, deadline=None)
 def test_any_array_is_read_like_the_ndarray(source, layout):
-    """Consumers copy arrays that are not in C order. `as_arrow` rejects these arrays without copy=True."""
+    """An export copies arrays that are not in C order. `as_arrow` rejects these arrays without copy=True."""
     values = LAYOUTS[layout](source)
     x = ah.asarray(values)
     column = pa.array(x)

@@ -151,7 +151,7 @@ def test_failing_stream_error_has_the_message():
         ah.asnested(reader)
 
 
-def test_null_count_smaller_than_the_bitmap():
+def test_unknown_null_count_is_computed():
     producer = Producer(b"l", [(ctypes.c_uint8 * 1)(0b101), int64(1, 2, 3)], null_count=-1)
     assert ah.asnested(producer).to_list() == [1, None, 3]
 

@@ -1,4 +1,4 @@
-"""Inspection and rejection do not consume Arrow streams that can be read once, or queries."""
+"""Inspection and rejection do not consume Arrow streams that can be read once, and do not run queries."""
 
 import gc
 
@@ -48,7 +48,7 @@ READERS = {
 
 
 def look(at, x):
-    """Call an inspection function, and ignore its errors."""
+    """Call a function of LOOKS, and ignore its errors."""
     try:
         LOOKS[at](x)
     except (BufferError, TypeError):
@@ -77,7 +77,7 @@ def test_a_refused_reader_names_a_call_that_reads_it(kind):
 
 
 def test_readers_survive_explain_in_a_process_of_their_own():
-    """`explain` does not consume a reader in a process in which only the reader keeps the batches alive."""
+    """`explain` does not consume a reader in a process that has imported only arrayhub and pyarrow."""
     done = python(
         "import arrayhub, pyarrow as pa\n"
         "b = pa.record_batch({'a': [1.0, 2.0]})\n"
@@ -338,7 +338,7 @@ def test_the_call_named_for_an_expression_of_ibis_works():
 
 @pytest.mark.parametrize("native", ["pyarrow", "polars"])
 def test_a_series_of_narwhals_is_viewed(native):
-    """Share the chunks of narwhals' ``__arrow_c_stream__``; its ``__arrow_c_array__`` would concatenate them."""
+    """Share the chunks of narwhals' ``__arrow_c_stream__``, because its ``__arrow_c_array__`` concatenates chunks."""
     narwhals = library("narwhals")
     values = np.arange(4.0)
     owner = pa.chunked_array([values]) if native == "pyarrow" else library("polars").Series(values)

@@ -521,7 +521,7 @@ def tool():
 
 
 def test_committed_svg_is_current(tool):
-    """The committed SVG is the output of ``python tools/draw_pictures.py``, which must run after each change."""
+    """The committed SVG is the output of ``python tools/draw_pictures.py``. Run it after each change of pictures."""
     assert (STATIC / "layout.svg").read_text() == tool.front_picture()
     assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
 
