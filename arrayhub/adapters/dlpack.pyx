@@ -139,7 +139,7 @@ cdef void _delete_versioned(void* managed) noexcept:
 
 
 cdef PyObject* _array_of_legacy(void* managed) noexcept:
-    """Return the array whose tensor `managed` is, for the garbage collector. Return NULL for tensors of other exporters."""
+    """Return the array that exported the tensor `managed`, for the garbage collector, or NULL if arrayhub did not export it."""
     cdef DLManagedTensor* tensor = <DLManagedTensor*> managed
     return <PyObject*> tensor.manager_ctx if tensor.deleter == _legacy_deleter else NULL
 
@@ -306,7 +306,7 @@ cdef object capsule_error(object capsule):
 cdef Descriptor peek(object capsule):
     """Import a capsule without consuming it.
 
-    The capsule keeps the tensor alive only until a consumer renames the capsule. The array must be released before.
+    The array is valid only while the capsule owns the tensor, that is, until a consumer renames the capsule.
     """
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor

@@ -6,7 +6,7 @@ from arrayhub._core.descriptor cimport DLDevice
 from arrayhub._core.dtypes cimport DLDataType
 
 cdef enum:
-    kDLInt = 0           # values of DLDataType.code that exist in every version
+    kDLInt = 0           # values of DLDataType.code in all versions since 1.0
     kDLUInt = 1
     kDLFloat = 2
     kDLBfloat = 4

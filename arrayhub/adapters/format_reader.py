@@ -203,7 +203,7 @@ class _Reader:
         return matches
 
     def read_run(self, characters: str) -> str:
-        """Read the longest, possibly empty run of characters that `characters` contains."""
+        """Read the longest run of characters from the string `characters`. The run may be empty."""
         start = self.position
         while self.position < len(self.text) and self.text[self.position] in characters:
             self.position += 1

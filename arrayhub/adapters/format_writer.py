@@ -39,7 +39,7 @@ def write_format(dtype: np.dtype, aligned: bool = True) -> str:
     Raises
     ------
     BufferError
-        The language cannot represent the type. The message names the protocols that can.
+        The language cannot represent the type. The message names a protocol or a conversion to use instead.
 
     Notes
     -----

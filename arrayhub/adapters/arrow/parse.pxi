@@ -289,7 +289,7 @@ cdef Descriptor integers(Import owner, const void* data, Py_ssize_t start, Py_ss
 
 
 cdef Descriptor offsets_of(Import owner, ArrowArray* array, Py_ssize_t first, Py_ssize_t length, int width):
-    """Return the `length + 1` offsets of a node.
+    """Return the `length + 1` offsets of a node, or an empty array for a node without elements on a device.
 
     The buffers of a node without elements are not read, because Arrow C++ permits them to have 0 bytes (ARROW-544,
     `cpp/src/arrow/array/validate.cc`).

@@ -365,7 +365,8 @@ cdef int set_item(list fields, Py_ssize_t k, object facts) except -1:
 cdef object items_as_requested(object node, tuple field, ArrowSchema* asked):
     """Return an array of numbers whose items have the requested extension types.
 
-    Each dimension after the first has items, because Arrow represents it as a list with a child.
+    Arrow represents each dimension after the first as a list. The child of this list is an item, which can have an extension
+    type.
     """
     cdef Descriptor a = <Descriptor> ((<Tree> node).content if isinstance(node, Tree) else node)
     cdef list items = list((<Tree> node).child_fields or ()) if isinstance(node, Tree) else []

@@ -95,9 +95,7 @@ cdef Descriptor parse_array_interface(object obj, object stream):
     Raises
     ------
     InterfaceError
-        A key is missing, or its value is invalid or has the wrong type.
-    TypeError
-        The elements are Python objects.
+        A key is missing, its value is invalid or has the wrong type, or the elements are Python objects.
     BufferError
         ``data`` is an object with a buffer, and its export fails.
     """
@@ -283,9 +281,7 @@ cdef Descriptor parse_struct(object obj, object stream):
     Raises
     ------
     InterfaceError
-        The attribute is not a capsule without a name, or the struct is invalid.
-    TypeError
-        The elements are Python objects.
+        The attribute is not a capsule without a name, the struct is invalid, or the elements are Python objects.
     """
     if PyType_Check(obj):
         return None

@@ -1,4 +1,4 @@
-"""The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, mask, version and data.
+"""The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, version and data. Only SYCL lacks mask.
 
 `_DIALECTS` contains the differences between the three protocols. The file of each protocol handles its other keys.
 """
