@@ -31,7 +31,7 @@ from arrayhub.nested.to_device import offsets_on_host
 _COPIED = (list, tuple)  # types whose values `asnested` copies
 _MAX_ITEMS = 10  # columns or rows whose calls are tried for all columns or rows
 
-# Expressions in errors that return an object which libraries accept.
+# Expressions that errors suggest. Their result is an object that more libraries accept.
 _PREPARATIONS = (
     "x.to_numpy()",
     "x.set_axis(range(x.shape[1]), axis=1)",
@@ -51,13 +51,14 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
     """Return the first call that converts `obj`, or each of its columns or rows, for `consumer`.
 
     The call keeps all columns of a table, all rows of lists and all strings. If `consumer` rejects all of these calls,
-    return a call that does not use `consumer`, such as ``arrayhub.asnested(x)``. Return "" if `consumer` is not
-    installed, if its device is missing, if `asnested` rejects the object, or for a USMArray.
+    return a call that does not use `consumer`, such as ``arrayhub.asnested(x)``, or "" for a USMArray. Also return ""
+    if `consumer` is not installed, if its device is missing, or if `asnested` rejects the object. For a stream, calls
+    are not tried, because a stream can be read only once.
 
     Parameters
     ----------
     obj : object
-        Object that ``convert(x, consumer)`` rejects, with and without ``copy=True``.
+        Object that ``convert(x, consumer)`` rejects with and without ``copy=True``, or a stream.
     consumer : str
         Name of a library in `convert`.
     refusal : str
@@ -122,7 +123,7 @@ def sample_of(obj: Any) -> Any:
 
 
 def is_copied(obj: Any) -> bool:
-    """Return whether an object is a list, a tuple or an awkward array that `asnested` accepts. A sample is tried."""
+    """Return whether `obj` is a list, a tuple or an awkward array that `asnested` accepts. Only a sample is tried."""
     return (issubclass(type(obj), _COPIED) or is_awkward(obj)) and attempt(asnested, sample_of(obj))[1] == ""
 
 
@@ -205,7 +206,7 @@ def _converted(name: str, array: Any, consumer: str) -> str:
     `name` is the expression for the array. Return "" if all calls fail.
     """
     refusal = attempt(convert, array, consumer)[1] and attempt(convert, array, consumer, copy=True)[1]
-    # jax shares memory only at multiples of 64 bytes. The sample may be at such an address, and `x` at another address.
+    # jax shares memory only at addresses that are multiples of 64. The sample may be at such an address, unlike `x`.
     plain = [] if consumer == "jax" else [f"arrayhub.as_{consumer}(x)"]
     for call in (*plain, f"arrayhub.as_{consumer}(x, copy=True)", *_calls(array, consumer, refusal)):
         if _works(call, array):

@@ -425,7 +425,7 @@ cdef class NestedArray(Tree):
 
         Parameters
         ----------
-        copy : bool, optional
+        copy : {None, True, False, "if_needed"}, optional
             True returns a copy. None and False return a view, or raise BufferError. "if_needed" returns a view, or a copy if a
             view is impossible. Packed booleans, date32, records, run-end encoded arrays and several chunks require a copy.
 

@@ -34,7 +34,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
         jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
         `asarray` accepts. Python lists of numbers, strings, times, None, lists, arrays and dicts are copied, and so are
         NumPy's strings.
-    copy : bool, optional
+    copy : {None, True, False, "if_needed"}, optional
         True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
         only values that a NestedArray cannot share, such as Python lists and NumPy strings. "if_needed": like None, and
         also copy dense arrays that `asarray` cannot view.
@@ -115,7 +115,7 @@ def is_column(obj: Any) -> bool:
 
 
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
-    """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array, with a copy if necessary.
+    """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
 
     Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for columns that
     are not dense, for example because they contain strings, ragged lists or missing values.
@@ -124,6 +124,8 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     ------
     BufferError, TypeError, ValueError
         A column of a table is not dense, or the columns do not have a common type. The message names the column.
+    OverflowError
+        The common type of the columns would round an integer.
     """
     if is_frame(obj):
         return from_frame(obj), True

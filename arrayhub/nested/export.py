@@ -148,7 +148,7 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : bool, optional
+    copy : {None, True, False, "if_needed"}, optional
         True: copy to host memory, where ``datetime64[D]`` becomes date32. "if_needed": share the memory if possible,
         otherwise copy. None: share the memory except for booleans, or raise BufferError. False: share the memory, or
         raise BufferError.
@@ -712,7 +712,7 @@ def _field(field: NestedArray, name: str) -> Any:
 def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     """Return the ndarray for ``NestedArray.__array__``.
 
-    A BufferError is converted to a TypeError, because NumPy ignores a BufferError and creates an object array.
+    A BufferError is raised as a TypeError, as ``cupy.ndarray.__array__`` does for memory that NumPy cannot read.
     """
     try:
         array = _as_numpy(x, True if copy else None)

@@ -48,7 +48,7 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
 
 
 def _index_columns(node: NestedArray) -> list[Any]:
-    """Return the names of the fields that contain the index of a pandas frame, as pandas' Arrow metadata list them."""
+    """Return the names of the fields that contain the index of a pandas frame, according to pandas' Arrow metadata."""
     try:
         columns = json.loads(node.metadata[b"pandas"])["index_columns"]
     except (KeyError, RecursionError, TypeError, ValueError):
@@ -59,8 +59,8 @@ def _index_columns(node: NestedArray) -> list[Any]:
 def is_frame(obj: Any) -> bool:
     """Return whether an object is a ``pandas.DataFrame``.
 
-    A frame is not converted to a matrix through Arrow, because its Arrow export can include the index, and converts NaN
-    to null.
+    A DataFrame is not converted to a matrix through Arrow, because its Arrow export can include the index and converts
+    NaN to null.
     """
     pandas = sys.modules.get("pandas")
     return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))

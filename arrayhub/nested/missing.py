@@ -463,7 +463,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         Function that exports a dense array or a NestedArray, with an argument `copy`.
     missing : object
         "mask", "nan" or a value, see `arrayhub.as_numpy`.
-    copy : bool or "if_needed", optional
+    copy : {None, True, False, "if_needed"}, optional
         As in `arrayhub.as_numpy`.
     reads_host : bool
         Whether the library supports host memory.

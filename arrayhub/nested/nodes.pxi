@@ -100,7 +100,7 @@ cdef object checked_node(object node):
 
 
 def chunked(nodes, /):
-    """Return one array that consists of the chunks of the given arrays. A single chunk is returned itself."""
+    """Return one array that consists of the chunks of the given arrays, or the chunk itself if there is only one."""
     cdef list chunks = []
     for node in nodes:
         chunks.extend((<NestedArray> nested_of(node)).chunks)
@@ -108,7 +108,7 @@ def chunked(nodes, /):
 
 
 def one_chunk(Tree t not None):
-    """Return an unchunked node itself, or the only chunk with elements of a chunked node.
+    """Return an unchunked node itself. For a chunked node, return the only chunk that has elements.
 
     If no chunk has elements, return the first chunk. If several chunks have elements, return None.
     """

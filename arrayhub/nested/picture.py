@@ -1,6 +1,6 @@
 """Draw a NestedArray for a notebook: one line of cells per node, with arcs from each row to its elements.
 
-The caption of a line stands to the right of its cells, where no arc crosses it.
+The caption of a line is to the right of the cells, where no arcs are drawn.
 """
 
 from html import escape

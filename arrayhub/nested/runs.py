@@ -41,6 +41,6 @@ def _repeated(values: NestedArray, counts: Any) -> NestedArray:
     if kind.utf8:
         return from_string_dtype(np.repeat(to_string_dtype(values), counts))
     decoding = "pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
-    if kind.types or kind.runs:  # pyarrow does not decode runs of these types (pyarrow 26)
+    if kind.types or kind.runs or kind.views:  # pyarrow 26 does not decode runs of unions, runs and byte string views
         decoding = "arrayhub.asnested(x).to_list()"
     raise BufferError(f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")
