@@ -129,7 +129,10 @@ cdef str unit_of(const char* text):
 
 
 def type_name(str meaning not None):
-    """Return the type name of an Arrow format for messages, such as ``date32`` or ``timestamp[us, UTC]``."""
+    """Return the type name of an Arrow format for messages, such as ``date32`` or ``timestamp[us, UTC]``.
+
+    For an unknown format, return the repr of the format.
+    """
     cdef bytes text = meaning.encode()
     cdef const Format* row = find_format(text)
     if row == NULL:

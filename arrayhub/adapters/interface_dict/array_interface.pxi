@@ -67,7 +67,7 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# Two of NumPy's flags. Its flags for C order, F order, alignment and native byte order have the same values as ArrayFlags.
+# NumPy's flags that differ from ArrayFlags. C order, F order, alignment and native byte order have the same values in both.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
