@@ -177,7 +177,7 @@ def load_rows(path=TOOLS / "peers.toml"):
 
 def child_environment(settings):
     """Return the environment variables of a run, without settings of pytest and arrayhub."""
-    in_place = [str(ROOT)] if list((ROOT / "arrayhub").glob("dispatch.*.so")) else []
+    in_place = [str(ROOT)] if list((ROOT / "arrayhub" / "_core").glob("descriptor.*.so")) else []
     paths = [str(TOOLS), *in_place, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ARRAYHUB_"))},

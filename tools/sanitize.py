@@ -69,7 +69,7 @@ SANITIZERS = {
     "undefined": Sanitizer("-fsanitize=undefined", (), "UBSAN_OPTIONS", "print_stacktrace=1"),
 }
 BOTH = "both"
-FRAMES = "-O1 -g1 -fno-omit-frame-pointer"  # reports name function and line
+FLAGS = "-O1 -g -fno-omit-frame-pointer"  # reports name function and line
 
 # Tests that read and write host memory, memory of SYCL's CPU device, and arrays of libraries.
 FILES = (
@@ -133,7 +133,7 @@ def walk(folder):
 
 def build(target, chosen):
     """Compile the copy with the sanitizers' flags, and return the exit status."""
-    flags = " ".join(["-O1 -g -fno-omit-frame-pointer", *(one.flags for one in chosen), os.environ.get("CFLAGS", "")])
+    flags = " ".join([FLAGS, *(one.flags for one in chosen), os.environ.get("CFLAGS", "")])
     return subprocess.run(
         [sys.executable, "tools/build_inplace.py"], cwd=target, env={**os.environ, "CFLAGS": flags}
     ).returncode
