@@ -154,7 +154,7 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_bytes(object obj, object stream):
-    """Import a ``bytes`` object without a buffer request, because the memory does not move or change while the object exists."""
+    """Import a ``bytes`` object without a buffer request, because its memory neither moves nor changes."""
     cdef Descriptor a = new_array(1)
     a.base_ = obj
     a.device_ = DLDevice(kDLCPU, 0)

@@ -98,8 +98,8 @@ cdef str refusal_of(Tree t):
         return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
             " datetime64[D], or call arrayhub.asnested(x).content for the numbers"
     if has(t, NUMBERS):
-        return f"has elements of {type_name(t.meaning)}, a type that NumPy does not have; call arrayhub.asnested(x).content for" \
-            " the numbers"
+        return f"has elements of {type_name(t.meaning)}, a type that NumPy does not have; call arrayhub.asnested(x).content" \
+            " for the numbers"
     return NODE_KINDS[t.kind].refusal.decode()
 
 

@@ -15,7 +15,7 @@ cdef tuple _ATTRIBUTES = ("__arrow_c_schema__", *BY_VIA["arrow"].attributes)
 
 
 cdef int check_request(object node, object requested, str method) except -1:
-    """Raise BufferError if a requested type differs from the type of the elements, because a conversion would copy the elements.
+    """Raise BufferError if a requested type differs from the elements' type, because a conversion would copy the elements.
 
     The specification permits a producer to ignore the request. However, ``pyarrow.array(x, type=)`` then fails with a less
     helpful error instead of casting. pyarrow casts the chunks of streams, so this function is not called for streams.

@@ -534,7 +534,8 @@ cdef int fill_runs(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array,
     ends = build(owner, schema.children[0], array.children[0], 0, runs, depth + 1, nodes)
     if not isinstance(ends, Descriptor) or (<Descriptor> ends).nd_ != 1 or (<Descriptor> ends).dl_dtype_.code != 0 \
             or (<Descriptor> ends).itemsize_ < 2:
-        raise array_error(schema, "run_ends", text_of(schema.children[0].format), "int16, int32 or int64 without missing values")
+        raise array_error(schema, "run_ends", text_of(schema.children[0].format),
+                          "int16, int32 or int64 without missing values")
     t.offsets = <Descriptor> ends
     t.content = build(owner, schema.children[1], array.children[1], 0, array.children[1].length, depth + 1, nodes)
     t.child_fields = fields_of(schema, NULL)

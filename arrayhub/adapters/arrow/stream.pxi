@@ -156,7 +156,7 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
 
 
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Create one empty node. `nodes` counts all nodes. The number is limited, because a schema may contain a child repeatedly."""
+    """Create one empty node. `nodes` counts all nodes. The number is limited, because a schema may repeat a child."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:

@@ -1,5 +1,6 @@
-"""The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, version and data. Only SYCL lacks mask.
+"""The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, version and data.
 
+This file also reads the key ``mask``, which SYCL lacks.
 `_DIALECTS` contains the differences between the three protocols. The file of each protocol handles its other keys.
 """
 
