@@ -84,7 +84,7 @@ def written():
     passed = sum(number for (_, refusal), number in met.items() if refusal == id(None))
     lines += [
         "",
-        f"In all {met.total():,} pairs; {passed:,} of them pass.",
+        f"Of {met.total():,} pairs, {passed:,} pass.",
         "",
         "## Refusals",
         "",
