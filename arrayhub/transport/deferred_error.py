@@ -137,8 +137,17 @@ class Refused:
             raise AttributeError(name)  # libraries probe every object for protocol attributes
         raise pickle.PicklingError(self._message)
 
-    # Python looks up special methods in the class.
-    __array__ = __len__ = __iter__ = __getitem__ = __setitem__ = __contains__ = __bool__ = __call__ = _using
-    __float__ = __int__ = __index__ = __complex__ = __buffer__ = _using
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _using
-    __matmul__ = __rmatmul__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _using
+    __hash__ = None  # type: ignore[assignment]  # as for arrays; of the errors of `hash`, dask catches only TypeError
+
+
+# Python looks up special methods in the class.
+_METHODS = (
+    *("array", "len", "iter", "getitem", "setitem", "delitem", "contains", "call", "buffer"),
+    *("bool", "float", "int", "index", "complex", "neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge"),
+)
+_OPERATORS = (
+    *("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow"),
+    *("lshift", "rshift", "and", "xor", "or"),
+)
+for _name in (*_METHODS, *_OPERATORS, *(f"r{name}" for name in _OPERATORS)):
+    setattr(Refused, f"__{_name}__", _using)
