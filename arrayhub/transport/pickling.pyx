@@ -479,7 +479,7 @@ cdef int check_inside(Descriptor a, Py_ssize_t start, Descriptor memory) except 
     cdef Py_ssize_t low = 0, high = 0, nbytes = size_of(memory) * memory.itemsize_
     cdef bint overflow = False
     if a.flags_ & PACKED:
-        high = dtypes.bits_of(a.dl_dtype_) * size_of(a)          # may wrap around; `seal` rejects 2**63 bits and more
+        overflow = layout.checked_mul(size_of(a), dtypes.bits_of(a.dl_dtype_), &high)
         high = high // 8 + (high % 8 != 0)
     elif size_of(a):
         overflow = layout.reach(a.nd_, a.shape_, a.byte_strides_, a.itemsize_, &low, &high)

@@ -342,6 +342,15 @@ def test_forged_data_is_refused(data):
         arrayhub._unpickle(tuple(state), data)
 
 
+@pytest.mark.parametrize(
+    "element", [("int4", 0, 4, True), ("uint2", 1, 2, True), ("float6_e3m2fn", 16, 6, True)], ids=lambda value: value[0]
+)
+@pytest.mark.parametrize("size", [9, 1 << 60, 1 << 61, (1 << 62) - 1])
+def test_forged_size_of_packed_elements_is_refused(element, size):
+    with pytest.raises(pickle.UnpicklingError, match="exceed its 2 bytes"):
+        arrayhub._unpickle((1, (size,), None, 0, element, 2, None, None), b"ab")
+
+
 # The state of a dtype of 8 bytes, which NumPy does not validate.
 SUB_ARRAY = ("V8", (3, "|", (np.dtype("f8"), (4,)), None, None, 8, 1, 0))
 FORGED_DTYPES = {
