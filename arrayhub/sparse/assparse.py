@@ -63,7 +63,7 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
         and root_of(type(obj)) == "onedal"
         and (if_needed(copy) or wanted(copy, "assparse"))
     ):
-        parse = import_module("arrayhub.sparse.onedal").parse_copy
+        parse, copy = import_module("arrayhub.sparse.onedal").parse_copy, None
     if parse is not None:
         x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
     if x is None:

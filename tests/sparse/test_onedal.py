@@ -22,6 +22,15 @@ def test_tables_are_made_of_sparse_arrays_of_any_library():
     assert ah.as_torch(ah.assparse(table, copy=True)).layout is torch.sparse_csr
 
 
+@pytest.mark.parametrize("validate", [True, False])
+def test_tables_are_copied_once(validate):
+    table = datatypes.to_table(matrix())
+    with ah.trace() as events:
+        x = ah.assparse(table, copy=True, validate=validate)
+    assert x.to_dense().tolist() == matrix().toarray().tolist()
+    assert not [event for event in events.events if event.kind == "copy"]  # oneDAL itself makes the copy
+
+
 def test_tables_name_the_argument_that_copies():
     table = datatypes.to_table(matrix())
     for call in (ah.assparse, ah.as_scipy, ah.as_torch):
