@@ -112,13 +112,11 @@ def _check_below(name: str, values: Any, length: int, what: str) -> None:
     """Raise InterfaceError for the first index that is negative, or `length` or more."""
     if values.size == 0:
         return
-    # Negative values are large as unsigned integers, so one comparison finds both faults.
+    # As unsigned integers, negative values exceed the signed type, so one comparison finds both faults.
     unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
-    if int(unsigned.max()) < length:
+    if int(unsigned.max()) < min(length, np.iinfo(values.dtype).max + 1):
         return
     bad = (values < 0) | (values >= length)
-    if not bad.any():  # `length` exceeds the type of the indices
-        return
     place = np.unravel_index(int(bad.argmax()), bad.shape)
     accepted = f"0 to {length - 1}, {what}" if length else f"no index, because the length is 0 in {what}"
     raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)

@@ -125,6 +125,17 @@ def test_an_index_of_an_empty_dimension_is_refused():
         ah.assparse(given).to_dense()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_a_negative_index_is_named_if_the_length_exceeds_the_unsigned_type(dtype):
+    length = 1 << 40
+    given = scipy.sparse.coo_array((2, length))
+    given.data, given.coords = np.ones(2), (np.array([0, 1], dtype), np.array([0, -1], dtype))
+    with pytest.raises(ah.InterfaceError, match=rf"coords\[1\]\[1\] is -1; accepted: 0 to {length - 1}"):
+        _ = ah.assparse(given).canonical
+    given.coords = (given.coords[0], np.array([0, 127], dtype))
+    assert ah.assparse(given).canonical
+
+
 @pytest.mark.parametrize("format", ["coo", "csr", "csc"])
 def test_canonical_order_is_found(format):
     dense = matrix().toarray()
