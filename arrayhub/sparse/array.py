@@ -14,7 +14,7 @@ from arrayhub.sparse.emit_binsparse import arrays_of, descriptor_of
 from arrayhub.sparse.formats import FORMATS, row_of
 from arrayhub.sparse.picture import picture_of
 from arrayhub.sparse.to_device import copied, to_device, to_host
-from arrayhub.sparse.validation import SEEN, is_canonical, is_on_host, structure_of
+from arrayhub.sparse.validation import CANONICAL, NOT_CANONICAL, SEEN, is_canonical, structure_of
 
 # Attributes of other libraries' sparse arrays, and the equivalent calls for a SparseArray.
 _ELSEWHERE = {
@@ -119,9 +119,12 @@ class SparseArray(SparseParts):
     def canonical(self) -> bool:
         """bool : whether the indices are sorted and distinct.
 
-        The result is cached for indices that the host can read. Otherwise, each access copies the array to the host.
+        The result is cached. If the host cannot read the array, the first access copies it to the host.
         """
-        return is_canonical(self if is_on_host(self) else self.to_host())
+        host = self if self._state & (CANONICAL | NOT_CANONICAL) else self.to_host()
+        found = is_canonical(host)
+        self._state |= host._state
+        return found
 
     @property
     def access(self) -> str:

@@ -142,7 +142,7 @@ def is_marked_canonical(x: SparseParts) -> bool:
 
 
 def is_canonical(x: SparseParts) -> bool:
-    """Return whether the indices, which must be on the host, are sorted and distinct. The result is cached."""
+    """Return whether the indices are sorted and distinct, from the cache or from indices on the host."""
     state = x._state
     if not state & (CANONICAL | NOT_CANONICAL):
         validate(x)

@@ -147,6 +147,20 @@ def test_canonical_order_is_found(format):
     assert ah.assparse(repeated).to_format(format).canonical
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+def test_canonical_order_on_a_device_is_cached(dpctl, repeated):
+    given = matrix("coo")
+    if repeated:
+        given.coords[0][1], given.coords[1][1] = given.coords[0][0], given.coords[1][0]
+    x = ah.assparse(given).to_device(dpctl.SyclQueue("cpu"))
+    with ah.trace() as events:
+        assert x.canonical is not repeated
+    assert [event.kind for event in events.events].count("copy") == 3
+    with ah.trace() as events:
+        assert x.canonical is not repeated
+    assert not events.events
+
+
 def test_rows_of_canonical_order_may_begin_anywhere():
     given = scipy.sparse.csr_array(([1.0, 2.0, 3.0], [7, 0, 3], [0, 1, 1, 3]), shape=(3, 8))
     assert ah.assparse(given).canonical
