@@ -318,11 +318,13 @@ def _fetch_staged(array: Any, target: Any, course: Course) -> None:
         source, nbytes = sycl.reach(piece)
         events = _submit(course.queue, stage.ctypes.data, source, nbytes)
         if waiting:
-            _wait(waiting[0])
-            host.move(*waiting[1:], course.progress)
+            before, part, view = waiting
+            _wait(before)
+            host.move(part, view, course.progress)
         waiting = (events, target[key], _view_of_stage(stage, piece))
     sycl.wait(course.queue)
-    host.move(*waiting[1:], course.progress)
+    _, part, view = waiting
+    host.move(part, view, course.progress)
 
 
 # ---------------------------------------------------------------------------------------------------------- to a device
