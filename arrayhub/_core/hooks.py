@@ -31,6 +31,7 @@ UPWARD = {
     "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",
     "dense_for": "arrayhub.nested.export:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
+    "why_always_copied": "arrayhub.nested.export:why_always_copied",
     "with_missing": "arrayhub.nested.missing:with_missing",
     "with_value": "arrayhub.nested.missing:with_value",
     "nested_or_none": "arrayhub.nested.asnested:nested_or_none",

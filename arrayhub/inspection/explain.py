@@ -12,10 +12,9 @@ import numpy as np
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
-from arrayhub._core.errors import NO_CUDA_DEVICE, PACKED_BOOLEANS, module_of
+from arrayhub._core.errors import NO_CUDA_DEVICE, module_of
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import Tree
-from arrayhub.adapters.arrow import packs_booleans, unread
+from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (
     CONSUMERS,
@@ -132,7 +131,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
         return described or _explain_without_memory(obj, name, offers, why, to)
     nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # for example, for records
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
-    verdicts = (nested,) if nested else tuple(_verdicts(array, consumers, to))
+    verdicts = (nested,) if nested else tuple(_verdicts(obj, array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
 
 
@@ -313,9 +312,9 @@ def _is_swapped(array: USMArray) -> bool:
 # ------------------------------------------------------------------------------------------------------------ verdicts
 
 
-def _verdicts(array: USMArray, consumers: Iterable[str], to: str | None) -> Iterator[Verdict]:
+def _verdicts(obj: Any, array: USMArray, consumers: Iterable[str], to: str | None) -> Iterator[Verdict]:
     for consumer in consumers:
-        yield _verdict(array, consumer, consumer == to)
+        yield _verdict(obj, array, consumer, consumer == to)
 
 
 def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, ...]:
@@ -323,8 +322,11 @@ def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, .
     return tuple(Verdict(consumer, verdict, why) for consumer in consumers)
 
 
-def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
-    """Try a conversion. If the conversion requires a copy, try to copy the array of `_stand_in`."""
+def _verdict(obj: Any, array: USMArray, consumer: str, asked: bool) -> Verdict:
+    """Try to convert `array`, which was imported from `obj`.
+
+    If the conversion requires a copy, try to copy the array of `_stand_in`.
+    """
     refusal = ""
     if consumer == "jax":
         if not asked and _would_start_a_gpu():
@@ -332,8 +334,9 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
         refusal = _why_jax_copies(array)
     refusal = refusal or attempt(convert, array, consumer)[1]
     if not refusal:
-        if copies_booleans(array, consumer):
-            return Verdict(consumer, COPY, PACKED_BOOLEANS)
+        why = hooks.why_always_copied(array, consumer, obj)
+        if why:
+            return Verdict(consumer, COPY, why)
         return Verdict(consumer, ZERO_COPY, _ROWS_IN_POLARS if consumer == "polars" and array.ndim == 2 else "")
     obstacle = _why_no_copy(array, consumer)
     if not obstacle:
@@ -342,12 +345,6 @@ def _verdict(array: USMArray, consumer: str, asked: bool) -> Verdict:
 
 
 _ROWS_IN_POLARS = "a Series of rows; polars.DataFrame(arrayhub.as_numpy(x)) is a frame of the columns"
-
-
-def copies_booleans(x: Any, consumer: str) -> bool:
-    """Return whether the library `consumer` receives booleans of `x` as bits, which requires a copy."""
-    by_arrow = consumer in ("arrow", "polars") or (consumer == "pandas" and issubclass(type(x), Tree))
-    return by_arrow and bool(packs_booleans(x))
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import COPY_FORBIDDEN
-from arrayhub._core.errors import PACKED_BOOLEANS, PASSES_ON, InterfaceError, first_line
+from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import convert
-from arrayhub.inspection.explain import LOOKED_AT, attempt, copies_booleans, through_protocol
+from arrayhub.inspection.explain import LOOKED_AT, attempt, through_protocol
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
 from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.advice import sample_of, sample_of_node
 from arrayhub.nested.array import NestedArray, check, unwrapped
 from arrayhub.nested.asnested import asnested
-from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS
+from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS, why_always_copied
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing
 
@@ -76,7 +76,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
         if consumer == "pandas" and _is_shared_with_pandas(obj):
             verdicts.append(Verdict(consumer, ZERO_COPY, ""))
             continue
-        verdict = _verdict(x, consumer)
+        verdict = _verdict(x, x, consumer)
         if verdict.verdict != CANNOT and consumer not in NESTED_CONSUMERS:
             obstacle = attempt(convert, sample_of(obj), consumer, copy=True)[1]
             verdict = Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle)) if obstacle else verdict
@@ -104,7 +104,7 @@ def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
     if consumer == "pandas" and _is_shared_with_pandas(obj):
         return Verdict(consumer, ZERO_COPY, "")
     if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
-        return _verdict(x, consumer)
+        return _verdict(obj, x, consumer)
     refusal = attempt(convert, obj, consumer)[1]
     if not refusal:
         return Verdict(consumer, ZERO_COPY, "")
@@ -183,7 +183,7 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     if consumer == "pandas" and _is_shared_with_pandas(obj):
         return Verdict(consumer, ZERO_COPY, "")
     if x is not None:
-        return _verdict(x, consumer)
+        return _verdict(obj, x, consumer)
     copied, obstacle = _copied(obj)[0], attempt(asnested, sample_of(obj))[1]
     if copied is None:
         return Verdict(consumer, CANNOT, obstacle) if obstacle else None
@@ -191,10 +191,12 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or _why_copied(obj))
 
 
-def _verdict(x: NestedArray, consumer: str) -> Verdict:
+def _verdict(obj: Any, x: NestedArray, consumer: str) -> Verdict:
+    """Try to convert `x`, which was imported from `obj`."""
     refusal = attempt(convert, x, consumer)[1]
-    if not refusal and copies_booleans(x, consumer):
-        return Verdict(consumer, COPY, PACKED_BOOLEANS)
+    why = "" if refusal else why_always_copied(x, consumer, obj)
+    if why:
+        return Verdict(consumer, COPY, why)
     if not refusal:
         return Verdict(consumer, ZERO_COPY, "; ".join(_made_for_polars(x)) if consumer == "polars" else "")
     obstacle = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1]

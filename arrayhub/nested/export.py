@@ -109,21 +109,36 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
 
 
 def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
-    """Raise BufferError for parts that every export copies: booleans of one byte each, and string views for pandas."""
+    """Raise BufferError if the export copies without a request."""
+    library = call.removeprefix("as_")
+    why = why_always_copied(array, library, obj, extension)
+    if why:
+        other = "arrayhub.as_arrow(x)"
+        if why == PACKED_BOOLEANS:
+            other = "arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
+        raise BufferError(f"{call}: copy is False, and {why}. Omit copy= to permit this copy, or call {other}")
+
+
+def why_always_copied(array: Any, library: str, obj: Any, extension: bool = False) -> str:
+    """Return why the export of `array`, imported from `obj`, copies without a request, or "" if it does not.
+
+    These copies are booleans of one byte each, and string views for pandas. `as_awkward` permits its copies for
+    ``copy=False``, too.
+    """
+    if library not in ("arrow", "polars", "pandas"):
+        return ""
+    if library == "pandas" and has_string_views(array):
+        return _STRING_VIEWS
     parts: Sequence[Any] = [array]
-    if call == "as_pandas" and not has_arrow_types(obj):  # dense parts keep NumPy's types, so booleans are shared
+    if library == "pandas" and not has_arrow_types(obj):  # dense parts keep NumPy's types, so booleans are shared
         parts = array.children if isinstance(array, NestedArray) and kind_of(array).fields else parts
         parts = [part for part in parts if isinstance(part, NestedArray)]
-    if call == "as_pandas" and has_string_views(array):
-        raise BufferError(
-            "as_pandas: copy is False, and string views are copied, because most functions of pandas do not support"
-            " string views. Omit copy= to permit this copy, or call arrayhub.as_arrow(x)"
-        )
     if not (extension and not isinstance(array, NestedArray)) and any(map(packs_booleans, parts)):
-        raise BufferError(
-            f"{call}: copy is False, and {PACKED_BOOLEANS}. Omit copy= to permit this copy, or call"
-            " arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
-        )
+        return PACKED_BOOLEANS
+    return ""
+
+
+_STRING_VIEWS = "string views are copied, because most functions of pandas do not support string views"
 
 
 def dense_or_nested(obj: Any, copy: Copy) -> Any:

@@ -26,6 +26,74 @@ def test_explain_lists_libraries_with_nested_arrays(to):
     assert verdicts(np.arange(3.0), to) == {to: "zero-copy"}
 
 
+LONG = "longer than twelve bytes"
+STRING_VIEWS = pa.array([LONG], pa.string_view())
+BOOL8 = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
+ARROW = {
+    "numbers": pa.array([1, 2]),
+    "bits": pa.array([True, False]),
+    "bool8": BOOL8,
+    "bool8 in lists": pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), BOOL8),
+    "strings": pa.array([LONG]),
+    "string views": STRING_VIEWS,
+    "binary views": pa.array([b"longer than twelve bytes"], pa.binary_view()),
+    "string views in lists": pa.array([[LONG]], pa.list_(pa.string_view())),
+    "string views in records": pa.StructArray.from_arrays([STRING_VIEWS], ["a"]),
+    "string views in chunks": pa.chunked_array([STRING_VIEWS, STRING_VIEWS]),
+    "categories": pa.DictionaryArray.from_arrays(pa.array([0]), STRING_VIEWS),
+    "table": pa.table({"a": [1], "b": [LONG]}),
+    "list": pa.array([[1], [2, 3]]),
+    "missing": pa.array([1, None]),
+    "runs": pa.RunEndEncodedArray.from_arrays([1], STRING_VIEWS),
+}
+SOURCES = {
+    **ARROW,
+    **{f"{name} of arrayhub": ah.asnested(x) for name, x in ARROW.items()},
+    "float64": np.ones(3),
+    "every second element": np.ones(4)[::2],
+    "booleans": np.array([True, False]),
+    "matrix of booleans": np.ones((2, 2), bool),
+    "records": np.zeros(2, "?,f8"),
+    "StringDType": np.array([LONG], np.dtypes.StringDType()),
+    "days": np.zeros(2, "M8[D]"),
+    "foreign byte order": np.ones(2, ">f8"),
+}
+
+
+def has_a_view(obj, to):
+    try:
+        ah.convert(obj, to, copy=False)
+    except (BufferError, TypeError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize("name", SOURCES)
+def test_explain_agrees_with_copy_false(name, to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    obj = SOURCES[name]
+    assert (verdicts(obj, to)[to] == "zero-copy") == has_a_view(obj, to)
+
+
+@pytest.mark.parametrize("library", ["polars", "awkward"])
+@pytest.mark.parametrize("values", [[LONG], [True], [[True], []], [1.5]], ids=str)
+def test_explain_of_other_libraries_agrees_with_copy_false_for_pandas(library, values):
+    pytest.importorskip("pandas")
+    made = pytest.importorskip(library)
+    obj = made.Series(values) if library == "polars" else made.Array(values)
+    assert (verdicts(obj, "pandas")["pandas"] == "zero-copy") == has_a_view(obj, "pandas")
+
+
+def test_explain_reports_string_views_that_pandas_copies():
+    pytest.importorskip("pandas")
+    found = ah.explain(STRING_VIEWS, "pandas")
+    (verdict,) = found.verdicts
+    assert verdict.verdict == "copy=True"
+    assert verdict.reason.startswith("string views are copied")
+    assert found.call == "arrayhub.as_pandas(x)"  # which copies without copy=True, too
+
+
 def test_explain_reports_types_that_polars_changes():
     pytest.importorskip("polars")
 
