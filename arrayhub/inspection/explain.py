@@ -14,6 +14,7 @@ from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import NO_CUDA_DEVICE, module_of
 from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (
@@ -332,7 +333,9 @@ def _verdict(obj: Any, array: USMArray, consumer: str, asked: bool) -> Verdict:
         if not asked and _would_start_a_gpu():
             return Verdict(consumer, NOT_TRIED, "jax would reserve GPU memory; explain(x, to='jax') tries it")
         refusal = _why_jax_copies(array)
-    refusal = refusal or attempt(convert, array, consumer)[1]
+    # `asarray` imports a NestedArray as immutable memory, but `convert` exports its content with the access it has.
+    source = obj if issubclass(type(obj), Tree) else array
+    refusal = refusal or attempt(convert, source, consumer)[1]
     if not refusal:
         why = hooks.why_always_copied(array, consumer, obj)
         if why:

@@ -187,8 +187,8 @@ def verdict_of(obj: Any, consumer: str) -> Verdict | None:
     copied, obstacle = _copied(obj)[0], attempt(asnested, sample_of(obj))[1]
     if copied is None:
         return Verdict(consumer, CANNOT, obstacle) if obstacle else None
-    obstacle = attempt(convert, copied, consumer)[1]
-    return Verdict(consumer, CANNOT if obstacle else COPY, obstacle or _why_copied(obj))
+    verdict = _verdict(copied, copied, consumer)
+    return Verdict(consumer, COPY, _why_copied(obj)) if verdict.verdict == ZERO_COPY else verdict
 
 
 def _verdict(obj: Any, x: NestedArray, consumer: str) -> Verdict:
