@@ -208,7 +208,7 @@ def test_every_frame(name):
     assert x.to_list() == [{"n": 1, "s": "a"}, {"n": 2, "s": None}]
     assert x["s"].to_list() == ["a", None]
     assert x[1]["s"] is None
-    assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)] if name != "lists" else True
+    assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)]
 
 
 def test_frames_are_exported():
