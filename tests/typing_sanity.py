@@ -36,6 +36,7 @@ def properties(x: USMArray) -> None:
     assert_type(x.dims, tuple[str | None, ...] | None)
     assert_type(x.with_dims("IJ", origin=(1, 0)).with_dims({"I": "K"}).align("J", "K").align(["K", "J"]), USMArray)
     assert_type(arrayhub.get_dims(x), tuple[str, ...] | None)
+    assert_type(x.with_dims(("I", None)).with_dims({"I": None}), USMArray)
     x.with_dims((1, 2))  # type: ignore[arg-type]
     x.flags.writeable = False
     x.shape = (1,)  # type: ignore[misc]

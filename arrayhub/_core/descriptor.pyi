@@ -81,14 +81,16 @@ class Labels:
 def label(
     array: _Array,
     *,
-    dims: Sequence[str] | None = None,
+    dims: Sequence[str | None] | None = None,
     origin: Sequence[SupportsIndex] | None = None,
     halo: Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]] | None = None,
     aligned_index: Sequence[SupportsIndex] | None = None,
 ) -> _Array: ...
 def named(dims: tuple[str | None, ...]) -> Labels: ...
 def relabelled(
-    array: _Array, dims: Sequence[str] | Mapping[str, str] | None, origin: Sequence[SupportsIndex] | None = None
+    array: _Array,
+    dims: Sequence[str | None] | Mapping[str, str | None] | None,
+    origin: Sequence[SupportsIndex] | None = None,
 ) -> _Array: ...
 def empty_like(array: _Array, order: str = "C") -> _Array: ...
 def as_copy(array: _Array) -> _Array: ...

@@ -154,7 +154,9 @@ class USMArray(Descriptor):
     @overload
     def align(self, names: Sequence[str], /) -> USMArray: ...
     def with_dims(
-        self, dims: Sequence[str] | Mapping[str, str], origin: Sequence[SupportsIndex] | None = None
+        self,
+        dims: Sequence[str | None] | Mapping[str, str | None],
+        origin: Sequence[SupportsIndex] | None = None,
     ) -> USMArray: ...
     def reshape(
         self, *shape: SupportsIndex | Sequence[SupportsIndex], order: Literal["C", "F", "A"] = "C"
