@@ -323,16 +323,19 @@ cdef intptr_t stream_handle(object stream) except? 0:
     TypeError
         `stream` is neither a number nor an object with such an attribute.
     """
-    cdef object handle
-    if type(stream) is int:
-        handle = stream
-    else:
-        handle = handle_of_object(stream)
-        if handle == 0:      # unambiguous in an object: a null handle is the legacy default stream
-            return LEGACY_STREAM
+    cdef intptr_t handle = handle_or_null(stream, LEGACY_STREAM)
     if handle == 0:
         raise interface_error("CUDA stream", "stream", 0, "1 (legacy default), 2 (per-thread default), a handle, or -1"
                               " (no synchronization); 0 could mean either default stream")
+    return handle
+
+
+cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0:
+    """Convert a stream as in `stream_handle`, except for 0: return the number 0 unchanged, and `null` for a null handle.
+
+    The null handle of a stream object is unambiguous. It is the legacy default stream of CUDA, or the default stream of ROCm.
+    """
+    cdef object handle = stream if type(stream) is int else handle_of_object(stream, null)
     if not -1 <= handle < 2**63:
         raise interface_error("CUDA stream", "stream", stream, "-1, 1, 2, or the handle of a stream")
     return <intptr_t> handle
@@ -348,8 +351,11 @@ def stream_number(stream):
     return stream_handle(stream)
 
 
-cdef object handle_of_object(object stream):
-    """Return the handle of a stream object, or the value of an object that is an integer itself, such as a NumPy scalar."""
+cdef object handle_of_object(object stream, intptr_t null):
+    """Return the handle of a stream object, or the value of an object that is an integer itself, such as a NumPy scalar.
+
+    If the handle of a stream object is 0, return `null`.
+    """
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
     if is_bool(stream):
         raise TypeError(f"CUDA stream: stream is {stream}; accepted: {accepted}")
@@ -369,7 +375,7 @@ cdef object handle_of_object(object stream):
         raise TypeError(f"CUDA stream: stream is {show(stream)}; accepted: {accepted}") from None
     if number < 0 and handle is not stream:
         raise interface_error("CUDA stream", "handle", number, "a handle of zero or more")
-    return number
+    return null if number == 0 and handle is not stream else number
 
 
 cdef int check_handle(intptr_t stream) except -1:

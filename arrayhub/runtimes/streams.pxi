@@ -1,5 +1,7 @@
 """The argument ``stream=``: validation, and ordering of an array for every kind of memory."""
 
+from libc.stdint cimport intptr_t
+
 from arrayhub._core.descriptor cimport Descriptor, kDLCPU, same_layout
 from arrayhub._core.runtime cimport Runtime, device_name, runtime_of
 from arrayhub.runtimes cimport cuda, sycl
@@ -58,9 +60,9 @@ cdef int check_stream(object stream) except -1:
 cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Order a stream of a runtime that this package does not implement, such as ROCm, by the producer's ``__dlpack__``.
 
-    Integers are passed unchanged, because 0 is ROCm's default stream. -1 disables synchronization.
+    Handles are passed unchanged, because 0 is ROCm's default stream. -1 disables synchronization.
     """
-    handle = stream if type(stream) is int and -1 <= stream < 2**63 else cuda.stream_handle(stream)
+    cdef intptr_t handle = cuda.handle_or_null(stream, 0)
     if handle == cuda.NO_STREAM:
         return 0
     export = getattr(a.producer_, "__dlpack__", None)

@@ -6,6 +6,7 @@ from dlpack_by_hand import Handmade
 from exporters import has_driver
 
 import arrayhub
+from arrayhub.runtimes.cuda import stream_number
 
 SYCL = "__sycl_usm_array_interface__"
 NBYTES = 1 << 24
@@ -173,7 +174,7 @@ def test_a_queue_of_another_context_is_refused(dpctl, race):
 
 # ------------------------------------------------------------------------------------------------- invalid streams
 
-NO_STREAMS = ["nonsense", 3.0, object(), True, [], b"1", np.zeros(1), 0, 7, -2, 2**63, lambda: 1]
+NO_STREAMS = ["nonsense", 3.0, object(), True, [], b"1", np.zeros(1), 0, np.int64(0), 7, -2, 2**63, lambda: 1]
 HOST = {
     "ndarray": lambda: np.zeros(3),
     "bytes": lambda: b"abc",
@@ -342,6 +343,28 @@ def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
     arrayhub.asarray(a, stream=stream)
     assert made.requests == [{"stream": 0x7F0000001000}]
     assert stream.asked == 1
+
+
+class Null:
+    """A stream object of a null handle."""
+
+    ptr = 0
+
+
+@pytest.mark.parametrize("stream", [0, np.int64(0), Null()], ids=["int", "NumPy", "object"])
+def test_zero_is_the_default_stream_of_rocm(stream):
+    made = Handmade(device=(10, 0), announced=(10, 0))
+    a = arrayhub.asarray(made)
+    made.requests.clear()
+    arrayhub.asarray(a, stream=stream)
+    assert made.requests == [{"stream": 0}]
+
+
+@pytest.mark.parametrize("stream", [0, np.int64(0), np.uint8(0)])
+def test_zero_is_ambiguous_for_cuda(stream):
+    with pytest.raises(arrayhub.InterfaceError, match="stream is 0; .*0 could mean either default stream"):
+        stream_number(stream)
+    assert stream_number(Null()) == 1
 
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
