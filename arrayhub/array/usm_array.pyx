@@ -325,8 +325,9 @@ cdef class USMArray(Descriptor):
         """tuple of int or None : index of an aligned element. It may be outside of a view.
 
         Every element with this index along the fastest-varying dimension is aligned to the boundary that `alignment` or
-        `backend` of `arrayhub.empty` requested. Reshape, copies and steps other than 1 remove the index, and so does indexing
-        this dimension with a different integer.
+        `backend` of `arrayhub.empty` requested. The index is None if no alignment was requested, or if neither `aligned_index`
+        nor `halo` was given. Reshape, copies and steps other than 1 remove the index, and so does indexing this dimension with
+        a different integer.
         """
         return getattr(labels_of(self), "aligned_index", None)
 
@@ -561,7 +562,7 @@ cdef class USMArray(Descriptor):
 
         Parameters
         ----------
-        dims : sequence of str or mapping
+        dims : sequence of (str or None), or mapping
             One distinct name per dimension, or a mapping from present to new names. None stands for a dimension without a
             name. GT4Py's stencils use ``"I"``, ``"J"``, ``"K"``, and ``"0"``, ``"1"``, ... for data dimensions.
         origin : sequence of int, optional

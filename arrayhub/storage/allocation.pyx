@@ -384,7 +384,7 @@ cdef Recipe write_recipe(cnp.dtype element, tuple arguments):
     plan = planning.plan(lengths, element, layout=layout, alignment=alignment, aligned_index=index)
     for k in range(template.nd_):
         template.byte_strides_[k] = plan.strides[k] * element.itemsize
-    label(template, dims=names, halo=halo, origin=origin, aligned_index=index)
+    label(template, dims=names, halo=halo, origin=origin, aligned_index=None if alignment is None else index)
     recipe.template = template
     recipe.nbytes = plan.nbytes - (plan.alignment - 1)
     # Memory is aligned to at least 64 bytes, because jax shares only memory with this alignment.
@@ -452,10 +452,11 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     aligned_index : sequence of int, optional
         Index of an element to align. Every element with this index along the fastest-varying dimension is aligned to
         `alignment` bytes. The default is the lower widths of `halo`, or zeros. If neither `alignment` nor `backend`
-        specifies an alignment, the index does not change the placement of the array.
+        specifies an alignment, the index does not change the placement of the array, and the attribute `aligned_index` of the
+        array is None.
     halo : sequence of int or of (int, int), optional
         Halo widths in elements. Each dimension has one width for both ends, or a pair (lower, upper).
-    dims : sequence of str, optional
+    dims : sequence of (str or None), optional
         Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
         required, and the default is "I", "J", "K", "0", "1", ...
     dimensions : sequence of str, optional

@@ -461,7 +461,14 @@ def test_like_functions_of_views():
 
 
 def test_halo_that_covers_the_array():
-    assert empty((2, 3), halo=((2, 0), 0)).aligned_index == (0, 0)
+    assert empty((2, 3), halo=((2, 0), 0), alignment=64).aligned_index == (0, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"layout": "F"}, {"backend": "gt:cpu_ifirst"}], ids=str)
+def test_no_index_is_aligned_without_an_alignment(options):
+    for given in ({"halo": (1, 1)}, {"aligned_index": (1, 1)}):
+        assert empty((3, 4), **options, **given).aligned_index is None
+        assert empty((3, 4), alignment=64, **options, **given).aligned_index == (1, 1)
 
 
 def test_like_functions_of_foreign_arrays():
