@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import as_copy, slowest_first
+from arrayhub._core.descriptor import as_copy, name_of_elements, slowest_first
 from arrayhub._core.errors import show
 from arrayhub.array.casting import checked, converted, is_integer, rank
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import VALUES, asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
+from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_of_array
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
@@ -169,7 +170,7 @@ def from_array(
     Raises
     ------
     TypeError
-        Both `data` and `device_data` are None.
+        Both `data` and `device_data` are None, or the elements of the source are packed.
 
     Examples
     --------
@@ -183,6 +184,8 @@ def from_array(
     source = _closer(data, device_data, options.get("memory", "cpu"))
     if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), element_type(dtype))
+    if is_packed(source):
+        raise _packed_error("from_array", source, "Call x.copy(), or x.to_device(device)")
     fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
     transfer.write(fresh, source)
     copied: USMArray = as_copy(fresh)
@@ -208,6 +211,11 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     USMArray
         A writable array.
 
+    Raises
+    ------
+    TypeError
+        `dtype` is None, and the elements of `obj` are packed.
+
     Examples
     --------
     >>> x = arrayhub.asarray(numpy.zeros((2, 3), "f4", order="F"))
@@ -216,7 +224,7 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     """
     _known("empty_like", options)
     model = asarray(obj)
-    return empty(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
+    return empty(model.shape, _type_like("empty_like", model, dtype), **_options_of(model, options))
 
 
 def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
@@ -229,7 +237,7 @@ def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     """
     _known("zeros_like", options)
     model = asarray(obj)
-    return zeros(model.shape, model.dtype if dtype is None else dtype, **_options_of(model, options))
+    return zeros(model.shape, _type_like("zeros_like", model, dtype), **_options_of(model, options))
 
 
 def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
@@ -240,10 +248,9 @@ def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[Li
     >>> arrayhub.ones_like([1.5, 2.5]).tolist()
     [1.0, 1.0]
     """
+    _known("ones_like", options)
     model = asarray(obj)
-    return ones(
-        model.shape, model.dtype if dtype is None else dtype, **_options_of(model, _known("ones_like", options))
-    )
+    return ones(model.shape, _type_like("ones_like", model, dtype), **_options_of(model, options))
 
 
 def full_like(
@@ -263,7 +270,24 @@ def full_like(
     """
     _known("full_like", options)
     model = asarray(obj)
-    return full(model.shape, fill_value, model.dtype if dtype is None else dtype, **_options_of(model, options))
+    return full(model.shape, fill_value, _type_like("full_like", model, dtype), **_options_of(model, options))
+
+
+def _type_like(call: str, model: USMArray, dtype: _DTypeLike | None) -> _DTypeLike:
+    """Return `dtype`, or the element type of `model` if `dtype` is None."""
+    if dtype is not None:
+        return dtype
+    if is_packed(model):
+        raise _packed_error(call, model, "Pass dtype='int8', or call x.copy() for packed elements")
+    return model.dtype
+
+
+def _packed_error(call: str, model: USMArray, instead: str) -> TypeError:
+    """Return the error for packed elements, which `empty` cannot allocate."""
+    return TypeError(
+        f"{call}: elements of {name_of_elements(model)} are packed into shared bytes; accepted: elements of one byte or"
+        f" more. {instead}"
+    )
 
 
 def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
@@ -299,7 +323,7 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
 def _options_of(model: USMArray, given: LikeOptions) -> Options:
     """Set all omitted options in `given` to the values of `model`."""
     options = _labelled_as(model, given)
-    if options.get("layout") is None and options.get("backend") is None:
+    if options.get("layout") is None and options.get("backend") is None and not is_packed(model):  # these have C order
         order = slowest_first(model)
         options["layout"] = list(map(order.index, range(model.ndim)))
     if options.get("memory") is None and options.get("like") is None:

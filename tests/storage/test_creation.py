@@ -14,6 +14,7 @@ import pytest
 from children import python, resident
 from exporters import has_driver
 from optional import optional
+from pickled_arrays import packed_int4
 
 import arrayhub
 from arrayhub import empty, layout_for, layouts, plan
@@ -477,6 +478,31 @@ def test_like_functions_of_foreign_arrays():
     x = arrayhub.ones_like(torch.zeros(3, 4, dtype=torch.bfloat16).T)
     assert x.shape == (4, 3) and x.strides == (1, 4) and str(x.dtype) == "bfloat16"
     assert arrayhub.zeros_like(np.ones((2, 3))[:, None]).strides == (3, 3, 1)
+
+
+LIKE = {
+    "empty_like": arrayhub.empty_like,
+    "zeros_like": arrayhub.zeros_like,
+    "ones_like": arrayhub.ones_like,
+    "full_like": lambda x, *dtype: arrayhub.full_like(x, 3, *dtype),
+}
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_like_functions_of_packed_elements_require_a_type(name):
+    x = packed_int4()
+    with pytest.raises(TypeError, match=rf"^{name}: .*int4.*dtype='int8'.*x\.copy\(\)"):
+        LIKE[name](x)
+    y = LIKE[name](x, "int8")
+    assert (y.shape, y.dtype, y.strides) == ((5,), "int8", (1,))
+    assert x.copy().typenum == x.typenum
+
+
+def test_from_array_refuses_packed_elements():
+    x = packed_int4()
+    for dtype in (None, x.dtype):
+        with pytest.raises(TypeError, match=r"^from_array: .*int4.*x\.copy\(\)"):
+            arrayhub.from_array(x, dtype=dtype)
 
 
 def test_memory_is_allocated_on_the_requested_device():
