@@ -19,6 +19,7 @@ from arrayhub._core.descriptor cimport (
     view_of,
 )
 from arrayhub.libraries cimport numpy as numpy_library
+from arrayhub.adapters cimport interface_dict
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
@@ -110,7 +111,5 @@ cdef object astype(Descriptor a, object dtype, object order, object casting, obj
 
 
 cdef object ctypes_of(Descriptor a):
-    try:
-        return numpy_library.emit(a).ctypes
-    except BufferError as error:
-        raise AttributeError(f"ctypes: {error}") from None
+    interface_dict.check_host(a, "ctypes")
+    return numpy_library.emit(a).ctypes

@@ -923,7 +923,7 @@ cdef class USMArray(Descriptor):
         try:
             return memoryview(self)
         except BufferError as error:
-            raise AttributeError(f"data: {error}") from error
+            raise AttributeError(f"data: {str(error).removeprefix('buffer protocol: ')}") from error
 
     @property
     def ctypes(self):

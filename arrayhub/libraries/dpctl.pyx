@@ -272,7 +272,7 @@ def emit_attribute(Descriptor a):
     try:
         return emit(a)
     except (BufferError, ImportError, TypeError) as error:
-        raise AttributeError(f"__usm_ndarray__: {error}") from error
+        raise AttributeError(f"__usm_ndarray__: {str(error).removeprefix('dpnp: ')}") from error
 
 
 cdef object emit(Descriptor a):

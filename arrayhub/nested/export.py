@@ -252,7 +252,7 @@ def _need_arrow(array: Any, extension: bool = False) -> None:
     try:
         array.__arrow_c_schema__  # noqa: B018
     except AttributeError as error:
-        why = str(error).removeprefix("__arrow_c_schema__: ").removeprefix("Arrow: ")
+        why = str(error).removeprefix("__arrow_c_schema__: ")
     if why is None and not isinstance(array, NestedArray):
         why = strided(array, extension)
     if why is not None:

@@ -169,7 +169,7 @@ def test_lists_on_request():
 def test_arrow_attributes_exist_only_if_valid(x, words):
     for name in ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_c_device_array__", "__arrow_c_schema__"):
         assert not hasattr(ah.asarray(x), name)
-        with pytest.raises(AttributeError, match=f"{name}: .*{words}"):
+        with pytest.raises(AttributeError, match=f"^{name}: (the array has )?{words}"):
             getattr(ah.asarray(x), name)
 
 

@@ -13,6 +13,7 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
+from pickled_arrays import packed_int4
 
 import arrayhub as ah
 
@@ -151,8 +152,19 @@ def test_ctypes_of_device_memory():
     pytest.importorskip("dpctl")
     x = ah.USMArray(3, "f8", buffer="device")
     assert not hasattr(x, "ctypes")
-    with pytest.raises(AttributeError, match="to_host"):
-        x.ctypes  # noqa: B018
+    for name, why in {
+        "ctypes": "the memory is on oneapi:0, which the host cannot read",
+        "data": "the host cannot read this memory",
+    }.items():
+        with pytest.raises(AttributeError, match=rf"^{name}: {why}; call arrayhub\.to_host\(x\)$"):
+            getattr(x, name)
+        assert hasattr(ah.to_host(x), name)
+
+
+@pytest.mark.parametrize("name", ["ctypes", "data"])
+def test_attributes_of_packed_elements(name):
+    with pytest.raises(AttributeError, match=f"^{name}: elements smaller than a byte"):
+        getattr(packed_int4(), name)
 
 
 @pytest.mark.parametrize("a", [*VIEWS, np.zeros(3), np.frombuffer(b"ab", "u1"), np.zeros(9, "u1")[1:].view("f8")])

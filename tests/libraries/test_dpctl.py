@@ -443,7 +443,8 @@ def test_types_missing_in_dpnp():
     a = ah.USMArray((3,), ml_dtypes.bfloat16, "shared")
     with pytest.raises(BufferError, match="usm_ndarray does not support .*bfloat16"):
         ah.as_dpnp(a)
-    assert not hasattr(a, "__usm_ndarray__")
+    with pytest.raises(AttributeError, match="^__usm_ndarray__: usm_ndarray does not support .*bfloat16"):
+        a.__usm_ndarray__  # noqa: B018
     host = ah.asarray(np.arange(3))
     assert not hasattr(host, "__usm_ndarray__")
     with pytest.raises(BufferError, match="to_device"):

@@ -113,7 +113,7 @@ cdef str export_obstacle(Descriptor a):
     try:
         letter_of(a)
     except (BufferError, TypeError) as error:
-        refusal = str(error)
+        refusal = str(error).removeprefix("Arrow: ")
     return refusal
 
 
@@ -254,7 +254,7 @@ cdef object exportable(object node, int form):
     if why is None and not is_for_host(a):
         why = sharing_obstacle(a, form)
     if why is not None:
-        raise BufferError(why if why.startswith("Arrow: ") else f"Arrow: {why}")
+        raise BufferError(f"Arrow: {why}")
     return a
 
 

@@ -252,6 +252,7 @@ cdef list record_descr(Descriptor a, object dtype):
 
 
 cdef int check_host(Descriptor a, str attribute) except -1:
+    """Raise AttributeError unless the host can read the memory and every element has its own bytes."""
     if not host_readable(a):
         raise AttributeError(unreadable(attribute, device_name(a)))
     if a.flags_ & PACKED:
