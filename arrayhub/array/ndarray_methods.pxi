@@ -6,6 +6,7 @@ from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     F_CONTIGUOUS,
     NOTSWAPPED,
+    PACKED,
     Descriptor,
     get_dtype,
     labels_of,
@@ -18,13 +19,13 @@ from arrayhub._core.descriptor cimport (
     transpose,
     view_of,
 )
-from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.adapters cimport interface_dict
+from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import show
+from arrayhub._core.errors import PACKED_ELEMENTS, show
 
 
 cdef object view_as(Descriptor a, object dtype):
@@ -75,6 +76,7 @@ cdef object reshape_in(Descriptor a, tuple shape, object order):
         raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     if not in_fortran_order(a, order, "reshape"):
         return reshape(a, shape)
+    refuse_packed(a, "reshape")
     try:
         return transpose(reshape(transpose(a, None), shape[::-1]), None)
     except BufferError:
@@ -84,6 +86,7 @@ cdef object reshape_in(Descriptor a, tuple shape, object order):
 
 
 cdef object ravel(Descriptor a, object order):
+    refuse_packed(a, "ravel")
     cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
     try:
         return reshape(ordered, (-1,) if ordered.size else (0,))
@@ -92,6 +95,7 @@ cdef object ravel(Descriptor a, object order):
 
 
 cdef object flatten(Descriptor a, object order):
+    refuse_packed(a, "flatten")
     cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "flatten") else a
     return reshape(transfer.copy(ordered), (ordered.size,))
 
@@ -107,6 +111,8 @@ cdef object astype(Descriptor a, object dtype, object order, object casting, obj
         )
     if satisfies(get_dtype(a), dtype):
         return transfer.copy(a, order="F" if fortran else "C") if copy else a
+    if a.flags_ & PACKED:
+        raise BufferError(f"astype: {PACKED_ELEMENTS}")
     return transpose(transfer.astype(transpose(a, None), dtype), None) if fortran else transfer.astype(a, dtype)
 
 

@@ -555,6 +555,7 @@ cdef class USMArray(Descriptor):
         order = tuple(names[0]) if one else names
         if len(order) != len(present) or not all([name in order for name in present]):
             raise ValueError(f"align: names are {show(order)}; accepted: all of {present}, each once")
+        refuse_packed(self, "align")
         return transpose(self, [present.index(name) for name in order])
 
     def with_dims(self, dims, origin=None):

@@ -63,6 +63,26 @@ def test_impossible_views_raise(wrong):
         ah.asarray(BASE).view(wrong)
 
 
+def test_errors_about_packed_elements_name_the_call():
+    x = packed_int4()
+    calls = {
+        "flatten": x.flatten,
+        "flatten F": lambda: x.flatten("F"),
+        "ravel": x.ravel,
+        "ravel F": lambda: x.ravel("F"),
+        "reshape": lambda: x.reshape(5, 1),
+        "reshape F": lambda: x.reshape(5, 1, order="F"),
+        "align": lambda: x.with_dims("I").align("I"),
+    }
+    for name, call in calls.items():
+        with pytest.raises(BufferError, match=f"^{name.split()[0]}: 4-bit elements packed into shared bytes cannot be"):
+            call()
+    for order in "CF":
+        assert x.astype(x.dtype, order=order).typenum == x.typenum
+        with pytest.raises(BufferError, match="^astype: elements smaller than a byte"):
+            x.astype("i1", order=order)
+
+
 def test_device_memory_is_seen_as_another_type():
     pytest.importorskip("dpctl")
     x = ah.USMArray((2, 3), "f8", buffer="device")
