@@ -203,9 +203,13 @@ def test_interrupts_propagate(call, request):
 
 # --------------------------------------------------------------------------- no other function catches all exceptions
 
-# Functions that may catch all exceptions. `show` and `error_texts` return another text if the formatting of a value or
-# an error fails. The other functions report the exception: those for plug-ins name the function that raised (also for a
-# RecursionError), those of the IPC server send the error to the borrower, and the rest print the error.
+# Functions that may catch all exceptions:
+# - `show` and `error_texts` return a general text if a value or an error cannot be formatted.
+# - `parse_registered`, `emitted` and `_load` call plug-ins. They raise an error that names the function of the plug-in,
+#   including for a RecursionError.
+# - The functions of inspection/explain.py return the message of the exception.
+# - `_borrow` sends the message to the borrower. `_keeps` returns False, so that the server closes the connection.
+# - The functions of cli.py, examples/demo.py and inspection/probe.py print the error, or add it to their report.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),

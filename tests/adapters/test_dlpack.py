@@ -175,7 +175,7 @@ def test_legacy_capsules_are_read_only():
 
 
 def legacy_consumer(jax):
-    """Return whether jax requests legacy capsules, which cannot represent read-only memory (before 0.12)."""
+    """Return whether this jax (before 0.12) requests legacy capsules, which cannot represent read-only memory."""
     return tuple(map(int, jax.__version__.split(".")[:2])) < (0, 12)
 
 

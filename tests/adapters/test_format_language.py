@@ -406,7 +406,7 @@ def test_structures_that_ctypes_describes_as_a_byte_are_refused(ctype):
 
 
 def test_missing_padding_in_ctypes_formats_is_refused():
-    """Reject formats without padding, which ctypes writes before CPython 3.12."""
+    """Before CPython 3.12, ctypes omits padding from formats. The parser rejects such formats."""
     view = memoryview(Gap())
     if "x" in view.format:
         assert same(parse_format(view.format, view.itemsize), np.dtype(Gap))

@@ -24,7 +24,7 @@ HEX = r"[0-9A-F]{16}"
 
 
 def form(text):
-    """Replace addresses by numbers in the order of their first appearance, so that equal addresses stay equal."""
+    """Replace addresses with numbers in the order of their first appearance, so that equal addresses stay equal."""
     seen = {}
     return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
 

@@ -43,7 +43,7 @@ OTHERS = (
 
 # When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) creates the frame object of
 # the Python function that called it. If this allocation fails, take_ownership clears the exception. The interpreter
-# then raises a SystemError. This requires that a Python function calls another Python function: see `nests`.
+# then raises a SystemError. The error occurs only if one Python function calls another; see `nests`.
 TAKE_OWNERSHIP = "error return without exception set"
 
 # Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,

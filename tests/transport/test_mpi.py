@@ -132,7 +132,7 @@ def test_read_only_memory_is_not_received_into():
     "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
 )
 def test_copies_are_not_received_into(make):
-    """Sequences and scalars are copied, so `as_mpi` rejects them as targets. The elements would arrive in the copy."""
+    """`as_mpi` copies sequences and scalars to read-only buffers, so receiving into them raises BufferError."""
     assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(make()), source=0)

@@ -572,7 +572,11 @@ def test_pickles_of_form_1_are_read(name):
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_form_1_is_written_unchanged(name):
-    """A changed form requires a new number, and a separate table for the old pickles."""
+    """Pickles are written as in format 1.
+
+    If the pickle format changes, increment FORMAT, and keep the pickles of the old format in a second table beside
+    GOLDEN.
+    """
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
     assert (function, state) == (again, state_now)

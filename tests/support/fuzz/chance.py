@@ -64,7 +64,7 @@ def text(r, letters, most=12):
 
 
 def changed(r, text, letters):
-    """Draw valid text with some parts removed, doubled or inserted."""
+    """Return a mutation of the valid `text`: up to three random deletions, repetitions or insertions."""
     text = list(text)
     for _ in range(r.randint(0, 3)):
         at = r.randint(0, len(text))

@@ -46,7 +46,7 @@ def _pointers(r, count, stored):
 
 
 def _replaced(r, made, **parts):
-    """Replace parts of a SciPy array without SciPy's checks, sometimes by truncated parts. Return the array."""
+    """Replace parts of a SciPy array without SciPy's checks, sometimes with truncated parts. Return the array."""
     for name, value in parts.items():
         setattr(made, name, value if r.random() > 0.05 else value[: r.randint(0, len(value))])
     return made
