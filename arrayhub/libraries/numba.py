@@ -1,7 +1,7 @@
 """numba: export as an array that compiled functions accept. numba_typing defines the numba type of USMArray."""
 
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native
-from arrayhub._core.errors import PASSES_ON, first_line, unreadable
+from arrayhub._core.errors import PASSES_ON, first_line, unreadable, wider_dtype
 from arrayhub.libraries.numpy import ndarray
 from arrayhub.runtimes.host import is_host_readable
 
@@ -43,8 +43,13 @@ def _instead_of(array):
     """Return the advice for elements that numba does not support."""
     if array.typenum < FIRST_OWN_TYPENUM and not is_native(array.dtype):
         return "pass copy=True, which converts them into native byte order"
-    wider = {"g": "float64", "G": "complex128"}.get(array.dtype.char, "float32")
-    return f"convert them, for example with arrayhub.asarray(x, dtype={wider!r})"
+    if array.dtype.char in "gG":
+        name = {"g": "float64", "G": "complex128"}[array.dtype.char]
+        return f"call arrayhub.asarray(x, dtype={name!r}) first, which rounds"
+    wider = wider_dtype(array.dtype)
+    if wider is not None:
+        return f"call arrayhub.asarray(x, dtype={wider!r}) first"
+    return "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array first"
 
 
 def _has_no_type(dtype, characters):

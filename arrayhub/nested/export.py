@@ -10,7 +10,7 @@ import numpy as np
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, if_needed, wanted
-from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable
+from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, type_name, unread
@@ -517,9 +517,19 @@ def _numbers(awkward: Any, x: Any) -> Any:
         return awkward.contents.NumpyArray(array)
     except TypeError as error:
         raise BufferError(
-            f"awkward: dtype {array.dtype} is not supported; accepted: NumPy's own numbers, booleans and times. Convert"
-            ' the elements first, as in arrayhub.asarray(x, dtype="float32")'
+            f"awkward: dtype {array.dtype} is not supported; accepted: NumPy's own numbers, booleans and times."
+            f" {_instead_of(array.dtype)}"
         ) from error
+
+
+def _instead_of(dtype: np.dtype[Any]) -> str:
+    """Return the advice for elements, possibly of a field, that awkward does not support."""
+    if not dtype.isnative:
+        return "Pass copy=True, which converts the elements into native byte order"
+    wider = wider_dtype(dtype)
+    if wider is None:
+        return "Use arrayhub.asnested(x)"
+    return f"Convert the elements first, for dense data by arrayhub.asarray(x, dtype={wider!r})"
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:

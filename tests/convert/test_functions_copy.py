@@ -235,6 +235,34 @@ def test_as_numba_refuses_types_that_numba_lacks(dtype):
         assert ah.as_numba(eval(call[0], {"arrayhub": ah, "x": x})).shape == (3,)
 
 
+@pytest.mark.parametrize("to", ["numba", "jax", "torch", "arrow", "polars", "pandas", "awkward"])
+@pytest.mark.parametrize(
+    "dtype", ["V4", "V0", "f2,f8", "g,f8", "f2", "g", "G", ">f8", ">f8,f8", "M8[ps],f8", "bfloat16", "complex32"]
+)
+def test_suggested_conversions_work(dtype, to):
+    pytest.importorskip("pyarrow" if to == "arrow" else to)
+    x = np.zeros(3, getattr(pytest.importorskip("ml_dtypes"), dtype, dtype))
+    for copy in (None, True):
+        check_suggested_calls(x, to, copy)
+
+
+def check_suggested_calls(x, to, copy):
+    """Make the calls that the error of a conversion suggests, if the conversion fails."""
+    try:
+        ah.convert(x, to, copy=copy)
+    except BufferError as error:
+        calls = re.findall(r"(?:arrayhub\.as\w+|x\.astype)\([^()]*\)", str(error))
+        for call in calls:
+            assert len(eval(call, {"arrayhub": ah, "x": x})) == 3
+
+
+@pytest.mark.parametrize("dtype", ["V4,f8", "V0,f8"])
+def test_suggested_conversion_of_records_with_raw_bytes_works_for_numba(dtype):
+    pytest.importorskip("numba")
+    for copy in (None, True):
+        check_suggested_calls(np.zeros(3, dtype), "numba", copy)
+
+
 @pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)
 def test_types_accepted_by_as_numba_compile(dtype):
     numba = pytest.importorskip("numba")

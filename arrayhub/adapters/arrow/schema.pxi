@@ -590,7 +590,13 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     cdef Descriptor a
     cdef list order
     if isinstance(node, Tree):
-        return fill_schema(out, node, column_name_of(<Tree> node))
+        try:
+            return fill_schema(out, node, column_name_of(<Tree> node))
+        except BufferError as error:
+            if has(<Tree> node, NUMBERS):
+                raise
+            why = str(error)
+        raise BufferError(why.partition(", by ")[0])      # the call of `call_for` fails for a record or a list
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
