@@ -72,7 +72,10 @@ def status():
 
 def cause():
     """Return the probable reason why dpctl does not find a device, and the remedy, as text."""
-    other = _foreign_tbb(os.environ.get("OCL_ICD_FILENAMES", ""))
+    runtime = os.environ.get("OCL_ICD_FILENAMES")
+    # pip installs the runtime and its TBB in one folder. The TBB of another runtime can be anywhere.
+    of_pip = runtime is not None and runtime == _find_runtime(sys.path)
+    other = _foreign_tbb(runtime) if of_pip else None
     if other is not None:
         return (
             f"the CPU runtime cannot be loaded, because another library has loaded {other}, a different TBB; call"

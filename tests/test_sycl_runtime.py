@@ -63,6 +63,25 @@ def test_older_tbb_loaded_first_is_named():
     assert devices and works
 
 
+@needs_runtime
+@pytest.mark.parametrize("settings", [{sycl_runtime.SWITCH: "off"}, {"OCL_ICD_FILENAMES": "/opt/other/libintelocl.so"}])
+def test_tbb_is_not_the_cause_if_another_setting_is(settings):
+    """The TBB of the pip-installed runtime conflicts only with other TBBs, and only if this runtime is selected."""
+    tbb = Path(RUNTIME).with_name("libtbb.so.12")
+    if not tbb.exists():
+        pytest.skip(f"there is no {tbb}")
+    cause = run(
+        f"""
+        import ctypes, json, arrayhub
+        ctypes.CDLL({str(tbb)!r})
+        print(json.dumps(arrayhub.sycl_runtime.cause()))
+        """,
+        **settings,
+    )
+    assert "TBB" not in cause
+    assert next(iter(settings)) in cause
+
+
 CONFIGURE = """
     import json, os
     from arrayhub import sycl_runtime
