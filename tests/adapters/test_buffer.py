@@ -119,7 +119,7 @@ def test_the_c_struct_itself():
 
 @pytest.mark.parametrize("dtype", ["i4", [("a", "i1"), ("b", ">f8")]], ids=str)
 def test_several_views_at_once(dtype):
-    """Views can be released in any order, also if each has its own copy of an unusual format."""
+    """Views can be released in any order, even if each has its own copy of an unusual format."""
     u = arrayhub.asarray(np.zeros(3, dtype))
     count = sys.getrefcount(u)
     views = [memoryview(u) for _ in range(10)]

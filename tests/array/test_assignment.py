@@ -53,7 +53,7 @@ def same(x, y):
 
 @pytest.fixture(params=["dpnp", "dpctl alone"])
 def packing(request, monkeypatch):
-    """Copy with dpnp's kernel, or without dpnp."""
+    """Run a test with dpnp's copy kernel, and once more without dpnp."""
     if request.param == "dpnp":
         pytest.importorskip("dpnp.tensor")
     else:

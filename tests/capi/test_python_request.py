@@ -206,7 +206,7 @@ def test_pydantic_converts_to_an_array_of_a_parametrized_type():
 
 
 def test_pydantic_converts_to_the_array_type_of_an_alias():
-    """Convert to the array type of a type alias, such as ``numpy.typing.NDArray`` since NumPy 2.5."""
+    """Arguments are converted to the array type of a type alias, such as ``numpy.typing.NDArray`` since NumPy 2.5."""
     pydantic = pytest.importorskip("pydantic")
     typing_extensions = pytest.importorskip("typing_extensions", reason="pydantic requires it")
     element = typing_extensions.TypeVar("element")

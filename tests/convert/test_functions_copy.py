@@ -133,7 +133,7 @@ class Slotted:
 @pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
 @pytest.mark.parametrize("cls", [Lender, Slotted])
 def test_bytes_held_by_the_producer_are_not_a_copy(cls, data):
-    """Bytes that the producer holds are not a copy, also if CPython shares the object, as for single bytes."""
+    """Bytes that the producer holds are not a copy, even if CPython shares the object, as for single bytes."""
     x = ah.asarray(cls(data), copy=False)
     assert not x.is_copy
     assert x.tobytes() == data

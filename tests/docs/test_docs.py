@@ -85,7 +85,7 @@ def test_pages_name_the_packages_of_their_examples(document):
 
 
 def test_the_readme_shows_what_its_examples_print(tmp_path):
-    """A comment after a call of print, on the same line or on the lines below, is its output or a part of it."""
+    """A comment beside or below a call of print contains the printed output, or a part of it."""
     program = tmp_path / "readme.py"
     program.write_text(program_of(ROOT / "README.md"))
     shown = re.findall(r"^ *print\(.*\)(?:  # (.*)|\n((?:# .*\n)+))", program.read_text(), re.MULTILINE)

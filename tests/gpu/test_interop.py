@@ -303,7 +303,7 @@ def test_jax_in(jax, cp, dtype):
 
 
 def test_jax_by_its_dict(jax):
-    """Import by jax's dict, which has version 2 and omits the strides."""
+    """Import a jax array through its CUDA dict, which has version 2 and omits the strides."""
     x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.byte_strides == (16, 4)
@@ -320,7 +320,7 @@ def test_jax_with_a_stream(jax, cp):
 def test_jax_after_another(jax, cp):
     """jaxlib's function imports an array if the previous array was on a GPU.
 
-    The import holds the memory, also after `delete`. Deleted arrays are rejected.
+    The import holds the memory, even after `delete`. Deleted arrays are rejected.
     """
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)

@@ -90,7 +90,7 @@ def test_cupy_to_cupy(cp, race, key):
 
 @pytest.mark.parametrize("way", ["from_dlpack", "as_torch"])
 def test_cupy_to_torch(cp, torch, race, way):
-    """torch's stream waits for the write, also with as_torch, whose exchange table does not synchronize."""
+    """torch's stream waits for the write, including with as_torch, whose exchange table does not synchronize."""
     theirs = torch.cuda.ExternalStream(race.theirs.ptr)
     take = torch.from_dlpack if way == "from_dlpack" else arrayhub.as_torch
     for value, a in race.rounds():

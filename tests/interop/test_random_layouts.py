@@ -190,7 +190,7 @@ def describes(u, x):
 @moderate
 @given(arrays())
 def test_straight_through_numpy(x):
-    """Import by the fast path, and export by the first protocol that NumPy tries."""
+    """Import an ndarray through the fast path, and export it through the first protocol that NumPy tries."""
     u = ah.asarray(x)
     describes(u, x)
     same(np.asarray(u), x)

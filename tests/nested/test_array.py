@@ -311,7 +311,7 @@ def test_a_field_shares_the_bits_of_its_records():
 
 
 def test_new_children_start_at_offset_zero():
-    """New children of a slice start at offset 0, also with a validity bitmap that starts within a byte."""
+    """New children of a slice start at offset 0, even with a validity bitmap that starts within a byte."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
     assert na.c_array(conform.for_polars(x)).offset == 0

@@ -170,7 +170,7 @@ def test_verdicts_equal_conversions(number, to):
             ah.convert(obj, to)
         with pytest.raises((BufferError, TypeError)):
             ah.convert(obj, to, copy=True)
-    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # lists are copied also without copy=True
+    if verdict.verdict == "copy=True" and not isinstance(obj, list):  # lists are copied even without copy=True
         with pytest.raises(BufferError):
             ah.convert(obj, to)
     assert ("asnested(x" in verdict.call) == (verdict.verdict == "cannot")

@@ -180,7 +180,7 @@ def test_unknown_type_number_raises():
 
 
 def test_device_of_a_memory_block_does_not_depend_on_the_first_view(dpctl):
-    """The memory block of USM has the USM's device, also if a host view requests the block first."""
+    """The memory block of USM has the USM's device, even if a host view requests the block first."""
     for first in range(2):
         x = arrayhub.asarray(dpctl.memory.MemoryUSMShared(64))
         described = type("P", (), {"__sycl_usm_array_interface__": x.__sycl_usm_array_interface__, "keep": x})()

@@ -94,7 +94,7 @@ def test_host_copies_between_any_two_layouts(data):
 @given(st.data())
 @settings(max_examples=100, deadline=None)
 def test_copies_of_any_layout_to_and_from_sycl(data):
-    """Copy to a device, slice there, and copy back to any layout, with pieces of a few elements."""
+    """Copy an array to a device, slice the copy, and copy the slice back to any layout in pieces of a few elements."""
     pytest.importorskip("dpctl")
     from arrayhub.transfer import sycl
 

@@ -520,7 +520,7 @@ def test_scheduler_forwards_device_arrays(tmp_path):
 
 @pytest.mark.parametrize("variable", ["ARRAYHUB_PICKLING", "ARRAYHUB_UNPICKLING"])
 def test_invalid_environment_variable_raises(tmp_path, variable):
-    """The client receives the text of the error, also for a transfer between workers."""
+    """The client receives the text of the error, even if the transfer is between workers."""
     words = rf"{variable} is 'away'; accepted: 're"
     with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
         first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])

@@ -57,7 +57,7 @@ class Refused(NamedTuple):
 
 
 class Out(NamedTuple):
-    """Import of a USMArray of host memory, and of shared USM, by a library.
+    """Import of a USMArray by a library, for host memory and for shared USM.
 
     Attributes
     ----------
