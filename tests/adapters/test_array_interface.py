@@ -130,7 +130,7 @@ def test_numpy_round_trip(dtype, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS[:1], ids=str)
 def test_the_dict_alone(dtype, layout):
-    """Import and export by the dict alone, for each type whose dict NumPy reads correctly."""
+    """Import and export an array through its dict alone, for each type whose dict NumPy reads correctly."""
     x = LAYOUTS[layout](sample(dtype))
     u = dict_in(part(x))
     assert (u.protocol, str(u.device), u.ptr) == ("array_interface", "cpu", address(x))

@@ -1,4 +1,4 @@
-"""Import and export by DLPack, legacy and versioned: every rule, with hand-made capsules and real libraries."""
+"""Import and export through DLPack, legacy and versioned: every rule, with hand-made capsules and real libraries."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""Random layouts and types, imported by one protocol and exported by another, for every pair, compared with NumPy.
+"""Random layouts and types, imported through one protocol and exported through another, for every pair of protocols.
 
 ``ARRAYHUB_TEST_EXAMPLES=5000`` increases the number of examples.
 """

@@ -117,7 +117,7 @@ def test_as_jax_errors_state_the_reason():
 
 
 def test_arrow_arrays_and_buffers():
-    """pyarrow's arrays are imported by DLPack, and its buffers by the buffer protocol. The matrix tests the rest."""
+    """pyarrow's arrays are imported through DLPack, and its buffers through the buffer protocol."""
     assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"
 
