@@ -110,7 +110,10 @@ def conformance(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--consumer", action="store_true", help="the function imports an array instead of making one")
     parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
     parser.add_argument("--layouts", metavar="NAMES", help="layouts to check, separated by commas")
-    parser.epilog = "Exit status: 0 if no rule is broken, else 1. The function is described in arrayhub.testing."
+    parser.epilog = (
+        "Exit status: 0 if no rule is broken, else 1. The documentation of arrayhub.testing.check_producer and"
+        " check_consumer describes the arguments of the function."
+    )
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub.testing import check_consumer, check_producer

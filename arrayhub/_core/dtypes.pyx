@@ -1,7 +1,7 @@
-"""Table of element types, with one row per type and one column per protocol. All conversions of type codes use this table.
+"""Table of element types, with one row per type and one column per protocol.
 
-Codes with parameters are parsed elsewhere: PEP 3118's formats in adapters/format_language, and Arrow's temporal formats in
-adapters/arrow/format.
+Conversions between type codes use this table, except for codes with parameters: adapters/format_language parses PEP 3118's
+formats, and adapters/arrow/format parses Arrow's temporal formats.
 """
 
 import sys

@@ -141,8 +141,8 @@ _WORDS = _Words()
 def show(value: object) -> str:
     """Return a short representation of `value` on one line. Do not call ``__repr__`` of unknown types.
 
-    An exception in ``__repr__`` would hide the error to report. The ``__repr__`` of some extension types crashes the
-    process, and the ``__repr__`` of some arrays copies device memory.
+    An exception raised by ``__repr__`` could mask the error that is being reported. The ``__repr__`` of some extension
+    types crashes the process, and the ``__repr__`` of some arrays copies device memory.
     """
     try:
         return " ".join(_WORDS.repr(value).splitlines())  # the representation of an array has several lines

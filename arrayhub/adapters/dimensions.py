@@ -182,8 +182,8 @@ def _stencil_order(dims: Sequence[str]) -> list[int]:
     """Return the axes in the order of a stencil: I, J, K, then data dimensions by number.
 
     GT4Py transposes the array to this order according to ``__gt_dims__``, and interprets ``__gt_origin__`` as the
-    origin of the transposed array. If GT4Py does not support the names, ``__gt_dims__`` does not exist, GT4Py does not
-    transpose, and the axes keep their order.
+    origin of the transposed array. ``__gt_dims__`` does not exist if GT4Py does not support the names. GT4Py then does
+    not transpose the array, so the axes keep their order.
     """
     axes = list(range(len(dims)))
     return sorted(axes, key=lambda axis: _rank(dims[axis])) if _stencils_know(dims) else axes

@@ -722,7 +722,8 @@ cdef int order(Descriptor a, object stream) except -1:
 cdef int minor_known(object max_version) except -2:
     """Return the minor version of DLPack 1 to export, or NO_VERSION for a legacy capsule.
 
-    A consumer of a later major version receives the newest minor version, and must check the version itself.
+    A consumer that supports a later major version receives the newest minor version of DLPack 1, and must check the version of
+    the capsule.
     """
     if max_version is None:
         return NO_VERSION
@@ -796,7 +797,7 @@ cdef Descriptor parse_by_exchange(object obj, object stream):
 
 
 cdef Descriptor parse_exchange(object obj, DLPackExchangeAPI* api):
-    """Import an array through an exchange table, as a managed tensor with flags."""
+    """Import an array through an exchange table, as a ``DLManagedTensorVersioned``."""
     cdef DLManagedTensorVersioned* managed = NULL
     if api.managed_tensor_from_py_object_no_sync(<PyObject*> obj, &managed) != 0 or managed == NULL:
         raise_pending("managed_tensor_from_py_object_no_sync")

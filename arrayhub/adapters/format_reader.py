@@ -353,7 +353,7 @@ def _layout(record: _Record) -> tuple[dict[str, list[Any]], int, int]:
 
 
 def _fill_names(names: list[str | None]) -> list[str]:
-    """Replace each None by the first unused name of f0, f1, ..., as NumPy does."""
+    """Replace each None with the first unused name of f0, f1, ..., as NumPy does."""
     used, number, filled = set(names), 0, []
     for name in names:
         if name is None:

@@ -15,7 +15,8 @@ def schema_of(request: Any, source: Any, pattern: Pattern | None) -> Any:
 
     Validation calls ``request.asarray`` and returns an array of the type `source`. Errors have the type
     ``array_request`` and the message of `asarray`. In JSON, arrays are nested lists. If the type string of the request
-    determines the number of dimensions, the JSON schema contains this number, the lengths and the element types.
+    fixes the number of dimensions, the JSON schema describes lists nested to this depth, with the fixed lengths and the
+    element types.
 
     Parameters
     ----------

@@ -305,7 +305,10 @@ cdef class Request:
 
 
 cdef bint has_lengths(Descriptor a, object pattern) except -1:
-    """Return whether the last dimensions have the lengths of a pattern, and equal lengths for equal letters."""
+    """Return whether the last dimensions match a pattern.
+
+    Dimensions with the same name in the pattern must have the same length.
+    """
     cdef Py_ssize_t k, first = a.nd_ - len(pattern.lengths)
     named = {}
     if first < 0:

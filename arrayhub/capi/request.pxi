@@ -464,7 +464,7 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
-    """Return `made`, a host copy of `a`. Copy it to memory like that of `a` if the request does not accept host memory."""
+    """Return `made`, a host copy of `a`, or copy it to memory like that of `a` if the request does not accept host memory."""
     if memory_kinds_of(a) & where_of(r) and not memory_kinds_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made

@@ -37,7 +37,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     - Without any such annotation, all arrays and lists are converted. Tuples and ranges are converted only if no
       argument is an array. Numbers, strings, bytes, lists of strings, None and other objects, such as element types,
       are passed unchanged.
-    - Arrays in the result, also in tuples, lists and dicts, are converted to the library and the device that
+    - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
       `placement` returns for the arguments. Numbers, strings, None and other objects are returned unchanged. NumPy
       returns scalars from reductions and from arithmetic with 0-d arrays, so ``return x.mean()`` returns a NumPy
       scalar to all callers, and ``return np.asarray(x.mean())`` returns a 0-d array of the caller's library.

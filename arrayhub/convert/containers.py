@@ -152,7 +152,7 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def without_index(obj: Any) -> Any:
-    """Replace the index of a pandas DataFrame by the default index, which is not exported.
+    """Replace the index of a pandas DataFrame with the default index, which is not exported.
 
     Return objects other than a pandas DataFrame unchanged.
     """

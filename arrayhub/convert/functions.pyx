@@ -41,7 +41,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     dtype : optional
         Element type of the result. If the element type of `obj` differs, the result is a copy. Elements of an array are cast
         as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and NaT becomes the smallest integer.
-        Numbers and sequences of numbers out of range raise OverflowError.
+        For Python numbers and sequences, values out of the range of an integer type raise OverflowError, and NaN raises
+        ValueError. If the type is floating-point, integers out of its range raise OverflowError, and floats out of its range
+        become infinite, with NumPy's RuntimeWarning.
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
@@ -74,8 +76,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
-        `obj` is a number or a sequence of numbers, and an integer is out of the range of `dtype`. Or the common type of a table
-        or sequence would round an integer.
+        `obj` is a number or a sequence of numbers, and a value is out of the range of `dtype` (see above). Or the common type
+        of a table or sequence would round an integer.
 
     Examples
     --------
@@ -596,9 +598,10 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
 
 
 def as_jax(obj, /, *, copy=None, missing=None):
-    """Return a ``jax.Array`` that shares the memory of `obj`, which must be contiguous.
+    """Return a ``jax.Array`` that shares the memory of `obj`.
 
-    Host memory must also be aligned to 64 bytes.
+    The memory must be dense: C order, F order or another order of the axes, without gaps between the elements. Host memory must
+    also be aligned to 64 bytes.
 
     Parameters
     ----------

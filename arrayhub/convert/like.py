@@ -18,9 +18,13 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         Anything that `asarray` or `asnested` accepts.
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
-        If the result has the shape of `model`, it also has the labels of `model`: index, columns and name of pandas,
-        dims, coords and name of xarray, the name of a polars Series, the column names of polars and pyarrow tables, and
-        dims of a USMArray.
+        A result with the shape of `model` also gets its labels:
+
+        - pandas: index, columns and name.
+        - xarray: dims, coords and name.
+        - polars: name of a Series, column names of a DataFrame.
+        - pyarrow: column names of a table.
+        - USMArray: dims.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`. "if_needed" also permits a copy to another device.
     dtype : optional

@@ -83,7 +83,8 @@ inline PyObject *python_ends(PyObject *, PyObject *) noexcept {
     return Py_BuildValue("");
 }
 
-// Acquire the GIL, whether or not this thread holds it already; false if Python is about to end.
+// Acquire the GIL, whether or not this thread already holds it. The object converts to false if the interpreter is about to
+// finalize; the GIL is then not acquired.
 class with_gil {
     bool entered_ = false;
     PyGILState_STATE state_{};
@@ -500,7 +501,7 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 
     template <class... I> auto &operator()(I... i) const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N == any_rank || sizeof...(I) == N, "the number of indices must equal the number of dimensions");
         index_t offset = 0;
         int k = 0;
@@ -513,7 +514,7 @@ template <class T, int N = any_rank, class... Options> class view {
     }
 
     auto begin() const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data;
@@ -521,7 +522,7 @@ template <class T, int N = any_rank, class... Options> class view {
             return detail::strided_iterator<T>(ref_.data, stride(0), 0);
     }
     auto end() const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N == 1 || contiguous, "begin and end require one dimension, c_contig or f_contig");
         if constexpr (contiguous)
             return ref_.data + size();
@@ -531,7 +532,7 @@ template <class T, int N = any_rank, class... Options> class view {
 
     // For kernels and threads. This view must outlive the reference.
     ref<T, N> reference() const noexcept {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N >= 0, "references have a known number of dimensions");
         return ref_;
     }
@@ -539,7 +540,7 @@ template <class T, int N = any_rank, class... Options> class view {
 #ifdef __cpp_lib_span
     // All elements; throws std::invalid_argument if they are not contiguous.
     std::span<T> span() const {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         if constexpr (!contiguous)
             if (!(held_.fields().flags & (USM_ARRAY_C_CONTIGUOUS | USM_ARRAY_F_CONTIGUOUS)))
                 throw std::invalid_argument("arrayhub::view::span: the elements are not contiguous; accepted: a contiguous "
@@ -552,7 +553,7 @@ template <class T, int N = any_rank, class... Options> class view {
     // cannot represent the strides or a static extent of M differs, and std::overflow_error if the index type of M is too
     // narrow.
     template <class M> M mdspan() const {
-        static_assert(indexed, "as_is: elements may be unaligned or swapped; copy them out of data() byte by byte");
+        static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N >= 0, "an mdspan has a known number of dimensions");
         static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: its rank differs from the view's");
         using extents = typename M::extents_type;
@@ -810,8 +811,9 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 
 } // namespace detail
 
-// Export memory at `data` with a shape. `owner` is kept as long as the array. If `owner` is callable without arguments (a
-// lambda that frees the memory), it is called once at the end, with the GIL held, also if the array cannot be created.
+// Export memory at `data` with a shape. `owner` is kept alive as long as the array exists. If `owner` is callable without
+// arguments (a lambda that frees the memory), it is called once at the end, with the GIL held, even if the array cannot be
+// created.
 // Exceptions of the call or of its destructor are reported to sys.unraisablehook. A Python object (PyObject *,
 // pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called.
 // Elements of a const type are exported read-only.
@@ -859,7 +861,7 @@ array hand_out(const std::shared_ptr<V> &values, std::vector<index_t> shape = {-
     return detail::make(spec, values);
 }
 
-// Export memory from malloc. The memory is released by free(), also if the array cannot be created.
+// Export memory from malloc. The memory is released by free(), even if the array cannot be created.
 template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &shape) {
     return hand_out(data, shape, [data] { std::free(const_cast<std::remove_const_t<T> *>(data)); });
 }

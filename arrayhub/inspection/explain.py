@@ -90,12 +90,12 @@ def explain(obj: Any, /, to: Any = None) -> Explanation:
 
 
 def _is_dense(explanation: Explanation) -> bool:
-    """Return whether no verdict is for a library of nested arrays. `explain` omits these libraries for dense arrays."""
+    """Return whether all verdicts are for libraries of dense arrays."""
     return not any(verdict.consumer in nested_consumers() for verdict in explanation.verdicts)
 
 
 def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
-    """Replace the advice of an error by a call that works, if the library rejects the data and such a call is known.
+    """Replace the advice of an error with a call that works, if the library rejects the data and such a call is known.
 
     For libraries other than numpy, torch and the libraries of nested arrays, calls are tried only for
     ``explain(x, to=...)``.
@@ -110,7 +110,7 @@ def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
     return replace(verdict, reason=_ADVICE.split(verdict.reason, maxsplit=1)[0], call=call)
 
 
-# The start of the advice in an error's message. `explain` replaces the advice by a call that it has tried.
+# The start of the advice in an error's message. `explain` replaces the advice with a call that it has tried.
 _ADVICE = re.compile(r"(?:[.;,] (?:or )?|^)(?:Use|Convert|Pass|Call|call|pass|use) ")
 
 

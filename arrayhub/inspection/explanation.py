@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tried"
-# These colors are mixed with the text color. No single color has a contrast of 4.5 on both light and dark pages.
+# These colors are mixed with the text color, because no single color reaches the contrast of 4.5:1 (WCAG 2) both on
+# white and on the usual dark page colors, such as #1e1e1e.
 _COLORS = {ZERO_COPY: "#2a9d4a", COPY: "#c98500", CANNOT: "#d94848", NOT_TRIED: "#888888"}
 _COLORED = "color:{0};color:color-mix(in srgb,{0} 70%,currentColor)"  # renderers without `color-mix` use the first
 _CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"

@@ -138,7 +138,7 @@ cdef int set_stream(Descriptor a, object stream) except -1:
 
 
 cpdef object emit(Descriptor a, bint allow_readonly=False):
-    """Export as a ``cupy.ndarray`` that keeps the memory of `a` alive.
+    """Export `a` as a ``cupy.ndarray`` that keeps the memory alive.
 
     cupy's current stream waits for the producer's stream first.
 

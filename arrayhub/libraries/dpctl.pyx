@@ -276,7 +276,7 @@ def emit_attribute(Descriptor a):
 
 
 cdef object emit(Descriptor a):
-    """Export as a ``dpnp.tensor.usm_ndarray`` that shares the memory of `a` and uses its queue.
+    """Export `a` as a ``dpnp.tensor.usm_ndarray`` that shares the memory and uses the queue of `a`.
 
     Raises
     ------
@@ -332,7 +332,7 @@ cdef int see_dpnp() except -1:
 
 
 cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
-    """Export as a ``dpnp.ndarray`` that shares the memory of `a`, see `emit`. Raise ImportError without dpnp."""
+    """Export `a` as a ``dpnp.ndarray`` that shares its memory, see `emit`. Raise ImportError without dpnp."""
     if a.usm_type_ == 0:
         see_dpnp()
     array = emit(a)
@@ -461,7 +461,7 @@ cdef str word_type(Descriptor array):
 
 
 cdef object as_words(Descriptor array):
-    """Export as a usm_ndarray of words of the item size, without dimensions of length 1.
+    """Export `array` as a usm_ndarray of words of the item size, without dimensions of length 1.
 
     dpnp 0.20 raises "Unexpected result of simplifying iteration space" for some strides of such dimensions.
     """

@@ -189,7 +189,7 @@ cdef bint has_cuda(object jax) except -1:
 
 
 cdef object emit(Descriptor a, bint may_copy):
-    """Export as a ``jax.Array`` that shares the memory of `a`.
+    """Export `a` as a ``jax.Array`` that shares its memory.
 
     With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares host
     memory only if it is compact, aligned to 64 bytes and of a supported element type. jax silently copies other memory, so this

@@ -315,7 +315,7 @@ cpdef int refuse_unit(object obj) except -1:
 
 
 cdef object emit(Descriptor a):
-    """Export as an ndarray that shares the memory of `a`. The base of the ndarray keeps `a` alive.
+    """Export `a` as an ndarray that shares its memory. The base of the ndarray keeps `a` alive.
 
     Raises
     ------
@@ -349,7 +349,7 @@ cdef object array_over(Descriptor a, object dtype, int nd, Py_ssize_t* shape, Py
 
 
 cdef object emit_raw(Descriptor a):
-    """Export as an ndarray of opaque items (dtype void), which NumPy copies as bytes.
+    """Export `a` as an ndarray of opaque items (dtype void), which NumPy copies as bytes.
 
     Packed elements are exported as a flat array of bytes.
     """

@@ -68,7 +68,11 @@ cdef inline object capsule_of(object obj):
 
 
 cdef object legacy_capsule(object obj):
-    """Return the capsule of a pyarrow release without ``max_version``, or None if the call failed for another reason."""
+    """Call ``__dlpack__`` without keywords if the pending exception is a TypeError, and return the capsule.
+
+    The TypeError can mean that this pyarrow does not accept ``max_version``. Return None if the pending exception has another
+    type, or if the second call fails.
+    """
     try:
         dlpack.raise_pending("pyarrow's __dlpack__")
     except PASSES_ON:

@@ -37,7 +37,7 @@ from arrayhub._core.errors import PASSES_ON
 
 
 cdef object emit(Descriptor a, bint copied, bint allow_readonly):
-    """Export as a ``torch.Tensor`` that shares the memory of `a`.
+    """Export `a` as a ``torch.Tensor`` that shares its memory.
 
     Raises
     ------

@@ -201,7 +201,10 @@ def _advice_on_elements(array):
 
 
 def _advice_on_values(array):
-    """Return the advice for an array of Python objects that `asnested` supports, by the types of its first elements."""
+    """Return the advice for an array of Python objects that `asnested` supports.
+
+    The advice depends on the types of the first elements.
+    """
     types = set() if array.dtype.names else {type(value) for value in array.ravel()[:LOOKED_AT]}
     given = types - {type(None)}
     numbers = _are_all(_KINDS[0], given)

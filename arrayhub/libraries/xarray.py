@@ -6,7 +6,7 @@ from arrayhub.runtimes.host import is_host_readable
 
 
 def emit(array):
-    """Export as an ``xarray.DataArray`` that shares the memory of `array` and has its dimension names.
+    """Export `array` as an ``xarray.DataArray`` that shares its memory and has its dimension names.
 
     Raises
     ------

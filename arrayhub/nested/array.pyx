@@ -456,8 +456,8 @@ cdef class NestedArray(Tree):
         """Return a boolean array (one byte per element) that is True for missing elements.
 
         The result is in host memory if the host can read the array, else on the array's device. Missing elements inside lists
-        and records are not reported. NumPy's NaT is missing, except in memory from Arrow, where the smallest integer is a
-        valid time, and in memory that the host cannot read.
+        and records are not reported. NaT counts as missing, with two exceptions: memory from Arrow, because the smallest
+        integer is a valid Arrow timestamp, and memory that the host cannot read.
 
         Returns
         -------

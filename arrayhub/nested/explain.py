@@ -207,7 +207,7 @@ def _verdict(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
-    """Return descriptions of the buffers that `as_polars` converts.
+    """Describe the conversions that `as_polars` makes.
 
     Numbers and characters are shared, except in run-end encoded arrays, and in list views that are out of order.
     """

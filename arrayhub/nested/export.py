@@ -274,8 +274,8 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
-    are out of order and run-end encoded arrays are copied. The name of a Series of pandas or polars is kept, also if
-    `asnested` imported the Series. The index of a pandas DataFrame is not exported, as in ``polars.from_pandas``.
+    are out of order and run-end encoded arrays are copied. The name of a Series of pandas or polars is kept, even if
+    `asnested` imported the Series. Like ``polars.from_pandas``, this function drops the index of a pandas DataFrame.
 
     If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
     Ordered categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks
@@ -391,7 +391,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     -------
     pandas.Series or pandas.DataFrame
         If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-        The name of a Series of pandas or polars is kept, also if `asnested` imported the Series. The index of a table
+        The name of a Series of pandas or polars is kept, even if `asnested` imported the Series. The index of a table
         follows the pandas metadata in the table's schema.
 
     Examples
@@ -481,7 +481,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The parameters have the same meanings as in `as_arrow`. The index of a pandas DataFrame is not exported. Numbers,
-    offsets, characters and validity bitmaps are shared. These parts are copied, also for ``copy=False``:
+    offsets, characters and validity bitmaps are shared. These parts are copied, even with ``copy=False``:
 
     - string views, packed booleans, run-end encoded arrays and indices of categories;
     - list views, unless their rows are adjacent and in order;
@@ -565,7 +565,7 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
     if node.meaning != "tdD":
         raise BufferError(
             f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"
-            " without a zone. Use arrayhub.asnested(x).content, the numbers without this type, or"
+            " without a zone. Use arrayhub.asnested(x).content, which holds the values as plain numbers, or"
             " arrayhub.asnested(x).to_list()"
         )
     days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each
@@ -719,8 +719,8 @@ def _check_logical(x: NestedArray, library: str) -> None:
     """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise BufferError(
-            f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, the numbers"
-            " without this type"
+            f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, which holds the"
+            " values as plain numbers"
         )
 
 

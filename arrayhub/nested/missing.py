@@ -313,7 +313,7 @@ def _filled(node: Any, value: Any, name: str) -> Any:
 
 
 def _as_floats(array: Any, value: Any) -> Any:
-    """Convert bools and integers to float64 if `value` is NaN. Return other numbers unchanged."""
+    """Convert bools and integers to float64 if `value` is `_NAN`, the marker for ``missing="nan"``."""
     rank = casting.rank(array.dtype)
     return asarray(array, dtype=np.float64) if value is _NAN and rank in (0, 1) else array
 

@@ -41,7 +41,7 @@ def to_device(x: NestedArray, device: Any) -> NestedArray:
 def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], NestedArray] | None = None) -> Any:
     """Apply `move` to the referenced part of each array of a node, and return a node of the results.
 
-    String views are converted by `views`, or to strings with offsets if `views` is None.
+    `views` converts string views. If `views` is None, string views become strings with offsets.
     """
     if not isinstance(node, NestedArray):
         return move(node)

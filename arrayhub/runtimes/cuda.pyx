@@ -379,7 +379,10 @@ cdef object handle_of_object(object stream, intptr_t null):
 
 
 cdef int check_handle(intptr_t stream) except -1:
-    """Raise BufferError if a handle cannot be the address of a stream, because the driver dereferences every handle."""
+    """Raise BufferError if `stream` is neither a predefined handle nor a plausible address.
+
+    The driver would dereference it without a check.
+    """
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
         raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle from CUDA")
     return 0

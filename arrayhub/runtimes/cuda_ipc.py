@@ -1,4 +1,4 @@
-"""Export and import of CUDA memory and events between processes, by functions of the driver.
+"""Export and import of CUDA memory and events between processes, with the driver's functions.
 
 Memory of ``cudaMalloc`` has a 64-byte handle for the complete allocation. Memory of a stream-ordered pool
 (``cudaMallocAsync``) can be exported only if the pool was created for export. The pool is then exported as a file

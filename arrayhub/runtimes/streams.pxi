@@ -58,9 +58,10 @@ cdef int check_stream(object stream) except -1:
 
 
 cdef int order_by_producer(Descriptor a, object stream) except -1:
-    """Order a stream of a runtime that this package does not implement, such as ROCm, by the producer's ``__dlpack__``.
+    """Call the producer's ``__dlpack__`` to order a stream after the producer's work.
 
-    Handles are passed unchanged, because 0 is ROCm's default stream. -1 disables synchronization.
+    This function handles runtimes that this package does not implement, such as ROCm. Handles are passed unchanged, because 0
+    is ROCm's default stream. -1 disables synchronization.
     """
     cdef intptr_t handle = cuda.handle_or_null(stream, 0)
     if handle == cuda.NO_STREAM:

@@ -1,5 +1,5 @@
-"""Export by the binsparse protocol: the descriptor and the arrays of a sparse array. The module `binsparse`
-implements the import.
+"""Export of sparse arrays through the binsparse protocol, as a descriptor and arrays. The module `binsparse` implements
+the import.
 """
 
 from typing import Any

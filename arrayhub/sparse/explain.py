@@ -40,7 +40,8 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     if x is None:
         verdicts = tuple(Verdict(consumer, CANNOT, refusal) for consumer in consumers)
         return Explanation(name, "a sparse array that assparse rejects", (), offers, None, refusal, verdicts)
-    facts = () if is_on_host(x) else (f"on {x.device}, which the host cannot read; x.to_host() copies",)
+    advice = f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host"
+    facts = () if is_on_host(x) else (advice,)
     why = "it is a SparseArray" if x is obj else "assparse imports it; asarray returns dense arrays only"
     summary = f"{repr(x)[len('<SparseArray: ') : -1]}, {x.access}, on {x.device}"
     verdicts = tuple(_verdicts(x, consumers))

@@ -238,7 +238,10 @@ cdef object misplaced_error(const MemoryKind* kind, object device, str accepted)
 
 @cython.final
 cdef class Recipe:
-    """Layout of a new array. It depends on the size of the element type, but not on the type or the kind of memory."""
+    """Layout of a new array.
+
+    The layout depends on the item size, but neither on the element type itself nor on the kind of memory.
+    """
     cdef Descriptor template        # shape, byte strides and labels; internal
     cdef Py_ssize_t nbytes          # size in bytes, from element zero
     cdef Py_ssize_t boundary        # alignment in bytes

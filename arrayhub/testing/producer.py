@@ -355,7 +355,8 @@ def _check_refusal(make: Any, dtype: str, layout: str) -> None:
 
 
 RULES = (
-    (Rule("values", "the exported array has the elements, the shape and the type of the object", rules.ARRAY_INTERFACE),
+    (Rule("values", "the exported array has the same elements, shape and element type as the object",
+          rules.ARRAY_INTERFACE),
      _check_values),
     (Rule("agreement", "all protocols describe the same memory, and follow their specifications", rules.BUFFER),
      _check_agreement),

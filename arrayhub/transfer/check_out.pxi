@@ -51,7 +51,7 @@ def have_one_type(Descriptor a, Descriptor b):
 
 
 def broadcast(Descriptor array, Descriptor out):
-    """Return `array`, or a view of it with the shape of `out`, by NumPy's rules for assignment.
+    """Broadcast `array` to the shape of `out` according to NumPy's rules for assignment.
 
     Missing dimensions and dimensions of length 1 are repeated with the stride 0. Leading dimensions of length 1 that
     `out` does not have are dropped.

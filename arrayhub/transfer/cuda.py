@@ -114,7 +114,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
 
 
 def to_other(array, ordinal, *, stream=None, progress=None):
-    """Copy to another CUDA device. The copy is complete on return.
+    """Copy an array to another CUDA device. The copy is complete on return.
 
     The devices copy directly (peer to peer) if the machine supports it. The layout is that of `from_host`.
     """
@@ -310,7 +310,7 @@ def _on_stream(route, to_host, ordinal, stream, queued_only, progress):
 
 
 def _through_pinned(route, to_host, ordinal, stream, progress):
-    """Copy between a device and any host memory, by pinned memory if this is faster and possible."""
+    """Copy between a device and any host memory. Use pinned memory if this is possible and faster."""
     nbytes = route.words * route.word
     straight = route.straight
     if route.host_runs and nbytes < _THREADED:  # reordered on the device, and transferred by the driver

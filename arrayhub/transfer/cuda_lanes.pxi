@@ -291,7 +291,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
 
 
 cdef int start(Seat* seats, int count) noexcept nogil:
-    """Start a thread for each lane until a thread cannot be created. Return the number of started threads.
+    """Start one thread per lane. Stop at the first thread that cannot be created. Return the number of started threads.
 
     The threads block all signals except those for their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL).
     """

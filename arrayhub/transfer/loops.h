@@ -340,7 +340,7 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
    4. One of the two dimensions is shorter than a cache line: word by word.
    5. Words of 16 bytes, which are not transposed: word by word if the lines stay in the cache or are in few pages.
    6. Words of 4 or 8 bytes: word by word if the lines stay in the cache, because a vector holds few words. Words of 8
-      bytes are copied word by word also if vectors would cross lines. */
+      bytes are copied word by word even if vectors would cross lines. */
 static inline int arrayhub_by_words(ptrdiff_t size, ptrdiff_t along, ptrdiff_t across, ptrdiff_t target_across,
                                     ptrdiff_t source_along, ptrdiff_t source_across) {
     const int gaps = source_along != size, spread = target_across != size;

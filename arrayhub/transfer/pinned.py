@@ -1,8 +1,8 @@
 """Pool of pinned host memory and streams that CUDA copies keep between calls.
 
-Allocating pinned memory takes 0.4 s per GiB, and pinned memory is not available to other processes. Therefore the pool
-has one block of at most ``settings.buffers() * settings.chunk()`` bytes, which one copy at a time uses. Waiting for the
-block costs other copies little, because all copies share the bus.
+Allocating pinned memory takes 0.4 s per GiB, and pinned memory is not available to other processes. The pool therefore
+has a single block of at most ``settings.buffers() * settings.chunk()`` bytes, which is used by one copy at a time.
+Waiting for the block costs other copies little, because all copies share the bus.
 """
 
 import contextlib

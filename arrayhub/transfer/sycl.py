@@ -205,7 +205,7 @@ def _relay(array, out, course, fresh):
 
 
 def _idle(array, stream, progress):
-    """Return the course of a copy after waiting for the queue of the copy and for the producer's queue."""
+    """Wait for the queue of the copy and for the producer's queue, then return a `Course` for the copy."""
     queue, own = _queues(array, stream)
     sycl.wait(queue)
     if own is not None:
@@ -305,7 +305,7 @@ def _fetch_sparse(array, target, course):
 
 
 def _pack(array, out, queue):
-    """Queue a copy of USM of any layout on `queue`, by dpnp's kernel."""
+    """Queue a copy of USM of any layout on `queue`, with dpnp's kernel."""
     pack(sycl.on_queue(array, queue), sycl.on_queue(out, queue))
 
 

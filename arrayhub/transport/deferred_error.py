@@ -119,7 +119,10 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
 
 
 class Refused:
-    """Placeholder for an array that could not be sent or restored. Its use as an array raises PicklingError."""
+    """Placeholder for an array that could not be sent or restored.
+
+    Using the placeholder as an array raises PicklingError.
+    """
 
     __slots__ = ("_message",)
 

@@ -41,7 +41,7 @@ class Description(NamedTuple):
 
 
 def _place() -> tuple[str, str]:
-    """Return an identifier of the last start of the operating system, and an identifier of this machine."""
+    """Return the boot ID, and the machine ID. If the machine ID cannot be read, return the node name instead."""
     return _first_line(_BOOT), _first_line(_MACHINE) or os.uname().nodename
 
 
@@ -266,7 +266,7 @@ def _made(description: Description, signature: bytes, entry: Entry | None) -> Ip
 
 
 def _ipc_handle(description: object, signature: object) -> IpcHandle:
-    """Restore the handle of a pickle. The owner validates the handle when a process opens it.
+    """Restore a handle from its pickled state. The owner validates the handle when a process opens it.
 
     Raises
     ------

@@ -315,7 +315,7 @@ class Borrow:
         return server().entries[identifier].find_memory()
 
     def end(self) -> None:
-        """Tell the owner that the borrow has ended, also if a forked child has inherited the connection."""
+        """Tell the owner that the borrow has ended, even if a forked child has inherited the connection."""
         with contextlib.suppress(OSError):  # the owner has ended
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()

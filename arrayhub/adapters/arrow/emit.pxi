@@ -158,7 +158,10 @@ cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_byt
 
 
 cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
-    """Set the buffer of values to new bits: `lead` zeros, then the booleans of `a`. The elements of `a` must not have gaps."""
+    """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a`.
+
+    The elements of `a` must not have gaps.
+    """
     cdef Py_ssize_t n = size_of(a)
     since = started() if tracing.active else None
     if n == 0:

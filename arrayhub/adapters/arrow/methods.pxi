@@ -35,7 +35,7 @@ cdef class Export:
     cdef int what
 
     def __init__(self):
-        raise TypeError("Export: cannot be created; use x.__arrow_c_array__")
+        raise TypeError("cannot create 'Export' instances directly; use x.__arrow_c_array__")
 
     def __call__(self, requested_schema=None, **keywords):
         node = need_node(self.node, "Export")
@@ -66,7 +66,7 @@ cdef class ExportSchema:
     cdef object node
 
     def __init__(self):
-        raise TypeError("ExportSchema: cannot be created; use x.__arrow_c_schema__")
+        raise TypeError("cannot create 'ExportSchema' instances directly; use x.__arrow_c_schema__")
 
     def __call__(self):
         return emit_schema(need_node(self.node, "ExportSchema"), None)

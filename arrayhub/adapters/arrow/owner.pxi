@@ -26,7 +26,7 @@ cdef class Import:
     cdef intptr_t stream           # CUDA: a stream that waits for the producer's work; 0: no work is pending
 
     def __init__(self):
-        raise TypeError("Import: cannot be created; use arrayhub.asarray or arrayhub.asnested")
+        raise TypeError("cannot create 'Import' instances directly; use arrayhub.asarray or arrayhub.asnested")
 
     def __dealloc__(self):
         self.drop()

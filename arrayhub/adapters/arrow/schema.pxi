@@ -442,7 +442,10 @@ cdef Descriptor as_bytes(Descriptor a):
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Raise BufferError unless an array of a node is C-contiguous and not packed, as Arrow's buffers must be."""
+    """Raise BufferError unless an array of a node is C-contiguous and its elements are not packed.
+
+    Packed (sub-byte) elements of DLPack are not exported to Arrow.
+    """
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
     if not a.flags_ & C_CONTIGUOUS:
@@ -661,8 +664,8 @@ cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
 cdef str difference(object requested, object own):
     """Describe how a requested type differs from the type of an array, or return None if they are equal.
 
-    The name of a list's items is ignored, as in pyarrow. A request for columns (a struct that is not nullable) is not
-    compared, because the consumer casts the columns.
+    The name of a list's items is ignored, as in pyarrow. If the requested schema is a struct that is not nullable (a table),
+    the types are not compared, because the consumer casts the columns.
     """
     cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
@@ -710,7 +713,7 @@ cdef dict tensor_facts(ArrowSchema* schema):
 cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
     if named and (asked.name == NULL or strcmp(asked.name, given.name) != 0):
         name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
-        return f"{path} has the name {name!r}, and the field has {given.name.decode()!r}"
+        return f"{path} is named {name!r}, but the field is named {given.name.decode()!r}"
     if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
         words = ("not nullable", "nullable") if given.flags & ARROW_FLAG_NULLABLE else ("nullable", "not nullable")
         return f"{path} is {words[0]}, and the elements are {words[1]}"

@@ -532,7 +532,8 @@ inline int type_of_object(PyObject *, PyUSMArrayElement *) noexcept { return nee
 inline PyObject *convert(PyObject *, const char *) noexcept { return needs_package("Conversion to a library"), nullptr; }
 inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_package("Conversion to a library"), nullptr; }
 
-// Return whether the package arrayhub is absent. Keep the exception of a package that is present but cannot be imported.
+// Return whether the package arrayhub is absent. If the import failed, its exception stays set. If the package is absent, the
+// caller clears this exception.
 inline bool is_absent() noexcept {
     PyObject *package = PyImport_ImportModule("arrayhub");
     if (package != nullptr) {

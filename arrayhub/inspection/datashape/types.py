@@ -408,7 +408,7 @@ def with_dimensions(lengths: list[Any], element: Type) -> Type:
 def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
     """Return the type of a NumPy dtype, including fields and sub-arrays, that is nested in `level` records."""
     if level > MAX_RECORDS:
-        raise ValueError(f"datashape: records are nested in {level} levels; accepted: at most {MAX_RECORDS}")
+        raise ValueError(f"datashape: records are nested {level} levels deep; accepted: at most {MAX_RECORDS}")
     if dtype.subdtype is not None:
         return with_dimensions(list(dtype.shape), _of_dtype(dtype.base, level))
     if dtype.names is not None:

@@ -1,10 +1,11 @@
 """Canvas for drawings of a layout: collect text, cells, numbers and lines in layers, and write them as one SVG.
 
 Cells have a fill color and dark text, so that they look the same on every page. Text and lines outside of cells have
-two colors, one for light and one for dark pages. WCAG 2 requires a contrast of 4.5, which no single gray has on both.
-As a separate document or image, the picture follows the color scheme of the reader. As an inline element of a page, the
-picture follows the ``color-scheme`` of the page. `for_page` replaces these colors by the text color of the page.
-Renderers without ``light-dark`` show a gray in between. Sizes are in pixels.
+two colors, one for light and one for dark pages, because no single gray reaches the contrast of 4.5:1 (WCAG 2) both on
+white and on the usual dark page colors, such as #1e1e1e. As a separate document or image, the picture follows the color
+scheme of the reader. As an inline element of a page, the picture follows the ``color-scheme`` of the page. `for_page`
+replaces the light and dark colors with the page's text color. Renderers without ``light-dark`` show a gray in between.
+Sizes are in pixels.
 """
 
 import re

@@ -311,7 +311,7 @@ def test_deeply_nested_dtypes_are_rejected():
     for _ in range(64):
         dtype = np.dtype([("x", dtype)])
     assert ah.parse_type(ah.datashape(np.zeros((1,) * 60, dtype))).dtype == dtype
-    with pytest.raises(ValueError, match="records are nested in 65 levels; accepted: at most 64"):
+    with pytest.raises(ValueError, match="records are nested 65 levels deep; accepted: at most 64"):
         ah.datashape(np.zeros(2, [("x", dtype)]))
 
 
