@@ -52,7 +52,7 @@ def labelled(name, exception):
 
 
 def legacy(exception):
-    """Return a CUDA producer of a DLPack before 1.0: ``__dlpack__`` accepts only `stream`, and raises `exception`."""
+    """Return a CUDA producer for DLPack before 1.0: ``__dlpack__`` accepts only `stream`, and raises `exception`."""
 
     def export(self, *, stream=None, **keywords):
         raise TypeError if keywords else exception

@@ -448,7 +448,7 @@ STRUCTS = [
 
 
 def test_hostile_structs():
-    """Invalid structs raise an InterfaceError. A separate process runs the cases, which a wrong read may crash."""
+    """Invalid structs raise an InterfaceError. The cases run in a separate process, which an invalid read may crash."""
     script = f"""
         import gc
         from exporters import StructProducer
@@ -540,6 +540,6 @@ def test_emitted_capsule_holds_the_array():
 
 
 def test_struct_of_a_0d_array_may_have_null_shape():
-    """Import a 0-d struct whose shape and strides are NULL, without a finding of the sanitizers (tools/sanitize.py)."""
+    """Import a 0-d struct whose shape and strides are NULL, without an error from a sanitizer (tools/sanitize.py)."""
     u = struct_in(StructProducer(nd=0, shape=None, strides=None))
     assert (u.shape, u.strides, arrayhub.as_numpy(u).item()) == ((), (), 0x03020100)

@@ -1,4 +1,4 @@
-"""Import and export dense arrays by Arrow's C data, stream and device interfaces, with real libraries."""
+"""Import and export dense arrays through Arrow's C data, stream and device interfaces, with real libraries."""
 
 import array
 import ctypes

@@ -1,4 +1,4 @@
-"""Import and export by PEP 3118: every request, every exporter of the standard library, and invalid exporters."""
+"""Import and export through PEP 3118: every request, every exporter of the standard library, and invalid exporters."""
 
 import array
 import ctypes

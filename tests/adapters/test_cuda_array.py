@@ -1,4 +1,4 @@
-"""Import and export by ``__cuda_array_interface__``.
+"""Import and export through ``__cuda_array_interface__``.
 
 These tests run only without a CUDA driver. They do not access the memory that a dict describes.
 """

@@ -334,7 +334,7 @@ def test_a_later_minor_version_is_fine():
 
 
 class Old(Handmade):
-    """A producer of a DLPack before 1.0, whose method accepts only a stream."""
+    """A producer for DLPack before 1.0, whose method accepts only a stream."""
 
     def __dlpack__(self, stream=None):
         return super().__dlpack__(stream=stream)

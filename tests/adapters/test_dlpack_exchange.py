@@ -274,7 +274,7 @@ def test_every_function_from_a_thread_without_the_gil():
 
 
 def test_tvm_ffi_uses_the_table():
-    """An FFI call imports its arguments by the table, and returns arrays of the arguments' type."""
+    """An FFI call imports its arguments through the table, and returns arrays of the arguments' type."""
     tvm_ffi = pytest.importorskip("tvm_ffi")
     seen = []
 
@@ -388,7 +388,7 @@ def test_table_that_fails_without_an_exception():
 
 
 def test_tensor_subclasses_do_not_use_the_table():
-    """Import a tensor subclass by its ``__dlpack__``, because the table would ignore the override."""
+    """Import a tensor subclass through its ``__dlpack__``, because the table would ignore the override."""
     torch = pytest.importorskip("torch")
 
     class Negated(torch.Tensor):

@@ -495,7 +495,7 @@ def test_onedal_tables(usm_type, source):
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("writable", [True, False])
 def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
-    """Import tables as read-only, as by DLPack, although their SYCL dict never sets the flag (sklearnex 2026.2)."""
+    """Import tables as read-only, as DLPack does, although their SYCL dict never sets the flag (sklearnex 2026.2)."""
     to_table = pytest.importorskip("onedal.datatypes").to_table
     x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
     x.flags.writable = writable
@@ -512,7 +512,7 @@ def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
 
 
 def test_onedal_results():
-    """Import tables that oneDAL has computed, by the protocol of their memory."""
+    """Import tables that oneDAL has computed, through the protocol of their memory."""
     module = pytest.importorskip("onedal.basic_statistics")
     results = []
 

@@ -19,7 +19,7 @@ VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 
 class Speaks:
-    """An object with some of the attributes by which an ndarray is exported."""
+    """An object with some of the attributes through which an ndarray is exported."""
 
     def __init__(self, *protocols, of=None):
         self.array = np.arange(6.0).reshape(2, 3) if of is None else of
@@ -702,7 +702,7 @@ class AskedOfTheClass(type):
 
 
 def counting(array):
-    """Return a class that exports an array by DLPack, and records look-ups of missing attributes."""
+    """Return a class that exports an array through DLPack, and records look-ups of missing attributes."""
 
     class Counting(metaclass=AskedOfTheClass):
         __slots__ = ()

@@ -214,7 +214,7 @@ def test_version_is_defined_once():
 
 
 def tools_of(file, word):
-    """Return the first two words, without options, after `word` in each line of a file that begins with `word`."""
+    """Return the first two words after `word`, ignoring options, of each line that begins with `word`."""
     lines = re.findall(rf"^ *{word} (.+)$", (ROOT / file).read_text(), re.MULTILINE)
     return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
 

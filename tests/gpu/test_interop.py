@@ -339,7 +339,7 @@ def test_jax_after_another(jax, cp):
 
 
 def test_jax_without_jaxlibs_own_function(jax):
-    """Without jaxlib's private function, arrays on a GPU are imported by ``__dlpack__``."""
+    """Without jaxlib's private function, arrays on a GPU are imported through ``__dlpack__``."""
     python(
         """
     import os, sys, types

@@ -313,7 +313,7 @@ def test_a_captured_producer_is_refused_outside(cp, race):
 
 
 class Hidden:
-    """An object that exports a cupy array by DLPack only, without the stream."""
+    """An object that exports a cupy array only through DLPack, without the stream."""
 
     def __init__(self, x, stream):
         self.x, self.stream = x, stream

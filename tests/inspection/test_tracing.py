@@ -136,7 +136,7 @@ def test_events_have_the_line_of_the_program():
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
 def test_library_code_outside_site_packages_is_skipped(tmp_path, monkeypatch, folder):
-    """Lines in site-packages and dist-packages are not recorded, also outside of the environment, as on Debian."""
+    """Lines in site-packages and dist-packages are not recorded, even outside of the environment, as on Debian."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "reader.py").write_text("def read(x):\n    return memoryview(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path / folder))

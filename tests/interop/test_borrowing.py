@@ -1,4 +1,4 @@
-"""A view keeps its values if its producer is dropped, closed or resized, see `libraries.borrowing`."""
+"""A view keeps its values if its producer is dropped, closed or resized. See `libraries.borrowing`."""
 
 import pytest
 from children import python

@@ -1,8 +1,9 @@
-"""Imports of usm_ndarray by C functions, struct and dict have equal results. A struct of unknown layout is not read.
+"""Imports of usm_ndarray through C functions, struct and dict have equal results.
 
-The C functions and the layout differ between releases: dpctl had C functions until 0.21, and dpnp lacks them. The first
-half of this file tests the installed release (run it with dpctl 0.21 too). The second half compiles types that another
-release might have: with or without the functions, with different signatures, or with a different layout.
+A struct of unknown layout is not read. The C functions and the layout differ between releases: dpctl had C functions
+until 0.21, and dpnp lacks them. The first half of this file tests the installed release (run it with dpctl 0.21 too).
+The second half compiles types that another release might have: with or without the functions, with different
+signatures, or with a different layout.
 """
 
 import functools

@@ -118,7 +118,7 @@ def test_every_module_has_a_layer():
 
 
 def test_every_import_leads_somewhere():
-    """All imported modules exist, also those imported inside functions, which may be executed rarely."""
+    """All imported modules exist, including those imported inside functions, which may be executed rarely."""
     imported = {module for imports in GRAPH.values() for module in imports}
     assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 

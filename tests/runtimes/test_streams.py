@@ -14,7 +14,7 @@ ROUNDS = 6
 
 
 class ByDict:
-    """A producer that exports USM only by its interface dict."""
+    """A producer that exports USM only through its interface dict."""
 
     def __init__(self, interface, queue):
         self.keep = interface

@@ -1,4 +1,4 @@
-"""Hand-made Arrow structs, valid and invalid, by ctypes.
+"""Hand-made Arrow structs, valid and invalid, created with ctypes.
 
 `main` imports all invalid structs and prints one JSON object: for each case, the type and text of the error, and the
 numbers of releases of the structs. Tests call `main` in a separate process, which an invalid read would crash.
@@ -249,7 +249,7 @@ FORMS = {"array": lambda producer: producer, "device": OnDevice, "stream": Strea
 
 
 def unreadable():
-    """Return the address of a page without read access, as the address of buffers of 0 bytes.
+    """Return the address of a page without read access, for use as the address of buffers of 0 bytes.
 
     The page before it is readable.
     """

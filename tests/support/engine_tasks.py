@@ -65,7 +65,7 @@ def fill(x, value):
 
 
 def where_mapped(x):
-    """Return the name of the file that joblib has mapped the elements from, or None, and the access."""
+    """Return the name of the file from which joblib has mapped the elements, or None, and the access."""
     owner = x
     for _ in range(10):
         if isinstance(owner, np.memmap):

@@ -2,7 +2,7 @@
 
     python tests/support/ipc_kills.py [ROUNDS] [SEED]
 
-Each round forks a process and ends it by SIGKILL: in even rounds a borrower, in odd rounds an owner.
+Each round forks a process and ends it with SIGKILL: in even rounds a borrower, in odd rounds an owner.
 """
 
 import os

@@ -662,7 +662,7 @@ class TestDevices:
                 function((*state[:-1], place), data)
 
     def test_failing_device_raises(self, monkeypatch):
-        """arrayhub raises a BufferError for errors of the driver. Unpickling quotes it in an UnpicklingError."""
+        """arrayhub raises a BufferError for errors of the driver. Unpickling quotes the error in an UnpicklingError."""
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(x)
@@ -754,7 +754,7 @@ def test_environment_variable_sets_the_policy():
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
 def test_array_types_have_the_public_module(make):
-    """`inspect.getmodule`, which dask calls for pickled objects, finds the module by the attribute ``__module__``.
+    """`inspect.getmodule`, which dask calls for pickled objects, finds the module from the attribute ``__module__``.
 
     For an array without this attribute, `getmodule` would search the files of all modules.
     """

@@ -302,7 +302,7 @@ def test_svg_of_a_submatrix():
 
 @pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
 def test_the_marker_of_element_zero_is_inside_of_the_picture(offset):
-    """The text of the marker, which is wider than a cell, is inside of the picture also at the last cell of a line."""
+    """The text of the marker, which is wider than a cell, is inside of the picture, even at the last cell of a line."""
     root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
     (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
     x, long = float(words.get("x")), 12 * 5.5

@@ -1,4 +1,4 @@
-"""Functions by which each library creates and imports arrays, for `arrayhub.testing`."""
+"""Functions with which each library creates and imports arrays, for `arrayhub.testing`."""
 
 
 def make_numpy(array):

@@ -422,7 +422,7 @@ library(
 
 
 def _paddle_shown(x):
-    """Return an ndarray that shares a tensor's memory, by DLPack, or by its address and strides."""
+    """Return an ndarray that shares a tensor's memory, through DLPack, or from its address and strides."""
     if hasattr(x.get_tensor(), "__dlpack_device__"):
         return np.from_dlpack(x.get_tensor())
     like = np.asarray(x.numpy())
