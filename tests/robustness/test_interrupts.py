@@ -107,5 +107,5 @@ def test_interrupts_release_all_references(library):
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
     delivered, *left = python(script, library, str(TIMES[library]), beside=__file__).splitlines()
     assert left == []
-    # Without fast paths, arrayhub reads the dict of a record array, whose creation in NumPy ignores some interrupts.
+    # Without fast paths, arrayhub reads the dict of a record array. NumPy ignores some interrupts in creating the dict.
     assert int(delivered) >= (0.9 if FAST_PATHS_OFF else 1) * TIMES[library]

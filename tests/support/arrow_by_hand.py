@@ -405,8 +405,8 @@ INDICES = {
     for value in (3, 1 << (8 * width - 1), (1 << 8 * width) - 1)
 }
 
-# For each case, the function that creates the producer. Every import must raise an InterfaceError, except of a released
-# array in a stream, which is the end of the stream.
+# For each case, the function that creates the producer. Every import must raise an InterfaceError. The exception is a
+# released array in a stream, which marks the end of the stream.
 CASES = {
     "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
     "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
