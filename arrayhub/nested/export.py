@@ -763,7 +763,7 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
         _check_logical(x, "torch")
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
     kind = kind_of(x)
-    if kind.indices or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
+    if kind.indices or kind.runs or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
         from arrayhub.convert.functions import as_torch
 
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)

@@ -163,6 +163,20 @@ def test_calls_that_the_errors_name():
         ah.asarray(pa.nulls(2))
 
 
+def test_runs_and_their_nested_array_give_the_same_tensor():
+    for values, decoded in (([1, 2, 3], [1, 1, 2, 2, 2, 3]), ([True, False, True], [True] * 2 + [False] * 3 + [True])):
+        source = runs(values=pa.array(values))
+        for x in (source, ah.asnested(source), ah.asnested(pa.chunked_array([source[:3], source[3:]]))):
+            for copy in (True, "if_needed"):
+                assert ah.as_torch(x, copy=copy).tolist() == decoded
+    x = ah.asnested(runs(values=pa.array([1, 2, 3])))
+    with pytest.raises(BufferError, match="torch: the elements are run-end encoded; pass copy=True"):
+        ah.as_torch(x)
+    with pytest.raises(ValueError, match=r"torch: element 2 is missing.*as_torch\(x, missing=value\)"):
+        ah.as_torch(ah.asnested(runs()), copy=True)
+    assert ah.as_torch(ah.asnested(runs()), missing=0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
+
+
 def test_run_ends_that_change_after_the_import_are_not_followed_beyond_the_values():
     ends = int32(1, 2, 3)
     numbers = Producer(b"l", [None, (ctypes.c_int64 * 3)(7, 8, 9)])
