@@ -269,11 +269,19 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
         return asnested(_array_of(pyarrow, obj))
     if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
-        pandas = sys.modules.get("pandas")
-        if pandas is None or not issubclass(cls, pandas.arrays.ArrowExtensionArray):
+        if not _is_shared_by_pyarrow(cls):
             forbidden(copy, "asnested", f"pyarrow may copy elements of {name_of_type(type(obj))}")
         return asnested(pyarrow.array(obj))
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
+
+
+def _is_shared_by_pyarrow(cls: type) -> bool:
+    """Return whether pyarrow shares the values of a pandas extension array, and creates only the validity bitmap."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return False
+    names = ("ArrowExtensionArray", "FloatingArray", "IntegerArray", "IntervalArray", "PeriodArray")
+    return issubclass(cls, tuple(getattr(pandas.arrays, name) for name in names))
 
 
 def _array_of(pyarrow: Any, scalar: Any) -> Any:

@@ -813,9 +813,28 @@ def test_pandas_arrays_of_arrows_memory():
     x = ah.asnested(pd.Series(chunk, dtype=pd.ArrowDtype(chunk.type)).array, copy=False)
     assert x.content.ptr == chunk.values.buffers()[1].address
     assert ah.asnested(pd.array(["a", None], dtype="string")).to_list() == ["a", None]
-    assert ah.asnested(pd.array([1, None], dtype="Int64")).to_list() == [1, None]
     with pytest.raises(BufferError, match="copy=False"):
-        ah.asnested(pd.array([1, None], dtype="Int64"), copy=False)
+        ah.asnested(pd.array([True, None], dtype="boolean"), copy=False)
+
+
+SHARED_EXTENSION_ARRAYS = {
+    "integers": (lambda: pd.array([1, None], dtype="Int64"), lambda array: array._data),
+    "floats": (lambda: pd.array([1.5, None], dtype="Float64"), lambda array: array._data),
+    "periods": (lambda: pd.array(pd.PeriodIndex(["2020", None], freq="Y")), lambda array: array.asi8),
+    "intervals": (lambda: pd.arrays.IntervalArray.from_breaks([0, 1, 2]), lambda array: array.left.to_numpy()),
+}
+
+
+@pytest.mark.parametrize("name", SHARED_EXTENSION_ARRAYS)
+def test_pandas_arrays_share_their_values_like_their_series(name):
+    make, values = SHARED_EXTENSION_ARRAYS[name]
+    array = make()
+    for source in (array, pd.Series(array, copy=False)):
+        x = ah.asnested(source, copy=False)
+        content = x.children[0] if x.kind == "record" else ah.asnested(x).content
+        assert content.ptr == values(array).ctypes.data
+        assert x.to_list() == ah.asnested(array, copy=True).to_list()
+        assert ah.as_arrow(source, copy=False).equals(pa.array(array))
 
 
 INDEXES = {
