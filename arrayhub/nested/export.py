@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.copying import COPY_FORBIDDEN, Copy, forbidden, if_needed, wanted
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
@@ -96,7 +96,7 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
     if not if_needed(copy):
         copied = bool(wanted(copy, call))
         array = _imported(obj, copy, call)
-        if copy is False and call != "as_awkward":
+        if copy is False and call != "as_awkward":  # `_to_awkward` raises the error itself
             _check_copies(array, call, extension, obj)
         return emit(array, copied), array
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
@@ -122,9 +122,10 @@ def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
 def why_always_copied(array: Any, library: str, obj: Any, extension: bool = False) -> str:
     """Return why the export of `array`, imported from `obj`, copies without a request, or "" if it does not.
 
-    These copies are booleans of one byte each, and string views for pandas. `as_awkward` permits its copies for
-    ``copy=False``, too.
+    These copies are booleans of one byte each, string views for pandas, and the copies of `as_awkward`.
     """
+    if library == "awkward":
+        return _why_awkward_copies(array, obj)
     if library not in ("arrow", "polars", "pandas"):
         return ""
     if library == "pandas" and has_string_views(array):
@@ -135,6 +136,15 @@ def why_always_copied(array: Any, library: str, obj: Any, extension: bool = Fals
         parts = [part for part in parts if isinstance(part, NestedArray)]
     if not (extension and not isinstance(array, NestedArray)) and any(map(packs_booleans, parts)):
         return PACKED_BOOLEANS
+    return ""
+
+
+def _why_awkward_copies(array: Any, obj: Any) -> str:
+    try:
+        _to_awkward(array, False, obj, copy=False)
+    except BufferError as error:
+        why = str(error).removeprefix("as_awkward: ")
+        return why.removesuffix(COPY_FORBIDDEN) if why.endswith(COPY_FORBIDDEN) else ""
     return ""
 
 
@@ -481,11 +491,18 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The parameters have the same meanings as in `as_arrow`. The index of a pandas DataFrame is not exported. Numbers,
-    offsets, characters and validity bitmaps are shared. These parts are copied, even with ``copy=False``:
+    offsets, characters and validity bitmaps are shared. The following parts are copied, and raise BufferError with
+    ``copy=False``:
 
-    - string views, packed booleans, run-end encoded arrays and indices of categories;
+    - string views, packed booleans and run-end encoded arrays;
     - list views, unless their rows are adjacent and in order;
+    - indices of categories, unless they are int64 and no element is missing;
+    - type codes of unions, unless the code of each child is its position;
+    - children of unions that awkward merges, such as integers and floats;
     - date32, which is converted to ``datetime64[D]``.
+
+    Arrays that awkward requires and that `obj` does not have are created, even with ``copy=False``: the offsets of list
+    views, the index of sparse unions, and validity bitmaps that start at a byte boundary.
 
     Examples
     --------
@@ -497,16 +514,16 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     obj = without_index(obj)
     if missing is not None:
         return hooks.with_value(obj, as_awkward, missing, copy, "awkward")
-    return _export("as_awkward", partial(_to_awkward, obj=obj), obj, copy)
+    return _export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy)
 
 
-def _to_awkward(array: Any, copied: bool, obj: Any) -> Any:
+def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:
     """Convert an array that was imported from `obj` to an ``awkward.Array``."""
     awkward = needed("awkward", "to create its arrays")
     array = _on_host(array, "awkward")
     if _is_chunked(array):
         array = single_chunk(array, copied, "awkward", obj)
-    return awkward.Array(_layout(awkward, array))
+    return awkward.Array(_layout(awkward, array, copy))
 
 
 def _numbers(awkward: Any, x: Any) -> Any:
@@ -544,11 +561,12 @@ def _fixed_bytes(awkward: Any, x: Any) -> Any:
     return layout
 
 
-def _layout(awkward: Any, node: Any) -> Any:
+def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
+    """Return the layout of a node. For ``copy=False``, raise BufferError if a part of the node must be copied."""
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
     check(node)  # awkward does not validate offsets and indices
-    layout = _LAYOUTS[node.kind](awkward, node)
+    layout = _LAYOUTS[node.kind](awkward, node, copy)
     if node.validity is None or node.null_count == 0 or kind_of(node).indices:
         return layout
     if node.validity_offset:
@@ -559,7 +577,7 @@ def _layout(awkward: Any, node: Any) -> Any:
     return awkward.contents.BitMaskedArray(index, layout, True, len(node), True)
 
 
-def _flat(awkward: Any, node: NestedArray) -> Any:
+def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     if node.meaning is None or node.meaning == "tdm":
         return _numbers(awkward, node.content)
     if node.meaning != "tdD":
@@ -568,11 +586,13 @@ def _flat(awkward: Any, node: NestedArray) -> Any:
             " without a zone. Use arrayhub.asnested(x).content, which holds the values as plain numbers, or"
             " arrayhub.asnested(x).to_list()"
         )
-    days = dense_as_numpy(node.content).astype("M8[D]")  # eight bytes each
+    forbidden(copy, "as_awkward", "Arrow's days of four bytes are converted to NumPy's of eight")
+    days = dense_as_numpy(node.content).astype("M8[D]")
     return awkward.contents.NumpyArray(days)
 
 
-def _bits(awkward: Any, node: NestedArray) -> Any:
+def _bits(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    forbidden(copy, "as_awkward", "packed booleans are converted to one byte each")
     return _numbers(awkward, unpacked(node))
 
 
@@ -581,12 +601,21 @@ def _offsets(awkward: Any, node: NestedArray) -> Any:
     return awkward.index.Index64(numbers) if numbers.dtype == np.int64 else awkward.index.Index32(numbers)
 
 
-def _list(awkward: Any, node: NestedArray) -> Any:
-    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content))
+def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content, copy))
 
 
-def _text(awkward: Any, node: NestedArray) -> Any:
-    node = with_offsets(node) if kind_of(node).views else node
+def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    lists = in_order(node)
+    if lists.content is not node.content and len(lists.content):
+        forbidden(copy, "as_awkward", "the rows of a list view are copied in order")
+    return _list(awkward, lists, copy)
+
+
+def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    if kind_of(node).views:
+        forbidden(copy, "as_awkward", "string views are converted to strings with offsets")
+        node = with_offsets(node)
     text = kind_of(node).utf8
     characters = awkward.contents.NumpyArray(
         dense_as_numpy(node.content), parameters={"__array__": "char" if text else "byte"}
@@ -596,52 +625,69 @@ def _text(awkward: Any, node: NestedArray) -> Any:
     )
 
 
-def _regular(awkward: Any, node: NestedArray) -> Any:
-    return awkward.contents.RegularArray(_layout(awkward, node.content), node.width, zeros_length=len(node))
+def _regular(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    return awkward.contents.RegularArray(_layout(awkward, node.content, copy), node.width, zeros_length=len(node))
 
 
-def _record(awkward: Any, node: NestedArray) -> Any:
+def _record(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, but its to_list loses fields
-    columns = [_layout(awkward, field) for field in node.children]
+    columns = [_layout(awkward, field, copy) for field in node.children]
     return awkward.contents.RecordArray(columns, list(node.field_names), length=len(node))
 
 
-def _categorical(awkward: Any, node: NestedArray) -> Any:
-    indices = dense_as_numpy(node.indices).astype(np.int64)
+def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    indices = dense_as_numpy(node.indices)
+    if indices.dtype != np.int64:
+        forbidden(copy, "as_awkward", f"the indices of categories are converted from {indices.dtype} to int64")
     parameters = {"__array__": "categorical"}
-    content = _layout(awkward, node.content)
+    content = _layout(awkward, node.content, copy)
     if node.validity is None or node.null_count == 0:
-        return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
-    indices[~valid_mask(node)] = -1
+        index = awkward.index.Index64(indices.astype(np.int64, copy=False))
+        return awkward.contents.IndexedArray(index, content, parameters=parameters)
+    forbidden(copy, "as_awkward", "the indices of missing categories are replaced by -1")
+    indices = np.where(valid_mask(node), indices, -1).astype(np.int64, copy=False)
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
-def _nulls(awkward: Any, node: NestedArray) -> Any:
+def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     index = awkward.index.Index64(np.full(len(node), -1, np.int64))
     return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
 
 
-def _union(awkward: Any, node: NestedArray) -> Any:
+def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    forbidden(copy, "as_awkward", "the value of each run is repeated for its elements")
+    return _layout(awkward, decoded(node), copy)
+
+
+def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     """Return a UnionArray. awkward requires an index, and tags that are the positions of the children."""
     codes = dense_as_numpy(node.type_codes)
-    positions = np.zeros(128, np.int8)
-    positions[type_codes(node)] = np.arange(len(node.children))
-    tags = codes if type_codes(node) == list(range(len(node.children))) else positions[codes]
+    tags = codes
+    if type_codes(node) != list(range(len(node.children))):
+        forbidden(
+            copy, "as_awkward", f"the type codes {type_codes(node)} are converted to the positions of the children"
+        )
+        positions = np.zeros(128, np.int8)
+        positions[type_codes(node)] = np.arange(len(node.children))
+        tags = positions[codes]
     index = dense_as_numpy(node.offsets) if node.offsets is not None else np.arange(len(node), dtype=np.int64)
-    contents = [_layout(awkward, child) for child in node.children]
+    contents = [_layout(awkward, child, copy) for child in node.children]
     if len(contents) < 2:  # awkward requires two children
         raise BufferError(
             f"awkward: a union of {len(contents)} types is not supported; accepted: two or more. Use x.children"
         )
     of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
-    return awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
+    union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
+    if len(getattr(union, "contents", ())) != len(contents):
+        forbidden(copy, "as_awkward", "awkward merges children of a union whose types have a common type")
+    return union
 
 
 _LAYOUTS = per_kind(
     flat=_flat,
     bits=_bits,
     list=_list,
-    list_view=lambda awkward, node: _list(awkward, in_order(node)),
+    list_view=_list_view,
     regular=_regular,
     string=_text,
     bytes=_text,
@@ -650,10 +696,10 @@ _LAYOUTS = per_kind(
     record=_record,
     categorical=_categorical,
     union=_union,
-    chunked=lambda awkward, node: _layout(awkward, single_chunk(node, False, "awkward")),
+    chunked=lambda awkward, node, copy: _layout(awkward, single_chunk(node, False, "awkward"), copy),
     decimal=_flat,
     interval=_flat,
-    run_end=lambda awkward, node: _layout(awkward, decoded(node)),
+    run_end=_runs,
     null=_nulls,
 )
 

@@ -171,8 +171,9 @@ def test_verdicts_equal_conversions(number, to):
         with pytest.raises((BufferError, TypeError)):
             ah.convert(obj, to, copy=True)
     if verdict.verdict == "copy=True" and not isinstance(obj, list):  # lists are copied even without copy=True
+        bits = to == "awkward" and obj is not CHUNKS  # bits are copied even without copy=True
         with pytest.raises(BufferError):
-            ah.convert(obj, to)
+            ah.convert(obj, to, copy=False if bits else None)
     assert ("asnested(x" in verdict.call) == (verdict.verdict == "cannot")
 
 

@@ -1,0 +1,76 @@
+"""Export to awkward: parts that are shared, and parts that copy=False rejects."""
+
+import re
+
+import awkward as ak
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import arrayhub as ah
+
+
+def int32(*values):
+    return pa.array(values, pa.int32())
+
+
+def dictionary(indices, width):
+    return pa.DictionaryArray.from_arrays(pa.array(indices, width), pa.array(["a", "b"]))
+
+
+def union(second, codes=(0, 1)):
+    children = [pa.array([1, 2]), second]
+    return pa.UnionArray.from_sparse(pa.array(codes, pa.int8()), children, ["a", "b"], sorted(codes))
+
+
+COPIED = {
+    "bits": (pa.array([True, None]), "packed booleans"),
+    "bits in lists": (pa.array([[True], [False]]), "packed booleans"),
+    "bits in records": (pa.array([{"a": True}]), "packed booleans"),
+    "string views": (pa.array(["a", "b" * 20], pa.string_view()), "string views"),
+    "days": (pa.array([1, 2], pa.date32()), "days of four bytes"),
+    "narrow indices": (dictionary([0, 1], pa.int8()), "int8 to int64"),
+    "indices of missing elements": (dictionary([0, None], pa.int64()), "replaced by -1"),
+    "rows out of order": (pa.ListViewArray.from_arrays(int32(1, 0), int32(2, 1), pa.array([1, 2, 3])), "in order"),
+    "runs": (pa.RunEndEncodedArray.from_arrays(int32(2), pa.array([7])), "each run"),
+    "type codes": (union(pa.array(["a", "b"]), (5, 7)), r"\[5, 7\]"),
+    "children of a common type": (union(pa.array([1.5, 2.5])), "merges children"),
+}
+SHARED = {
+    "numbers": pa.array([1, None]),
+    "a slice": pa.array([1, None, 2])[1:],
+    "lists": pa.array([[1], None]),
+    "rows in order": pa.ListViewArray.from_arrays(int32(0, 1), int32(1, 2), pa.array([1, 2, 3])),
+    "strings": pa.array(["a", None]),
+    "records": pa.array([{"a": 1, "b": "x"}]),
+    "wide indices": dictionary([0, 1], pa.int64()),
+    "nulls": pa.nulls(2),
+    "union": union(pa.array(["a", "b"])),
+    "milliseconds": pa.array([86_400_000], pa.date64()),
+    "bytes per boolean": np.array([True, False]),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_copies_are_rejected_if_copy_is_false(name):
+    source, why = COPIED[name]
+    for x in (source, ah.asnested(source)):
+        with pytest.raises(BufferError, match=f"^as_awkward: .*{why}.*, and copy=False forbids a copy$"):
+            ah.as_awkward(x, copy=False)
+        for copy in (None, True, "if_needed"):
+            assert ah.as_awkward(x, copy=copy).to_list() == ah.asnested(source).to_list()
+    with pytest.raises(BufferError, match="as_awkward: "):
+        ah.convert(source, "awkward", copy=False)
+    (verdict,) = ah.explain(source, "awkward").verdicts
+    assert verdict.verdict == "copy=True" and re.search(why, verdict.reason)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_parts_are_exported_if_copy_is_false(name):
+    source = SHARED[name]
+    assert ah.as_awkward(source, copy=False).to_list() == ah.as_awkward(source, copy=True).to_list()
+
+
+def test_wide_indices_are_shared():
+    source = dictionary([0, 1], pa.int64())
+    assert ak.to_layout(ah.as_awkward(source)).index.data.ctypes.data == source.indices.buffers()[1].address
