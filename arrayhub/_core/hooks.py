@@ -82,6 +82,7 @@ UPWARD = {
     "concatenate": "arrayhub.nested.concatenate:concatenate",
     "chunks_to_arrow": "arrayhub.nested.export:chunks_to_arrow",
     "nested_decoded": "arrayhub.nested.runs:decoded",
+    "covered_without_bitmap": "arrayhub.nested.missing:covered_without_bitmap",
 }
 
 

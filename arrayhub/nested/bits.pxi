@@ -5,9 +5,21 @@ import numpy as np
 from libc.stdint cimport uint64_t
 
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, Descriptor
-from arrayhub._core.tree cimport ALL_MISSING, BIT_PACKED, CHUNKS, UNCOUNTED, Tree, count_nulls, has, same_node, wait_for
+from arrayhub._core.tree cimport (
+    ALL_MISSING,
+    BIT_PACKED,
+    CHUNKS,
+    NO_BITMAP,
+    UNCOUNTED,
+    Tree,
+    count_nulls,
+    has,
+    same_node,
+    wait_for,
+)
 
 from arrayhub._core.errors import show
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import as_numpy, asarray
 
 
@@ -45,7 +57,8 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     """Return a node in which an element is missing if it is missing in `node` or in a bitmap.
 
     If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose bits start at another
-    position than `bit` are unpacked to a byte each.
+    position than `bit` are unpacked to a byte each. Unions and runs do not have a bitmap: their elements are marked in the
+    children of the union, or in the values of the runs.
 
     Parameters
     ----------
@@ -59,6 +72,8 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     if validity is None:
         return part
     check_bits(validity, bit, part.length)
+    if has(part, NO_BITMAP):
+        return hooks.covered_without_bitmap(part, validity, bit)
     if has(part, BIT_PACKED) and bit != part.bit:     # `bit` is the bit offset of both content and validity
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):

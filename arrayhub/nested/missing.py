@@ -3,6 +3,7 @@
 import datetime
 import numbers
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import (
     NestedArray,
     bitmap_of,
+    check,
     covered,
+    field_facts,
     from_string_dtype,
     is_on_host,
     make,
@@ -27,6 +30,7 @@ from arrayhub.nested.array import (
     to_string_dtype,
     unpacked,
     unwrapped,
+    valid_mask,
 )
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
@@ -160,6 +164,76 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     if mask is None:
         return values, np.zeros(values.shape, bool)
     return values, np.array(np.broadcast_to(mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim)), values.shape))
+
+
+def covered_without_bitmap(node: NestedArray, validity: Any, bit: int) -> NestedArray:
+    """Mark elements of a union or of runs as missing, for `covered`. Return an array of type null unchanged.
+
+    Elements of a union become missing in its children, and elements of runs in the values. The runs are split at the
+    elements that `validity` marks as missing.
+
+    Raises
+    ------
+    BufferError
+        Elements of a dense union share an element of a child, and only some of them are marked as missing. Or the host
+        cannot read a dense union or runs.
+    """
+    kind = kind_of(node)
+    if kind.all_missing:
+        return node
+    sparse = kind.types and node.offsets is None
+    if sparse:
+        return rebuild(node, lambda child: covered(child, validity, bit))
+    if not is_on_host(node) or not is_on_host(validity):
+        raise BufferError(unreadable("NestedArray validity", node.device, call="call x.to_host()"))
+    check(node)
+    valid = np.unpackbits(as_numpy(validity), bitorder="little")[bit : bit + len(node)].astype(bool)
+    return _covered_runs(node, valid) if kind.runs else _covered_union(node, valid)
+
+
+def _covered_union(node: NestedArray, valid: Any) -> NestedArray:
+    """Mark the elements of the children that the missing elements of a dense union reference."""
+    codes, offsets, children = as_numpy(node.type_codes), as_numpy(node.offsets), []
+    for k, (code, child) in enumerate(zip(type_codes(node), node.children, strict=True)):
+        own = codes == code
+        kept = np.ones(len(child), bool)
+        kept[offsets[own & ~valid]] = False
+        shared = own & valid & ~kept[np.where(own, offsets, 0)] if len(child) else own
+        if shared.any():
+            raise BufferError(
+                f"NestedArray: a missing record and record {int(shared.argmax())} share an element of children[{k}] of"
+                " a dense union; accepted: separate elements. Use x.to_list(), or x.children, which contains the"
+                " elements of missing records"
+            )
+        children.append(child if kept.all() else covered(child, bitmap_of(kept), 0))
+    return rebuild(node, identity, parts=tuple(children))
+
+
+def _covered_runs(node: NestedArray, valid: Any) -> NestedArray:
+    """Split runs where `valid` changes, and mark the values of the runs that are not valid."""
+    ends, values = reached_runs(node)
+    pieces = np.union1d(ends.astype(np.int64), np.flatnonzero(np.diff(valid)) + 1)
+    runs = np.searchsorted(ends, pieces - 1, side="right")  # the run that contains each piece
+    values = _repeated(nested_of(values), runs)
+    kept = valid[pieces - 1]
+    content = covered(values, None if kept.all() else bitmap_of(kept), 0)
+    run_ends = asarray(pieces.astype(node.run_ends.dtype))
+    return make("run_end", len(node), run_ends=run_ends, content=unwrapped(content), **field_facts(node))
+
+
+def _repeated(values: NestedArray, order: Any) -> NestedArray:
+    """Return the elements of `values` in a nondecreasing order in which each element occurs once or more."""
+    if len(order) == len(values):
+        return values
+    kind = kind_of(values)
+    if kind.numbers or kind.indices:  # `concatenate` would repeat the categories
+        facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
+        if kind.numbers:
+            return make(values.kind, len(order), content=asarray(as_numpy(values.content)[order]), **facts)
+        indices = asarray(as_numpy(values.indices)[order])
+        return make(values.kind, len(order), indices=indices, content=values.content, **facts)
+    cuts = [0, *(np.flatnonzero(np.diff(order) == 0) + 1).tolist(), len(order)]
+    return concatenate([part(values, int(order[a]), int(order[b - 1]) + 1) for a, b in pairwise(cuts)])
 
 
 # ------------------------------------------------------------------------------------------------------------ filling

@@ -163,6 +163,50 @@ def test_calls_that_the_errors_name():
         ah.asarray(pa.nulls(2))
 
 
+def test_nulls_of_missing_records_are_all_missing():
+    record = pa.StructArray.from_arrays([pa.nulls(3)], ["u"], mask=pa.array([False, True, False]))
+    x = ah.asnested(record)["u"]
+    assert str(x.type) == "3 * null" and x.null_count == record.flatten()[0].null_count == 3
+    assert x.validity is None and x.is_null().tolist() == [True] * 3 and x.to_list() == [None] * 3
+    assert x.fill_null(7).tolist() == [7, 7, 7] and ah.as_awkward(x).to_list() == [None] * 3
+    assert ah.as_arrow(x).equals(pa.nulls(3)) and ah.as_polars(x).null_count() == 3
+    assert ah.asnested(record).fill_null({"u": 7})["u"].tolist() == [7, 7, 7]
+
+
+RUN_VALUES = {
+    "numbers": [1, 2, 3],
+    "missing numbers": [1, None, 3],
+    "booleans": [True, False, None],
+    "strings": ["a", None, "b" * 20],
+    "categories": pa.array(["a", None, "a"]).dictionary_encode(),
+    "lists": [[1], [], None],
+    "records": [{"a": 1}, None, {"a": 3}],
+    "string views": pa.array(["a", None, "b" * 20], pa.string_view()),
+    "dates": pa.array([1, None, 3], pa.date32()),
+    "nulls": pa.nulls(3),
+}
+
+
+@pytest.mark.parametrize("missing", [(0,), (3,), (1, 5), (0, 1), (2, 3, 4), range(6), ()], ids=str)
+@pytest.mark.parametrize("name", RUN_VALUES)
+def test_runs_of_missing_records_are_split(name, missing):
+    values = RUN_VALUES[name]
+    source = runs(values=values if isinstance(values, pa.Array) else pa.array(values))
+    mask = [k in missing for k in range(6)]
+    record = pa.StructArray.from_arrays([source], ["u"], mask=pa.array(mask))
+    expected = [None if mask[k] else value for k, value in enumerate(source.to_pylist())]
+    for part in (slice(None), slice(1, 5), slice(3, 3)):
+        x = ah.asnested(record[part])["u"]
+        assert x.kind == "run_end" and x.validity is None and x.null_count == 0
+        assert x.to_list() == expected[part]
+        assert x.is_null().tolist() == [value is None for value in expected[part]]
+        back = pa.array(x)
+        back.validate(full=True)
+        assert back.type == source.type and back.to_pylist() == expected[part]
+        assert ah.asnested(record[part], copy=True)["u"].to_list() == expected[part]
+    assert record.is_null().to_pylist() == mask  # the bitmap of the records is unchanged
+
+
 def test_runs_and_their_nested_array_give_the_same_tensor():
     for values, decoded in (([1, 2, 3], [1, 1, 2, 2, 2, 3]), ([True, False, True], [True] * 2 + [False] * 3 + [True])):
         source = runs(values=pa.array(values))

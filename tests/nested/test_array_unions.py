@@ -73,6 +73,48 @@ def test_unions_are_copied_concatenated_and_pickled(name):
     assert both.type == source.type and both.to_pylist() == source.to_pylist() * 2
 
 
+@pytest.mark.parametrize("name", [name for name in UNIONS if "without" not in name])
+def test_elements_of_missing_records_are_missing_in_the_children(name):
+    union = UNIONS[name]()
+    mask = [k % 2 == 1 for k in range(len(union))]
+    source = pa.StructArray.from_arrays([union, union], ["u", "v"], mask=pa.array(mask))
+    values = [None if missing else value for value, missing in zip(union.to_pylist(), mask, strict=True)]
+    for record, expected in ((source, values), (source[1:], values[1:])):
+        u = ah.asnested(record)["u"]
+        assert u.validity is None and u.null_count == 0
+        assert u.to_list() == expected and u.is_null().tolist() == [value is None for value in expected]
+        back = ah.as_arrow(u)
+        back.validate(full=True)
+        assert back.type == union.type and back.to_pylist() == expected
+        assert ah.as_awkward(u).to_list() == expected
+        assert ah.asnested(record, copy=True)["u"].to_list() == expected
+        assert pickle.loads(pickle.dumps(u)).to_list() == expected
+    column = ah.asnested(pa.chunked_array([source, source[:1]]))["u"]
+    assert column.to_list() == [*values, values[0]] and ah.as_arrow(column).to_pylist() == [*values, values[0]]
+
+
+def test_nested_unions_of_missing_records_share_their_values():
+    inner = sparse()
+    outer = pa.UnionArray.from_sparse(pa.array([0, 1, 1, 0], pa.int8()), [inner, pa.nulls(4)])
+    record = pa.StructArray.from_arrays([outer], ["u"], mask=pa.array([False, False, False, True]))
+    u = ah.asnested(record)["u"]
+    assert u.to_list() == [1, None, None, None] and u.children[1].null_count == 4
+    assert u.children[0].children[0].content.ptr == inner.field(0).buffers()[1].address
+    ah.as_arrow(u).validate(full=True)
+
+
+def test_missing_records_that_share_an_element_of_a_union_are_rejected():
+    union = dense((0, 1, 0, 0), (0, 0, 1, 0))
+    x = ah.asnested(pa.StructArray.from_arrays([union], ["u"], mask=pa.array([False, False, False, True])))
+    why = r"a missing record and record 0 share an element of children\[0\].*Use x\.to_list\(\), or x\.children"
+    with pytest.raises(BufferError, match=why):
+        x["u"]
+    assert x.to_list() == [{"u": 1}, {"u": "a"}, {"u": None}, None]
+    assert x.children[0].to_list() == [1, "a", None, 1]
+    both = pa.StructArray.from_arrays([union], ["u"], mask=pa.array([True, False, False, True]))
+    assert ah.asnested(both)["u"].to_list() == [None, "a", None, None]
+
+
 def test_awkward_shares_the_children_of_unions():
     x = ah.asnested(dense())
     a = ah.as_awkward(x)
