@@ -992,7 +992,7 @@ cdef class USMArray(Descriptor):
         return emit_origin(self)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """Export through DLPack, as in the array API standard.
+        """Export the array through DLPack, as in the array API standard.
 
         Parameters
         ----------

@@ -128,7 +128,7 @@ inline bool is_finalizing() noexcept {
 #endif
 }
 
-// Register the hook in the main interpreter only: the end of a subinterpreter terminates no threads.
+// Register the hook in the main interpreter only: the end of a subinterpreter does not terminate threads.
 __attribute__((noinline, cold)) inline void start_watching() noexcept {
 #ifndef Py_LIMITED_API
     if (!has_gil()) return;
@@ -455,7 +455,7 @@ template <class T, int N = any_rank, class... Options> class view {
     static constexpr int rank = N;
 
     view() = default;
-    // Import any array that meets the conditions. Throws python_error otherwise; its message begins with `name`.
+    // Import any array that meets the conditions. Throws python_error otherwise; the error message begins with `name`.
     explicit view(PyObject *obj, const char *name = detail::name_of<Options...>(), bool converts = true) {
         const PyUSMArrayRequest request = rules::make(name, converts);
         held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));

@@ -235,7 +235,10 @@ def through_protocol(array: Any) -> str:
 
 
 def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
-    """Import a stream through protocols other than Arrow, which would read it. Return array, protocol and reason."""
+    """Import a stream through a protocol other than Arrow, because an import through Arrow would read the stream.
+
+    Return the array, the protocol and the reason.
+    """
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
         if array is not None:

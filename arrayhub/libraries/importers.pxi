@@ -27,7 +27,7 @@ cdef Descriptor without_strings(object obj, object stream):
 
 
 cdef Descriptor dlpack_first(object obj, object stream):
-    """Import through DLPack, which describes these objects better than their buffer does.
+    """Import an object through DLPack, which describes these objects better than their buffer does.
 
     Return None if the export through DLPack raises an error. An invalid export raises InterfaceError.
     """
@@ -42,7 +42,10 @@ cdef Descriptor dlpack_first(object obj, object stream):
 
 
 cdef Descriptor unpacked_buffer(object obj, object stream):
-    """Import through the buffer protocol. Reject packed booleans, which nanoarrow (0.9) exports with the format of bytes."""
+    """Import an object through the buffer protocol.
+
+    Reject packed booleans, because nanoarrow (0.9) exports them with the format of bytes.
+    """
     cdef Descriptor a = buffer.parse(obj, stream)
     if a is not None and a.typenum_ == cnp.NPY_UBYTE and obj.data_type == "bool":
         raise TypeError(f"nanoarrow.{type(obj).__name__}: booleans are packed, eight per byte; accepted: one per byte. Use"

@@ -60,7 +60,10 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_on_gpu(object obj, object stream):
-    """Import through jaxlib's function. Return None for host memory, and after an error, which the usual path reports."""
+    """Import a ``jax.Array`` through jaxlib's function. Return None for host memory, and after an error.
+
+    The usual path then reports the error.
+    """
     global _on_gpu, _to_capsule
     cdef intptr_t handle
     if _to_capsule is None:
@@ -105,7 +108,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
-    """Import through DLPack. On a GPU, pass an actual stream, because jax rejects -1."""
+    """Import a ``jax.Array`` through DLPack. On a GPU, pass an actual stream, because jax rejects -1."""
     global _on_gpu
     cdef intptr_t handle
     if platform == "cpu":

@@ -56,8 +56,8 @@ _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda"
 # Loaded engine modules, each imported with the first copy of such memory.
 _loaded: dict[str, Any] = {}
 
-# Functions that copy an array between devices, by the engines of the source and the target. The last function belongs
-# to the target's engine, an earlier one to the source's engine.
+# Functions that copy an array between devices, keyed by the engines of the source and the target. The last function
+# belongs to the target's engine. If there are two functions, the first belongs to the source's engine.
 _ROUTES = {
     ("host", "sycl"): ("from_host",),
     ("host", "cuda"): ("from_host",),

@@ -198,7 +198,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
 
 
 def _by_cupy(array, out, stream):
-    """Copy `array`, on a CUDA device or the host, to `out` by a cupy assignment. The host waits as in `copy`."""
+    """Copy `array`, on a CUDA device or the host, to `out` with a cupy assignment. The host waits as in `copy`."""
     cupy = needed("cupy", "to copy to a CUDA device")
     axes = slowest_first(out)
     with _on(cupy, _ordinal(cupy, out), stream) as current:
@@ -220,7 +220,7 @@ def _lacks_reorder_kernel(route):
 
 
 def _in_order(array, stream):
-    """Return a C-contiguous copy on the same device, made by a cupy assignment."""
+    """Return a C-contiguous copy on the same device, made with a cupy assignment."""
     cupy = needed("cupy", "to copy CUDA memory")
     with _on(cupy, array.device.id, stream):
         fresh = on_memory(array, _memory(cupy, "cuda", array.nbytes), "C")

@@ -28,7 +28,7 @@ class Description(NamedTuple):
     """Content of a handle. The owner signs the content."""
 
     version: int
-    boot: str  # identifier of the start of the operating system
+    boot: str  # boot ID of the operating system
     machine: str
     process: int
     server: str
@@ -130,7 +130,7 @@ class IpcHandle:
 
     @contextmanager
     def open(self, *, stream: Any = None) -> Iterator[USMArray]:
-        """Return a context manager for the array of the owner's memory.
+        """Return a context manager for an array that shares the owner's memory.
 
         The borrow lasts until the end of the ``with`` block, or of the process. Do not use the array or its views after
         the block, because the owner may write other data to the memory. An access after the block does not crash the
@@ -306,7 +306,7 @@ def _grant_readonly(segment: SharedSegment) -> tuple[bytes, list[int]]:
 
 
 def ipc_handle(x: Any, /) -> IpcHandle:
-    """Return a handle by which other processes of this machine open the memory of an array, without a copy.
+    """Return a handle with which other processes of this machine open the memory of an array, without a copy.
 
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened

@@ -1,4 +1,4 @@
-"""The table of Arrow's formats, without the formats of numbers, which _core/dtypes contains.
+"""Table of Arrow's formats. _core/dtypes contains the formats of numbers.
 
 Source: "Data type description -- format strings" of the C data interface's specification.
 """

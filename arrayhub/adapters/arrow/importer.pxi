@@ -218,7 +218,7 @@ def has_form(obj, /):
 
 
 cdef Import import_single(object obj):
-    """Import through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
+    """Import an object through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 
     Return None if the type has neither method, or if another interface or protocol describes the object better.
     """
@@ -301,7 +301,7 @@ cdef int check_pair(object pair, str method) except -1:
 
 
 cdef Import import_array(object obj):
-    """Import through ``__arrow_c_array__``."""
+    """Import an object through ``__arrow_c_array__``."""
     pair = obj.__arrow_c_array__()
     check_pair(pair, "__arrow_c_array__")
     cdef Import owner = new_import()
@@ -311,7 +311,7 @@ cdef Import import_array(object obj):
 
 
 cdef Import import_on_device(object obj):
-    """Import through ``__arrow_c_device_array__``."""
+    """Import an object through ``__arrow_c_device_array__``."""
     pair = obj.__arrow_c_device_array__()
     check_pair(pair, "__arrow_c_device_array__")
     cdef Import owner = new_import()
@@ -321,7 +321,10 @@ cdef Import import_on_device(object obj):
 
 
 cdef Import import_array_first(object obj):
-    """Import through ``__arrow_c_array__``. If it rejects device memory, use ``__arrow_c_device_array__``."""
+    """Import an object through ``__arrow_c_array__``.
+
+    If this method rejects device memory, use ``__arrow_c_device_array__``.
+    """
     try:
         return import_array(obj)
     except PASSES_ON:
