@@ -583,7 +583,7 @@ def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     if node.meaning != "tdD":
         raise BufferError(
             f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"
-            " without a zone. Use arrayhub.asnested(x).content, which holds the values as plain numbers, or"
+            " without a zone. Use arrayhub.asnested(x).content, which holds the values without this type, or"
             " arrayhub.asnested(x).to_list()"
         )
     forbidden(copy, "as_awkward", "Arrow's days of four bytes are converted to NumPy's of eight")
@@ -766,7 +766,7 @@ def _check_logical(x: NestedArray, library: str) -> None:
     if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
         raise BufferError(
             f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, which holds the"
-            " values as plain numbers"
+            " values without this type"
         )
 
 
