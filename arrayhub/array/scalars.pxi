@@ -146,9 +146,10 @@ cdef object as_index(Descriptor a):
     Like NumPy, reject an array with dimensions, which a caller could also interpret as a sequence of sizes.
     """
     if a.nd_ != 0 or not (a.typenum_ != cnp.NPY_BOOL and cnp.PyTypeNum_ISINTEGER(a.typenum_)):
+        plural = "" if a.nd_ == 1 else "s"
         raise TypeError(
-            f"index: the array has {a.nd_} dimensions and elements of {name_of_elements(a)}; accepted: arrays of integers"
-            " without dimensions. Use arrayhub.as_numpy(x)"
+            f"index: the array has {a.nd_} dimension{plural} and elements of {name_of_elements(a)}; accepted: arrays of"
+            " integers without dimensions. Use arrayhub.as_numpy(x)"
         )
     return only_element(a, "index")
 

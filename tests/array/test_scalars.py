@@ -90,6 +90,12 @@ def test_invalid_indices_raise(value):
         operator.index(ah.asarray(value))
 
 
+@pytest.mark.parametrize(("shape", "words"), [((1,), "1 dimension and"), ((1, 1), "2 dimensions and")])
+def test_the_error_of_an_index_counts_dimensions(shape, words):
+    with pytest.raises(TypeError, match=f"^index: the array has {words} elements of int64"):
+        operator.index(ah.asarray(np.ones(shape, np.int64)))
+
+
 @pytest.mark.parametrize("number", [int, float, complex])
 @pytest.mark.parametrize("shape", [(0,), (2,), (2, 2)])
 def test_number_conversion_needs_one_element(number, shape):
