@@ -17,6 +17,7 @@ from children import python
 from producers import lives
 
 import arrayhub as ah
+from arrayhub.adapters.arrow import type_name
 from arrayhub.nested.array import make
 
 NUMBERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
@@ -436,3 +437,8 @@ def test_errors_for_units_say_what_the_named_call_loses(dtype, call, loss):
     converted = eval(call, {"x": x})
     assert len(ah.as_arrow(converted)) == 3
     assert (converted.astype(dtype) == x).all() or loss
+
+
+@pytest.mark.parametrize(("meaning", "name"), [("tsu:UTC", "timestamp[us, UTC]"), ("tsu:", "timestamp[us]")])
+def test_names_of_timestamps(meaning, name):
+    assert type_name(meaning) == name
