@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import datetime
 import gc
 import re
 import weakref
@@ -13,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from arrow_by_hand import Array, struct_in
+from arrow_columns import Column
 from children import python
 from producers import lives
 
@@ -437,6 +439,16 @@ def test_errors_for_units_say_what_the_named_call_loses(dtype, call, loss):
     converted = eval(call, {"x": x})
     assert len(ah.as_arrow(converted)) == 3
     assert (converted.astype(dtype) == x).all() or loss
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [(pa.date32(), "M8[D]"), (pa.date64(), "M8[ms]")])
+def test_errors_for_dates_name_the_copy(kind, dtype):
+    column = Column(pa.field("day", kind), pa.array([datetime.date(2020, 1, 2)], kind))
+    with pytest.raises(BufferError, match=r"elements of date\d\d, .*pass copy=True, .* datetime64\[") as raised:
+        ah.asarray(column)
+    copied = ah.as_numpy(ah.asarray(column, copy=True))
+    assert copied.dtype == dtype and copied.astype("M8[D]").tolist() == [datetime.date(2020, 1, 2)]
+    assert f"datetime64[{np.datetime_data(copied.dtype)[0]}]" in str(raised.value)
 
 
 @pytest.mark.parametrize(("meaning", "name"), [("tsu:UTC", "timestamp[us, UTC]"), ("tsu:", "timestamp[us]")])

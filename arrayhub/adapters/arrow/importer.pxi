@@ -97,6 +97,9 @@ cdef str refusal_of(Tree t):
     if t.meaning == "tdD":
         return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
             " datetime64[D], or call arrayhub.asnested(x).content for the numbers"
+    if t.meaning == "tdm":
+        return "has elements of date64, which NumPy represents as datetime64[ms]; pass copy=True, which returns" \
+            " datetime64[ms], or call arrayhub.asnested(x).content for the numbers"
     if has(t, NUMBERS):
         return f"has elements of {type_name(t.meaning)}, a type that NumPy does not have; call arrayhub.asnested(x).content" \
             " for the numbers"
