@@ -34,8 +34,10 @@ TIMES_AS_INTEGERS = (
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
-# Advice for an array with missing elements.
-MISSING_VALUES = "pass missing='mask', missing='nan' or missing=value to arrayhub.as_numpy or as_torch"
+# Advice for an array with missing elements. A mask of booleans, dates or records requires a copy.
+MISSING_VALUES = (
+    "pass missing='mask', missing='nan' or missing=value, with copy='if_needed', to arrayhub.as_numpy or as_torch"
+)
 
 
 class InterfaceError(ValueError):

@@ -128,22 +128,29 @@ cdef str advice(object obj, object reason):
         if applies(pyarrow, obj):
             if "{bits}" in words:
                 return words.replace("{bits}", str(obj.type.bit_width))
-            return words or advice_without_nulls(obj)
+            return words or advice_without_nulls(obj, reason)
     return f"is not dense ({reason}); accepted: numbers without nulls. x.buffers() returns the raw buffers"
 
 
-cdef str advice_without_nulls(object obj):
+cdef str advice_without_nulls(object obj, object reason):
     """Return the advice for an array with nulls, including the advice that applies after the nulls are dropped."""
     why = "has nulls, which a dense array cannot represent"
-    types = sys.modules["pyarrow"].types
-    if types.is_date(obj.type):
+    pyarrow = sys.modules["pyarrow"]
+    missing = f"{MISSING_VALUES}, or " if MISSING_VALUES in str(reason) else ""
+    if pyarrow.types.is_date(obj.type):
         return f"{why}; {MISSING_VALUES}"
-    dropped = obj.drop_null()
-    reason = refusal_of(dropped)
-    if reason is not None:
-        return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, reason))}"
-    fill = "" if types.is_nested(obj.type) else " or x.fill_null(value)"
-    return f"{why}; {MISSING_VALUES}, or call x.drop_null(){fill}"
+    dropped = None
+    try:
+        dropped = obj.drop_null()
+    except pyarrow.ArrowNotImplementedError:      # pyarrow 26 cannot filter string views and binary views
+        pass
+    if dropped is None:
+        return f"{why}; use x.to_pylist()"
+    without = refusal_of(dropped)
+    if without is not None:
+        return f"{why}; without them it {wrappers.named_as('x.drop_null()', advice(dropped, without))}"
+    fill = "" if pyarrow.types.is_nested(obj.type) else " or x.fill_null(value)"
+    return f"{why}; {missing}call x.drop_null(){fill}"
 
 
 cdef str advice_in_chunks(object obj):

@@ -25,7 +25,7 @@ from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 from arrayhub.nested.export import NESTED_CONSUMERS, as_arrow
 from arrayhub.nested.from_awkward import is_awkward
-from arrayhub.nested.missing import call_for_times, has_missing
+from arrayhub.nested.missing import call_with_cast, has_missing
 from arrayhub.nested.to_device import offsets_on_host
 
 _COPIED = (list, tuple)  # types whose values `asnested` copies
@@ -282,7 +282,7 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
         yield export(f"{narrower[0][:-1]}, copy=True)")
     if times:
         if node is not None and has_missing(node):
-            yield call_for_times(f"as_{consumer}", masks=True)
+            yield call_with_cast(f"as_{consumer}", "mask", "int64")
         yield export("arrayhub.asarray(x, dtype='int64')")
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import numbers
+import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
 from arrayhub._core.descriptor import CPU
-from arrayhub._core.errors import TIMES_AS_INTEGERS, show, unreadable
+from arrayhub._core.errors import NARROWER, TIMES_AS_INTEGERS, show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
@@ -552,8 +553,9 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     column = single_chunk(column, copy or (copy is None and not as_mask), "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
+    path = "x" if column is obj else "arrayhub.asnested(x)"
     if as_mask:
-        values, mask = _values_and_mask(column, "if_needed" if copy is True else copy)
+        values, mask = _values_and_mask(column, "if_needed" if copy is True else copy, path)
         values = _exported(values, export, missing, copy, "x")
         if masked:
             return np.ma.MaskedArray(values, mask)
@@ -565,7 +567,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     filled = _filled_column(column, _NAN if _is(missing, "nan") else missing, copy)
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
-    return _exported(filled, export, missing, copy, "x" if column is obj else "arrayhub.asnested(x)")
+    return _exported(filled, export, missing, copy, path)
 
 
 def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
@@ -594,23 +596,33 @@ def _has_integers(node: NestedArray) -> bool:
 def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
     """Export an array. `path` is the expression for the array in errors.
 
-    If the library rejects times, the error names the call that exports the times as integers.
+    If the library rejects the element type, the error names the call that exports the elements as another type.
     """
     try:
         return export(array, copy=copy)
     except BufferError as error:
-        why, found, _ = str(error).partition(TIMES_AS_INTEGERS)
-        if not found:
-            raise BufferError(named_as(path, str(error))) from error
-        name = getattr(export, "func", export).__name__
-        raise BufferError(f"{why}call {call_for_times(name, isinstance(missing, str))}") from error
+        text, name = str(error), getattr(export, "func", export).__name__
+        why, times, _ = text.partition(TIMES_AS_INTEGERS)
+        if times:
+            masks = isinstance(missing, str)  # integers do not have NaT
+            raise BufferError(f"{why}call {call_with_cast(name, 'mask' if masks else missing, 'int64')}") from error
+        narrower = re.search(NARROWER, text)
+        if narrower:
+            raise BufferError(text.replace(narrower[0], call_with_cast(name, missing, narrower[1]))) from error
+        # Other functions do not have the argument `missing`.
+        raise BufferError(named_as(path, _TO_DEVICE.sub("", text))) from error
 
 
-def call_for_times(name: str, masks: bool) -> str:
-    """Return a call of the function `name` that exports times as int64, and masks or replaces missing times."""
-    if not masks:
-        return f"arrayhub.{name}(arrayhub.as_numpy(x, missing=value).astype('int64'), copy='if_needed')"
-    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing='mask').astype('int64'), missing='mask', copy='if_needed')"
+_TO_DEVICE = re.compile(r"call arrayhub\.to_device\(x, '[^']*'\), or ")
+
+
+def call_with_cast(name: str, missing: Any, dtype: str) -> str:
+    """Return a call of the function `name` that casts elements to `dtype`, and masks or replaces missing elements."""
+    if _is(missing, "mask"):
+        values = "arrayhub.as_numpy(x, missing='mask', copy='if_needed')"
+        return f"arrayhub.{name}({values}.astype('{dtype}'), missing='mask', copy='if_needed')"
+    value = "'nan'" if _is(missing, "nan") else "value"
+    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing={value}).astype('{dtype}'), copy='if_needed')"
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:
@@ -653,11 +665,12 @@ def _matrix_with_missing(
             why = str(error).removeprefix("fill_null: ")
             raise type(error)(f"missing: column {show(name)}: {why}") from None
         values.append((name, dense_column(name, filled, "missing")))
-    rows = export(matrix(values, length, "missing"), copy=None)
+    copy = "if_needed" if copy else None  # the matrix is a copy
+    rows = _exported(matrix(values, length, "missing"), export, missing, copy, "x")
     if not masks:
         return rows
     mask = matrix(masks, length, "missing")
-    return np.ma.MaskedArray(rows, as_numpy(mask)) if masked else (rows, export(mask, copy=None))
+    return np.ma.MaskedArray(rows, as_numpy(mask)) if masked else (rows, export(mask, copy=copy))
 
 
 def _is(missing: Any, word: str) -> bool:
@@ -681,12 +694,13 @@ def _column(column: Any, value: Any) -> NestedArray:
     return node
 
 
-def _values_and_mask(column: NestedArray, copy: Copy) -> tuple[Any, Any]:
+def _values_and_mask(column: NestedArray, copy: Copy, path: str) -> tuple[Any, Any]:
+    """Call `values_and_mask` for ``missing="mask"``. `path` is the expression for the column in errors."""
     try:
         return values_and_mask(column, copy)
     except (BufferError, ValueError) as error:
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
-        raise type(error)(f"missing='mask': {why}") from None
+        raise type(error)(f"missing='mask': {named_as(path, why)}") from None
 
 
 def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:

@@ -616,8 +616,11 @@ def test_missing_values_of_pandas_in_a_list_name_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
         assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said
-        assert "missing=value to arrayhub.as_numpy" in said and "pass all values to arrayhub.asnested" in said
-        assert ah.as_numpy([1, mark], missing=0).tolist() == [1, 0]
+        assert (
+            "missing=value, with copy='if_needed', to arrayhub.as_numpy" in said
+            and "pass all values to arrayhub.asnested" in said
+        )
+        assert ah.as_numpy([1, mark], missing=0, copy="if_needed").tolist() == [1, 0]
         assert np.isnan(ah.as_numpy([1, mark], missing="nan")[1])
         assert ah.as_numpy([1, mark], missing="mask").mask.tolist() == [False, True]
         assert ah.asnested([1, mark]).to_list() == [1, None]

@@ -4,12 +4,13 @@ cimport numpy as cnp
 
 from arrayhub._core.descriptor cimport Descriptor, host_readable
 from arrayhub._core.tree cimport (
+    BIT_PACKED,
     CATEGORICAL,
     CHUNKS,
     FIELDS,
-    INDICES,
     NODE_KINDS,
     NUMBERS,
+    RUNS,
     UNCOUNTED,
     UTF8,
     WIDTH,
@@ -88,10 +89,13 @@ cdef Descriptor dense(object node, object obj):
 
 
 cdef str refusal_of(Tree t):
-    if t.validity is not None and (not host_readable(t.validity) or count_nulls(t)):
+    if has_nulls(t):
         plural = "" if t.nulls == 1 else "s"
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
+    if has(t, RUNS) and isinstance(t.content, Tree) and has_nulls(<Tree> t.content):
+        missing = f"{MISSING_VALUES}, or " if is_numeric(t.content) else ""
+        return f"has runs of missing values, which a dense array cannot represent; {missing}call arrayhub.asnested(x)"
     if t.meaning is not None and t.meaning[:2] == "d:":
         return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
     if t.meaning == "tdD":
@@ -106,19 +110,51 @@ cdef str refusal_of(Tree t):
     return NODE_KINDS[t.kind].refusal.decode()
 
 
+cdef bint has_nulls(Tree t) except -1:
+    """Return whether an element is missing, or the host cannot read the bitmap."""
+    return t.validity is not None and (not host_readable(t.validity) or count_nulls(t))
+
+
 cdef str advice_on_missing(Tree t):
     """Return advice on ``missing=`` that precedes other advice in an error, such as "pass missing=..., or ".
 
-    Return "" if ``missing=`` does not apply: for dictionaries, nested lists, times of day, times with a time zone, intervals
-    and decimals.
+    Return "" if ``missing=`` does not apply, for example for bytes, dictionaries, nested lists, times of day and decimals.
     """
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
     if has(t, LISTS) and not has(t, WIDTH):
         return "" if isinstance(t.content, Tree) else "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
-    if has(t, INDICES) or t.meaning is not None and t.meaning[:2] != "td":
-        return ""
-    return f"{MISSING_VALUES}, or "
+    if has(t, NUMBERS) and t.meaning is None and (<Descriptor> t.content).typenum_ == cnp.NPY_VOID:      # bytes
+        return "pass missing='mask' to arrayhub.as_numpy, or "
+    return f"{MISSING_VALUES}, or " if is_numeric(t) else ""
+
+
+cdef bint is_numeric(object node) except -1:
+    """Return whether missing elements of a node can be masked, and replaced by NaN or NaT.
+
+    This applies to numbers, booleans, dates, times without a zone, fixed-size lists of these types, and records of numbers.
+    """
+    cdef Tree t
+    if not isinstance(node, Tree):
+        return (<Descriptor> node).typenum_ != cnp.NPY_VOID
+    t = <Tree> node
+    if has(t, NUMBERS):
+        return (t.meaning is None or t.meaning[:2] == "td") and is_numeric(t.content)
+    if has(t, FIELDS):
+        return all([is_field_of_matrix(field) for field in t.parts])
+    return has(t, BIT_PACKED) or has(t, WIDTH) and is_numeric(t.content)
+
+
+cdef bint is_field_of_matrix(object node) except -1:
+    """Return whether a field consists of numbers or booleans, which can be the column of a matrix."""
+    if isinstance(node, Tree):
+        if has(<Tree> node, BIT_PACKED):
+            return True
+        if not has(<Tree> node, NUMBERS) or (<Tree> node).meaning is not None:
+            return False
+        node = (<Tree> node).content
+    cdef Descriptor a = <Descriptor> node
+    return a.nd_ == 1 and a.typenum_ not in (cnp.NPY_VOID, cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA)
 
 
 # ------------------------------------------------------------------------------------------- streams that are read once

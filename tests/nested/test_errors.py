@@ -1,0 +1,165 @@
+"""Errors about missing values name calls that work. The tests make the calls."""
+
+import datetime
+import decimal
+import itertools
+import re
+
+import jax
+import pyarrow as pa
+import pytest
+from arrow_columns import Column
+
+import arrayhub as ah
+
+DAY = datetime.date(2020, 1, 1)
+RECORDS = [{"a": 1, "b": 2.5}, None]
+CODES = pa.array([0, 1], pa.int8())
+CHILDREN = [pa.array([1, 2]), pa.array([1, None], pa.int64())]
+
+# Columns with a missing value, and a value that can replace it.
+COLUMNS = {
+    "integers": (pa.array([1, None]), 0),
+    "small integers": (pa.array([1, None], pa.int8()), 0),
+    "unsigned integers": (pa.array([1, None], pa.uint64()), 0),
+    "floats": (pa.array([1.5, None]), 0),
+    "half floats": (pa.array([1.5, None], pa.float16()), 0),
+    "booleans": (pa.array([True, None]), False),
+    "strings": (pa.array(["a", None]), ""),
+    "large strings": (pa.array(["a", None], pa.large_string()), ""),
+    "string views": (pa.array(["a", None], pa.string_view()), ""),
+    "bytes": (pa.array([b"a", None]), b""),
+    "large bytes": (pa.array([b"a", None], pa.large_binary()), b""),
+    "views of bytes": (pa.array([b"a", None], pa.binary_view()), b""),
+    "bytes of fixed size": (pa.array([b"a", None], pa.binary(1)), b"b"),
+    "date32": (pa.array([DAY, None]), DAY),
+    "date64": (pa.array([DAY, None], pa.date64()), DAY),
+    "time32": (pa.array([1, None], pa.time32("s")), datetime.time(1)),
+    "time64": (pa.array([1, None], pa.time64("us")), datetime.time(1)),
+    "timestamps": (pa.array([1, None], pa.timestamp("us")), datetime.datetime(2020, 1, 1)),
+    "timestamps with a zone": (pa.array([1, None], pa.timestamp("us", "UTC")), datetime.datetime(2020, 1, 1)),
+    "durations": (pa.array([1, None], pa.duration("s")), datetime.timedelta(1)),
+    "intervals": (pa.array([(1, 2, 3), None], pa.month_day_nano_interval()), 0),
+    "decimals": (pa.array([decimal.Decimal("1.5"), None]), decimal.Decimal(0)),
+    "decimal256": (pa.array([decimal.Decimal("1.5"), None], pa.decimal256(40, 2)), decimal.Decimal(0)),
+    "records": (pa.array(RECORDS), 0),
+    "records of small numbers": (pa.array(RECORDS, pa.struct({"a": pa.int8(), "b": pa.float32()})), 0),
+    "records with a missing field": (pa.array([{"a": 1, "b": None}]), 0),
+    "records of strings": (pa.array([{"a": 1, "b": "x"}, None]), 0),
+    "records of dates": (pa.array([{"a": DAY, "b": 1}, None]), 0),
+    "records of booleans": (pa.array([{"a": True}, None]), False),
+    "lists": (pa.array([[1], None]), []),
+    "lists with a missing number": (pa.array([[1], [None]]), 0),
+    "large lists": (pa.array([[1], None], pa.large_list(pa.int64())), []),
+    "list views": (pa.array([[1], None], pa.list_view(pa.int64())), []),
+    "lists of strings": (pa.array([["a"], None]), []),
+    "lists of lists": (pa.array([[[1]], None]), []),
+    "lists of dates": (pa.array([[DAY], None]), []),
+    "maps": (pa.array([[(1, 2)], None], pa.map_(pa.int64(), pa.int64())), []),
+    "fixed-size lists": (pa.array([[1, 2], None], pa.list_(pa.int64(), 2)), 0),
+    "fixed-size lists with a missing number": (pa.array([[1, 2], [None, 3]], pa.list_(pa.int64(), 2)), 0),
+    "fixed-size lists of dates": (pa.array([[DAY], None], pa.list_(pa.date32(), 1)), DAY),
+    "fixed-size lists of booleans": (pa.array([[True], None], pa.list_(pa.bool_(), 1)), False),
+    "fixed-size lists of strings": (pa.array([["a"], None], pa.list_(pa.string(), 1)), ""),
+    "dictionaries": (pa.array(["a", None]).dictionary_encode(), "a"),
+    "dictionaries of numbers": (pa.array([1, None]).dictionary_encode(), 1),
+    "runs": (pa.RunEndEncodedArray.from_arrays([1, 2], pa.array([1, None])), 0),
+    "runs of strings": (pa.RunEndEncodedArray.from_arrays([1, 2], pa.array(["a", None])), ""),
+    "sparse unions": (pa.UnionArray.from_sparse(CODES, CHILDREN), 0),
+    "dense unions": (pa.UnionArray.from_dense(CODES, pa.array([0, 1], pa.int32()), CHILDREN), 0),
+    "nulls": (pa.nulls(2), 0),
+}  # fmt: skip
+PRODUCERS = {
+    "pyarrow": lambda column: column,
+    "another library": lambda column: Column(pa.field("x", column.type), column),
+    "chunks": lambda column: pa.chunked_array([column, column]),
+}
+EXPRESSION = re.compile(r"(?<![\w.'])(?:arrayhub|pyarrow|x)(?=[.\[])")
+
+
+def expressions(text):
+    """Yield the calls and attributes of ``x`` in an error."""
+    for start in EXPRESSION.finditer(text):
+        end = start.end()
+        while length := length_of_part(text[end:]):
+            end += length
+        expression = text[start.start() : end]
+        if expression.startswith("x") or "(" in expression:
+            yield expression
+
+
+def length_of_part(text):
+    """Return the length of an attribute or of an expression in brackets at the start of a text, or 0."""
+    name = re.match(r"\.[a-z_0-9]+", text)
+    if name or not text.startswith(("(", "[")):
+        return name.end() if name else 0
+    depths = itertools.accumulate((letter in "([") - (letter in ")]") for letter in text)
+    return next(k for k, depth in enumerate(depths, 1) if depth == 0)
+
+
+def named_calls(text, call):
+    """Yield the calls that an error of `call` names."""
+    for words, functions in re.findall(r"pass (missing=.*?) to (arrayhub\.as_\w+(?: or as_\w+)?)", text):
+        copy = ", copy='if_needed'" if "copy='if_needed'" in words else ""
+        for missing in re.findall(r"missing=(?:'\w*'|\[\]|value)", words):
+            for function in re.findall(r"as_\w+", functions):
+                yield f"arrayhub.{function}(x, {missing}{copy})"
+    if re.search("pass copy=True", text, re.IGNORECASE):
+        yield f"{call[:-1]}, copy=True)"
+    yield from expressions(text)
+
+
+def attempted(call, x, value):
+    """Return the error of a call, or None if the call works."""
+    try:
+        eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x, "value": value, "i": 0, "field": "a"})
+    except (AttributeError, BufferError, TypeError, ValueError, OverflowError) as error:
+        return error
+    return None
+
+
+def failures(call, x, value):
+    """Return the calls in the error of `call` that neither work nor name a call that works."""
+    error = attempted(call, x, value)
+    if error is None:
+        return []
+    failed = []
+    calls = list(named_calls(str(error), call))
+    for first in calls:
+        second = attempted(first, x, value)
+        if second is None:
+            continue
+        receiver, _, _ = first.rpartition(".to_dense(")
+        node = ah.asnested(x) if receiver == "arrayhub.asnested(x)" else x
+        if all(attempted(other, node, value) is not None for other in named_calls(str(second), first)):
+            failed.append((first, str(second)))
+    return failed if calls else [(call, str(error))]
+
+
+@pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp", "asarray"])
+@pytest.mark.parametrize("producer", PRODUCERS.values(), ids=PRODUCERS)
+@pytest.mark.parametrize(("column", "value"), COLUMNS.values(), ids=COLUMNS)
+def test_errors_about_missing_values_name_calls_that_work(column, value, producer, function):
+    if function == "as_dpnp":
+        pytest.importorskip("dpnp")
+    with jax.enable_x64(False):
+        assert failures(f"arrayhub.{function}(x)", producer(column), value) == []
+
+
+NUMERIC = (
+    "integers|unsigned|small|floats|half|booleans|date|timestamps$|durations|fixed-size lists(?! of strings)|runs$"
+)
+FILLED = [name for name in COLUMNS if re.match(NUMERIC, name)]
+FILLED += ["records", "records of small numbers", "records of booleans"]
+
+
+@pytest.mark.parametrize("missing", ["mask", "nan"])
+@pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp"])
+@pytest.mark.parametrize("name", FILLED)
+def test_errors_with_missing_name_calls_that_work(name, function, missing):
+    if function == "as_dpnp":
+        pytest.importorskip("dpnp")
+    column, value = COLUMNS[name]
+    with jax.enable_x64(False):
+        call = f"arrayhub.{function}(x, missing={missing!r})"
+        assert failures(call, PRODUCERS["another library"](column), value) == []
