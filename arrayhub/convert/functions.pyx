@@ -824,10 +824,13 @@ cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
     """Call a library's ``from_dlpack`` with each argument of `_OFFERS` until a call succeeds.
 
-    If `copied` is true, also try a copy in host memory.
+    If `copied` is true, also try a copy in host memory. The error reports why the library rejects the last array, because
+    the device, which many libraries do not support, is not the obstacle for a view or copy in host memory. Capsules are not
+    considered, because many libraries reject all capsules.
     """
-    cdef list refusals = []
+    cdef object refusal = None
     for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:
+        offered = None
         try:
             offered = offer(a)
             if offered is not None:
@@ -835,10 +838,10 @@ cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
         except PASSES_ON:
             raise
         except Exception as error:
-            refusals.append(error)
-    error = refusals[0]
+            if offered is not None and not PyCapsule_CheckExact(offered):
+                refusal = error
     call = "" if copied else "; pass copy=True"
-    raise BufferError(f"convert: {to}.from_dlpack rejects {a!r}: {str(error).strip()}{call}") from error
+    raise BufferError(f"convert: {to}.from_dlpack rejects {a!r}: {str(refusal).strip()}{call}") from refusal
 
 
 cdef int check_view(Descriptor a, object result, str call) except -1:

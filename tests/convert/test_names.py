@@ -1,6 +1,8 @@
 """Names, modules and types of libraries as the argument `to` of `convert`."""
 
 import importlib
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -40,6 +42,23 @@ def test_own_arrays():
     assert type(ah.convert(np.ones(3), ah)) is ah.USMArray
     assert type(ah.convert(np.ones(3), "USMArray")) is ah.USMArray
     assert type(ah.convert([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
+
+
+def test_the_error_reports_the_refusal_of_host_memory(monkeypatch):
+    pytest.importorskip("dpctl.memory")
+
+    def from_dlpack(array):
+        if array.__dlpack_device__()[0] != 1:
+            raise RuntimeError("unsupported device")
+        raise RuntimeError("call init() first")
+
+    monkeypatch.setitem(sys.modules, "uninitialized", types.SimpleNamespace(from_dlpack=from_dlpack))
+    shared, device = ah.ones(3, memory="usm_shared"), ah.ones(3, memory="usm_device")
+    for x, copy in ((np.ones(3), None), (shared, None), (shared, True), (device, True)):
+        with pytest.raises(BufferError, match=r"^convert: uninitialized\.from_dlpack rejects .*: call init\(\) first"):
+            ah.convert(x, "uninitialized", copy=copy)
+    with pytest.raises(BufferError, match="rejects .*: unsupported device; pass copy=True$"):
+        ah.convert(device, "uninitialized")
 
 
 def test_class_with_from_dlpack():
