@@ -68,7 +68,7 @@ class Kind:
             return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, self.sparse)
         array = self.asarray(obj, call, copy, dtype, device)
         if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
-            copy = None
+            copy = "if_needed"
         make = None if self.cls is None else container_of(self.cls)
         if not isinstance(array, Tree) and array.ndim == 0 and self.lacks_scalars():
             module = _MODULES.get(self.library, self.library)

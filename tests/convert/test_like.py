@@ -327,6 +327,8 @@ def test_columns_of_frames_are_shared_if_contiguous(name):
     with pytest.raises(BufferError, match="^like: the columns of the array, .* Pass copy=True$"):
         ah.like(x, model)
     assert ah.as_numpy(ah.like(x, model, copy=True), copy=True).tolist() == x.tolist()
+    cast = ah.like(x, model, copy=True, dtype="f4")
+    assert ah.as_numpy(cast, copy=True).dtype == "f4" and ah.as_numpy(cast, copy=True).tolist() == x.tolist()
     columns = np.asfortranarray(x)
     first = ah.like(columns, model)[:, 0] if library == "polars" else ah.like(columns, model).column(0)
     assert ah.asarray(first).ptr == columns.ctypes.data
