@@ -151,15 +151,18 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     return pandas.Index(values.array, name=name, copy=False)
 
 
+def is_frame(obj: Any) -> bool:
+    """Return whether an object is a ``pandas.DataFrame``."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))
+
+
 def without_index(obj: Any) -> Any:
     """Replace the index of a pandas DataFrame with the default index, which is not exported.
 
     Return objects other than a pandas DataFrame unchanged.
     """
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not issubclass(type(obj), pandas.DataFrame):
-        return obj
-    return obj.reset_index(drop=True)
+    return obj.reset_index(drop=True) if is_frame(obj) else obj
 
 
 def with_index_columns(obj: Any) -> Any:
@@ -167,8 +170,7 @@ def with_index_columns(obj: Any) -> Any:
 
     Drop the unnamed levels. Return objects other than a pandas DataFrame unchanged.
     """
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not issubclass(type(obj), pandas.DataFrame):
+    if not is_frame(obj):
         return obj
     unnamed = [level for level, name in enumerate(obj.index.names) if name is None]
     return obj.reset_index(unnamed, drop=True).reset_index() if len(unnamed) < obj.index.nlevels else without_index(obj)
@@ -218,6 +220,21 @@ def with_names(made: Any, names: Any, model: Any, labels: bool) -> Any:
     elif make in (_arrow_table, _arrow_batch):
         made = made.rename_columns(list(map(str, names)))
     return made
+
+
+def with_labels_of(frame: Any, made: Any, model: Any, labels: bool) -> Any:
+    """Return a table with the labels of a pandas DataFrame from which the array was imported as a matrix.
+
+    Labels of the model take precedence. Return results for objects other than a pandas DataFrame unchanged.
+    """
+    shape = tuple(getattr(made, "shape", ()))
+    if not is_frame(frame) or shape != frame.shape or _keeps_labels(model, shape, labels):
+        return made
+    cls: Any = type(made)
+    if container_of(cls) is _pandas:
+        made.index, made.columns = frame.index, frame.columns
+        return made
+    return with_names(made, own_names(frame), model, labels)
 
 
 # -------------------------------------------------------------------------------------------------------------- xarray

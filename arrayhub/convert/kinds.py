@@ -17,7 +17,7 @@ from arrayhub._core.tree import Tree
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import container_of
+from arrayhub.convert.containers import container_of, is_frame, with_index_columns, with_labels_of
 from arrayhub.convert.functions import asarray, convert, protocols_of_type
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
@@ -77,7 +77,8 @@ class Kind:
                 " Pass arrayhub.asarray(x).reshape(1), or numpy as the model"
             )
         if make is not None:
-            return make(self.model, array, copy, labels)
+            made = make(self.model, array, copy, labels)
+            return made if isinstance(array, Tree) else with_labels_of(obj, made, self.model, labels)
         if self.library == OWN:
             return self._with_dims(array) if labels else array
         return convert(array, self.library, copy=copy)
@@ -94,7 +95,8 @@ class Kind:
         if self.library == NESTED:
             array = hooks.asnested(obj, copy=copy)
         else:
-            array = _imported(obj, copy, self.library)
+            array = self._columns_of(obj, copy) if dtype is None else None
+            array = _imported(obj, copy, self.library) if array is None else array
         if isinstance(array, Tree):
             return self._nested(array, call, dtype, device, allowed)
         if dtype is not None:
@@ -102,6 +104,30 @@ class Kind:
         if device is not None:
             return transfer.to_device(array, device)
         return array if self.device is None else self._moved(array, call, allowed)
+
+    def _columns_of(self, obj: Any, copy: Copy) -> Any:
+        """Import a table as records, for a library with named columns. Return None if `_imported` must import `obj`.
+
+        `_imported` imports a pandas DataFrame of one type as a matrix, without the names and the index. A matrix is
+        imported for pandas, because Arrow has null instead of NaN. A matrix is also imported if the columns are not
+        contiguous and no copy is permitted, because pandas' Arrow export copies such columns.
+        """
+        is_dataset = self.library == "xarray" and getattr(self.cls, "__name__", None) == "Dataset"
+        if not is_dataset and not (self.lacks_scalars() and self.library != "pandas" and is_frame(obj)):
+            return None
+        table = obj if self.library == "arrow" else with_index_columns(obj)
+        if is_frame(obj) and not copy and self.library in ("arrow", "polars"):
+            array = array_of(obj)
+            if array is not None and not array[:, :1].flags["C"]:
+                return None
+        try:
+            return hooks.asnested(table, copy="if_needed" if copy is True else copy)
+        except InterfaceError:
+            raise
+        except (BufferError, TypeError, ValueError):
+            if self.library in ("polars", "awkward"):  # without repeated names
+                raise
+            return None
 
     def _nested(self, array: Any, call: str, dtype: Any, device: Any, allowed: bool) -> Any:
         if dtype is not None:

@@ -22,8 +22,8 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
 
         - pandas: index, columns and name.
         - xarray: dims, coords and name.
-        - polars: name of a Series, column names of a DataFrame.
-        - pyarrow: column names of a table.
+        - polars: name of a Series, column names of a DataFrame if `obj` does not have column names.
+        - pyarrow: column names of a table if `obj` does not have column names.
         - USMArray: dims.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_numpy`. "if_needed" also permits a copy to another device.

@@ -13,6 +13,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.wrappers import named_as, unwraps
 from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
@@ -21,7 +22,7 @@ from arrayhub.nested.from_awkward import from_awkward, is_awkward
 from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
-from arrayhub.nested.matrix import from_frame, is_frame
+from arrayhub.nested.matrix import from_frame
 
 
 def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:

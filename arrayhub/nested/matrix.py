@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from typing import Any
 
 import numpy as np
@@ -56,23 +55,16 @@ def _index_columns(node: NestedArray) -> list[Any]:
     return columns if isinstance(columns, list) else []
 
 
-def is_frame(obj: Any) -> bool:
-    """Return whether an object is a ``pandas.DataFrame``.
-
-    A DataFrame is not converted to a matrix through Arrow, because its Arrow export can include the index and converts
-    NaN to null.
-    """
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))
-
-
 def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
     """Return the names and the Series of a ``pandas.DataFrame``."""
     return [(name, frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
 
 
 def from_frame(frame: Any) -> Any:
-    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index. Raises as `from_record` does."""
+    """Return a matrix of the columns of a ``pandas.DataFrame`` without its index. Raises as `from_record` does.
+
+    The columns are not imported through Arrow, because pandas' Arrow export converts NaN to null.
+    """
     columns = []
     for name, series in columns_of_frame(frame):
         try:

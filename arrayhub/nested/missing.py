@@ -15,6 +15,7 @@ from arrayhub._core.errors import NARROWER, TIMES_AS_INTEGERS, show, unreadable
 from arrayhub._core.tree import kind_of
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import (
@@ -38,7 +39,7 @@ from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python
-from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, is_frame, matrix
+from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, matrix
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # fills each type with its own NaN or NaT

@@ -53,8 +53,95 @@ def test_tables_and_records_become_tables(name, cls):
         assert made is given
 
 
-def test_metadata_of_a_schema_is_kept():
-    frame = pd.DataFrame(COLUMNS, index=pd.Index(["x", "y"], name="key"))
+ONE_TYPE = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0])}
+MIXED = {"a": np.array([1.0, 2.0]), "b": np.array([3, 4])}
+
+
+def make_table(name, columns):
+    awkward, xarray = pytest.importorskip("awkward"), pytest.importorskip("xarray")
+    return {
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "pyarrow": pa.table,
+        "batch": lambda columns: pa.record_batch({key: pa.array(column) for key, column in columns.items()}),
+        "awkward": awkward.zip,
+        "xarray": lambda columns: xarray.Dataset({key: ("x", column) for key, column in columns.items()}),
+    }[name](columns)
+
+
+def names_of(table):
+    if isinstance(table, (pa.Table, pa.RecordBatch)):
+        return table.schema.names
+    for attribute in ("columns", "fields", "data_vars"):
+        if hasattr(table, attribute):
+            return list(getattr(table, attribute))
+    return None
+
+
+SOURCES = ["pandas", "polars", "pyarrow", "batch", "awkward"]
+
+
+@pytest.mark.parametrize("columns", [ONE_TYPE, MIXED], ids=["one type", "mixed"])
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("target", [*SOURCES, "xarray"])
+@pytest.mark.parametrize("copy", [None, True])
+def test_names_of_columns_are_kept(source, target, columns, copy):
+    given = make_table(source, columns)
+    model = make_table(target, {"p": np.arange(3), "q": np.arange(3), "r": np.arange(3)})
+    assert names_of(ah.like(given, type(model), copy=copy)) == ["a", "b"]
+    assert names_of(ah.like(given, model, copy=copy)) == ["a", "b"]
+    if target == "xarray":
+        return
+    assert names_of(ah.convert(given, type(model), copy=copy)) == ["a", "b"]
+    seen = []
+
+    @ah.adapt(type(model), copy=copy and "if_needed")
+    def unchanged(table):
+        seen.append(names_of(table))
+        return table
+
+    result = unchanged(given)
+    assert seen == [["a", "b"]] and names_of(result) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cls", [pa.Table, pa.RecordBatch, pl.DataFrame])
+def test_columns_of_a_frame_of_one_type_are_shared(cls):
+    frame = pd.DataFrame(MATRIX, columns=["a", "b"], copy=False)
+    for made in (ah.convert(frame, cls, copy=False), ah.like(frame, cls, copy=False)):
+        column = made["b"] if cls is pl.DataFrame else made.column(1)
+        assert ah.asarray(column).ptr == MATRIX[:, 1].ctypes.data
+    strided = pd.DataFrame(np.ascontiguousarray(MATRIX), columns=["a", "b"], copy=False)
+    with pytest.raises(BufferError, match=r"the columns of the array, .* are not contiguous.* Pass copy=True$"):
+        ah.like(strided, cls)
+    assert names_of(ah.like(strided, cls, copy=True)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("cls", TYPES)
+def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
+    frame = pd.DataFrame(ONE_TYPE, index=["x", "y"])
+    made = ah.like(frame, cls, dtype="f4", copy=True)
+    assert names_of(made) == ["a", "b"] and rows(made) == [[1, 3], [2, 4]]
+    if cls is pd.DataFrame:
+        assert list(made.index) == ["x", "y"]
+
+
+def test_like_keeps_the_labels_and_nan_of_a_frame_of_one_type():
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [3.0, 4.0]}, index=["x", "y"])
+    pd.testing.assert_frame_equal(ah.like(frame, pd.DataFrame), frame)
+    assert ah.like(frame, pl.DataFrame).columns == ["a", "b"]
+
+
+def test_repeated_names():
+    frame = pd.DataFrame(MATRIX, columns=["a", "a"])
+    assert ah.like(frame, pa.Table).column_names == ["a", "a"]
+    assert list(ah.like(frame, pd.DataFrame).columns) == ["a", "a"]
+    with pytest.raises(BufferError, match=r"several columns named 'a'.*Use x\.set_axis"):
+        ah.like(frame, pl.DataFrame)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, ONE_TYPE], ids=["mixed", "one type"])
+def test_metadata_of_a_schema_is_kept(columns):
+    frame = pd.DataFrame(columns, index=pd.Index(["x", "y"], name="key"))
     table = ah.convert(frame, pa.Table)
     pd.testing.assert_frame_equal(table.to_pandas(), frame)
 
