@@ -42,8 +42,8 @@ class Verdict:
     verdict : str
         - ``"zero-copy"``: the result uses the same memory, also with ``copy=False``.
         - ``"copy=True"``: the result is a copy, which the caller has to request. Without a request, only Python values,
-          booleans to Arrow or polars, nested booleans and string views to pandas, NumPy strings to Arrow, polars,
-          pandas or awkward, and parts of nested arrays to awkward are copied.
+          booleans to Arrow or polars, nested booleans and string views to pandas, runs and times in seconds to polars,
+          NumPy strings to Arrow, polars, pandas or awkward, and parts of nested arrays to awkward are copied.
         - ``"cannot"``: the conversion fails even with a copy.
         - ``"not tried"``: `reason` names the side effect of trying.
     reason : str

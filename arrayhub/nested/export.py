@@ -122,7 +122,8 @@ def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
 def why_always_copied(array: Any, library: str, obj: Any, extension: bool = False) -> str:
     """Return why the export of `array`, imported from `obj`, copies without a request, or "" if it does not.
 
-    These copies are booleans of one byte each, string views for pandas, and the copies of `as_awkward`.
+    These copies are booleans of one byte each, string views for pandas, runs and some times for polars, and the copies
+    of `as_awkward`.
     """
     if library == "awkward":
         return _why_awkward_copies(array, obj)
@@ -136,7 +137,7 @@ def why_always_copied(array: Any, library: str, obj: Any, extension: bool = Fals
         parts = [part for part in parts if isinstance(part, NestedArray)]
     if not (extension and not isinstance(array, NestedArray)) and any(map(packs_booleans, parts)):
         return PACKED_BOOLEANS
-    return ""
+    return _why_copied_for_polars(array) if library == "polars" else ""
 
 
 def _why_awkward_copies(array: Any, obj: Any) -> str:
@@ -148,6 +149,22 @@ def _why_awkward_copies(array: Any, obj: Any) -> str:
     return ""
 
 
+def _why_copied_for_polars(array: Any) -> str:
+    """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
+    if not isinstance(array, NestedArray):
+        return _SECONDS if array.dtype.kind in "mM" and np.datetime_data(array.dtype) == ("s", 1) else ""
+    if array.meaning is not None and array.meaning.startswith("tt") and array.meaning != "ttn":
+        return "polars has times of day only in nanoseconds, and converts other times of day"
+    if kind_of(array).runs:
+        return "the value of each run is repeated for its elements"
+    if kind_of(array).chunks or kind_of(array).named:
+        parts = array.chunks if kind_of(array).chunks else array.children
+    else:
+        parts = () if kind_of(array).all_missing else (array.content,)
+    return next(filter(None, map(_why_copied_for_polars, parts)), "")
+
+
+_SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
 _STRING_VIEWS = "string views are copied, because most functions of pandas do not support string views"
 
 
