@@ -44,7 +44,7 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
     if not 1 <= array.ndim <= most:
         accepted = "1 or 2" if most > 1 else "1 dimension"
         raise ValueError(
-            f"like: the array has {array.ndim} dimensions; accepted by {library}: {accepted}. Pass numpy as the model"
+            f"{library}: the array has {array.ndim} dimensions; accepted: {accepted}. Use a NumPy array instead"
         )
 
 
@@ -146,7 +146,7 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     pandas = sys.modules["pandas"]
     values = _pandas(None, array, copy, False)
     if values.ndim != 1:
-        raise ValueError(f"like: the array has {values.ndim} dimensions; accepted by pandas.Index: 1 dimension")
+        raise ValueError(f"pandas.Index: the array has {values.ndim} dimensions; accepted: 1 dimension")
     name = model.name if _keeps_labels(model, values.shape, labels) else None
     return pandas.Index(values.array, name=name, copy=False)
 
@@ -287,7 +287,7 @@ def _fields(array: Any) -> dict[str, Any]:
     if isinstance(array, USMArray) and array.dtype.names is not None:
         values = as_numpy(array)
         return {name: hooks.asarray(values[name]) for name in array.dtype.names}
-    raise ValueError("like: the model is an xarray.Dataset, but the array does not have fields; accepted: records")
+    raise ValueError("xarray.Dataset: the array does not have fields; accepted: records")
 
 
 # ------------------------------------------------------------------------------------------------- polars and pyarrow
@@ -297,8 +297,8 @@ def _columns(name: str, array: Any, copy: Copy) -> list[Any]:
     """Return the columns of a two-dimensional array as arrays of a library that requires contiguous memory."""
     if not copy and not array[:, :1].flags["C"]:
         raise BufferError(
-            f"like: the columns of the array, whose shape is {array.shape}, are not contiguous; accepted by {name}:"
-            " contiguous columns, as in Fortran order. Pass copy=True"
+            f"{'pyarrow' if name == 'arrow' else name}: the columns of the array, whose shape is {array.shape}, are not"
+            " contiguous; accepted: contiguous columns, as in Fortran order. Pass copy=True"
         )
     return [_by_library(name, array[:, k], copy) for k in range(array.shape[1])]
 

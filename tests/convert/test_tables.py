@@ -30,6 +30,10 @@ def test_a_matrix_becomes_columns(cls):
     for matrix in (MATRIX, torch.from_numpy(MATRIX), ah.asarray(MATRIX)):
         made = ah.convert(matrix, cls)
         assert type(made) is cls and rows(made) == [[1, 2], [3, 4]]
+    if cls is not pd.DataFrame:
+        library = cls.__module__.partition(".")[0]
+        with pytest.raises(BufferError, match=f"^{library}: the columns of the array, .* Pass copy=True$"):
+            ah.convert(np.ascontiguousarray(MATRIX), cls)
     made = ah.convert(np.ascontiguousarray(MATRIX), cls, copy="if_needed")
     assert type(made) is cls and rows(made) == [[1, 2], [3, 4]]
 
