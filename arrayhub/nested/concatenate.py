@@ -186,15 +186,26 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
     return make("categorical", length, indices=asarray(joined), content=content, **facts)
 
 
+def is_in_order(node: NestedArray) -> bool:
+    """Return whether the rows of list views are adjacent and in order."""
+    starts, _, ends = _rows(node)
+    return bool((starts - starts[:1] == ends[:-1]).all())
+
+
+def _rows(node: NestedArray) -> tuple[Any, Any, Any]:
+    """Return the starts and sizes of the rows of list views, and the offsets of lists with these sizes."""
+    starts, sizes = (as_numpy(array.to_host()).astype(np.int64) for array in (node.offsets, node.sizes))
+    ends = np.zeros(len(node) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return starts, sizes, ends
+
+
 def in_order(node: NestedArray) -> NestedArray:
     """Convert list views to lists. The content is copied unless the rows are adjacent and in order."""
     check(node)
-    starts, sizes = as_numpy(node.offsets).astype(np.int64), as_numpy(node.sizes).astype(np.int64)
-    ends = np.zeros(len(node) + 1, np.int64)
-    np.cumsum(sizes, out=ends[1:])
-    first = int(starts[0]) if len(node) else 0
-    if (starts - first == ends[:-1]).all():
-        content, ends = node.content, ends + first
+    starts, sizes, ends = _rows(node)
+    if is_in_order(node):
+        content, ends = node.content, ends + (int(starts[0]) if len(node) else 0)
     else:
         rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
         content = _joined(rows) if rows else part(node.content, 0, 0)

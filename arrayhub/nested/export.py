@@ -32,7 +32,7 @@ from arrayhub.nested.array import (
     with_offsets,
 )
 from arrayhub.nested.asnested import arrow_loses_structure, asnested, is_column, name_of
-from arrayhub.nested.concatenate import concatenate, in_order
+from arrayhub.nested.concatenate import concatenate, in_order, is_in_order
 from arrayhub.nested.conform import for_pandas, for_polars, has_string_views, with_days
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.runs import decoded
@@ -157,6 +157,8 @@ def _why_copied_for_polars(array: Any) -> str:
         return "polars has times of day only in nanoseconds, and converts other times of day"
     if kind_of(array).runs:
         return "the value of each run is repeated for its elements"
+    if kind_of(array).sizes and not is_in_order(array):
+        return "the rows of list views that are out of order are copied"
     if kind_of(array).chunks or kind_of(array).named:
         parts = array.chunks if kind_of(array).chunks else array.children
     else:

@@ -97,6 +97,15 @@ def test_explain_reports_string_views_that_pandas_copies():
     assert found.call == "arrayhub.as_pandas(x)"  # which copies without copy=True, too
 
 
+def test_explain_reports_list_views_that_polars_copies():
+    pytest.importorskip("polars")
+    x = pa.ListViewArray.from_arrays([2, 0], [2, 2], pa.array([1, 2, 3, 4]))
+    assert verdicts(x, "polars")["polars"] == "copy=True"
+    with pytest.raises(BufferError, match="copy is False, and the rows of list views that are out of order are copied"):
+        ah.as_polars(x, copy=False)
+    assert verdicts(x[:1], "polars")["polars"] == "zero-copy"
+
+
 def test_explain_reports_types_that_polars_changes():
     pytest.importorskip("polars")
 
