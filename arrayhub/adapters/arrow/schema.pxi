@@ -70,6 +70,9 @@ cdef bytes letter_of(Descriptor a):
     )
 
 
+cdef str DAYS_BY_COPY = ", or pass copy=True to as_arrow, as_polars or as_pandas, which converts days to date32"
+
+
 cdef str call_for(object dtype):
     """Return the end of an error text: a call that converts the elements to a type that Arrow has, or "" if none is known."""
     if dtype.kind == "U":
@@ -89,7 +92,7 @@ cdef str call_for(object dtype):
     if dtype.kind == "m" and unit in ("Y", "M"):
         call += ", in which a year has 365.2425 days"
     if dtype.kind == "M" and (unit, count) == ("D", 1):
-        call += ", or pass copy=True to as_arrow, as_polars or as_pandas, which converts days to date32"
+        call += DAYS_BY_COPY
     return call
 
 
@@ -599,7 +602,8 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
             if has(<Tree> node, NUMBERS):
                 raise
             why = str(error)
-        raise BufferError(why.partition(", by ")[0])      # the call of `call_for` fails for a record or a list
+        # The other calls of `call_for` fail for a record or a list.
+        raise BufferError(why.partition(", by ")[0] + (DAYS_BY_COPY if why.endswith(DAYS_BY_COPY) else ""))
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
