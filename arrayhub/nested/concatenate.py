@@ -189,6 +189,10 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
 def is_in_order(node: NestedArray) -> bool:
     """Return whether the rows of list views are adjacent and in order."""
     starts, _, ends = _rows(node)
+    return _are_adjacent(starts, ends)
+
+
+def _are_adjacent(starts: Any, ends: Any) -> bool:
     return bool((starts - starts[:1] == ends[:-1]).all())
 
 
@@ -204,7 +208,7 @@ def in_order(node: NestedArray) -> NestedArray:
     """Convert list views to lists. The content is copied unless the rows are adjacent and in order."""
     check(node)
     starts, sizes, ends = _rows(node)
-    if is_in_order(node):
+    if _are_adjacent(starts, ends):
         content, ends = node.content, ends + (int(starts[0]) if len(node) else 0)
     else:
         rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
