@@ -69,7 +69,7 @@ def test_tbb_is_not_the_cause_if_another_setting_is(settings):
     """The TBB of the pip-installed runtime conflicts only with other TBBs, and only if this runtime is selected."""
     tbb = Path(RUNTIME).with_name("libtbb.so.12")
     if not tbb.exists():
-        pytest.skip(f"there is no {tbb}")
+        pytest.skip(f"{tbb} does not exist")
     cause = run(
         f"""
         import ctypes, json, arrayhub

@@ -98,9 +98,9 @@ def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
 def c_alignment(dtype: np.dtype, depth: int = 0) -> int | None:
     """Return the alignment of a type in C, or None if a C compiler would not align all fields at their offsets.
 
-    The result is None if the offset of a field, or the size of a record, is not a multiple of the alignment, and if
-    records are nested more than `MAX_NESTING` levels deep. ``numpy.dtype.alignment`` is not sufficient, because it is 1
-    for every structured dtype that was created without ``align=True``.
+    Return None if the offset of a field, or the size of a record, is not a multiple of the alignment. Also return None
+    if records are nested more than `MAX_NESTING` levels deep. ``numpy.dtype.alignment`` is not sufficient, because it
+    is 1 for every structured dtype that was created without ``align=True``.
     """
     _, dtype = flatten(dtype)
     if dtype.names is None:

@@ -298,7 +298,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def dims(self):
-        """tuple of (str or None) or None : names of the dimensions. The entry of a dimension without a name is None.
+        """tuple of (str or None) or None : names of the dimensions, with None for each dimension without a name.
 
         Views inherit the names. A reshape, a new axis, or a view as elements of a different size removes the names.
         """

@@ -264,8 +264,8 @@ def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
 def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: str, stream: str) -> Iterator[Offer]:
     """Yield the result of each protocol of the object. The protocol that the import has used is not tried again.
 
-    `why` is the reason for the failure if `array` is None. `stream` describes the object if it is a stream, for which
-    Arrow's interface is not tried.
+    If the import failed, `why` is the reason. `stream` describes the object if it is a stream, for which Arrow's
+    interface is not tried.
     """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:

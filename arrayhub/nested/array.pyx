@@ -105,7 +105,7 @@ cdef class NestedArray(Tree):
 
         Row or string i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
         ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
-        child. In a sparse union, whose children have the length of the union, `offsets` is None.
+        child. Sparse unions, whose children have the length of the union, return None.
         """
         if has(self, TYPES) and (<Tree> self).offsets is None:
             return None

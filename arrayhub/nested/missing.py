@@ -681,7 +681,7 @@ def _is(missing: Any, word: str) -> bool:
 def _column(column: Any, value: Any) -> NestedArray:
     """Import a field or a pandas Series as a NestedArray, to fill missing elements with `value`.
 
-    As in pandas, NaN and NaT of a Series are missing. If `value` is None, NaN and NaT are not replaced.
+    As in pandas, NaN and NaT of a Series are missing. A `value` of None replaces neither NaN nor NaT.
     """
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)

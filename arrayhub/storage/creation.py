@@ -274,7 +274,7 @@ def full_like(
 
 
 def _type_like(call: str, model: USMArray, dtype: _DTypeLike | None) -> _DTypeLike:
-    """Return `dtype`, or the element type of `model` if `dtype` is None."""
+    """Return `dtype` if given, else the element type of `model`."""
     if dtype is not None:
         return dtype
     if is_packed(model):

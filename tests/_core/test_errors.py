@@ -227,7 +227,7 @@ FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
 
 def clauses_that_catch_too_much(path):
-    """Yield the except clauses for all exceptions, or RuntimeErrors, that have no clause for PASSES_ON before them."""
+    """Yield the except clauses for all exceptions, or RuntimeErrors, without an earlier clause for PASSES_ON."""
     name = path.relative_to(PACKAGE).as_posix()
     lines = path.read_text().splitlines()
     function = ""

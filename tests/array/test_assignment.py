@@ -63,7 +63,7 @@ def packing(request, monkeypatch):
 # ------------------------------------------------------------------------------------------------------ to_device(out=)
 
 
-# Arrays of the given shape, some of which are views of larger arrays.
+# Functions that return an array of the given shape, or a view of a larger array with this shape.
 SOURCES = {
     "C": lambda whole, shape: whole(shape),
     "F": lambda whole, shape: whole(shape[::-1]).transpose(*reversed(range(len(shape)))),

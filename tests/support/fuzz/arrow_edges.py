@@ -66,7 +66,7 @@ def tower(r):
     """Draw a deep schema, in which a level may repeat its child. Return the schema, and its depth and size."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
-    # Share of the levels that have no child, or several children.
+    # Share of the levels without a child, or with several children.
     shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])
     for _ in range(depth):
         width = r.choice([2, 2, 3, 0, 50]) if r.random() < shares else 1

@@ -1,4 +1,4 @@
-"""Random values, most of which are valid. They depend only on the random number generator `r`."""
+"""Draw random values, mostly valid ones. The values depend only on the random number generator `r`."""
 
 from exporters import Index
 
