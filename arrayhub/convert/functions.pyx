@@ -41,9 +41,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     dtype : optional
         Element type of the result. If the element type of `obj` differs, the result is a copy. Elements of an array are cast
         as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and NaT becomes the smallest integer.
-        For Python numbers and sequences, values out of the range of an integer type raise OverflowError, and NaN raises
-        ValueError. If the type is floating-point, integers out of its range raise OverflowError, and floats out of its range
-        become infinite, with NumPy's RuntimeWarning.
+        For numbers and sequences, values out of the range of an integer type raise OverflowError, NaN raises ValueError, and
+        complex numbers raise TypeError. If the type is floating-point, integers out of its range raise OverflowError, floats
+        out of its range become infinite, with NumPy's RuntimeWarning, and complex numbers raise TypeError.
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
@@ -70,7 +70,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Raises
     ------
     TypeError
-        `obj` does not support any protocol, or contains Python objects.
+        `obj` does not support any protocol, or contains Python objects. Or `obj` contains complex numbers, and `dtype` is real.
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     BufferError
@@ -164,21 +164,27 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
 cdef Descriptor of_type(Descriptor a, object obj, object dtype):
     """Return a copy of `a` with a different element type. `a` was imported from `obj`."""
     if issubclass(type(obj), VALUES) and import_copied(a, obj) and host_readable(a):
-        check_integers(a, dtype)
+        check_numbers(a, dtype)
         return numpy_library.copy_values_as(obj, dtype)
     return transfer.astype(a, dtype)
 
 
-cdef int check_integers(Descriptor a, object dtype) except -1:
-    """Raise OverflowError for integers that are out of the range of `dtype`."""
+cdef int check_numbers(Descriptor a, object dtype) except -1:
+    """Raise OverflowError for integers out of the range of `dtype`, and TypeError for complex numbers if `dtype` is real."""
     from arrayhub.array import casting
 
     cdef object rank = 1 if dtype.kind in "mM" else casting.rank(dtype)      # integers count time units
     if a.flags_ & PACKED or not rank:
         return 0
     given = numpy_library.emit(a)
-    if casting.rank(given.dtype) in (0, 1):
+    cdef object given_rank = casting.rank(given.dtype)
+    if given_rank in (0, 1):
         casting.check_fit(given, dtype, f"asarray: dtype is {dtype!r}")
+    elif given_rank == 3 and rank < 3:
+        raise TypeError(
+            f"asarray: dtype is {dtype!r}, but the values are complex; accepted: a complex dtype. numpy.real(x) drops the"
+            " imaginary parts"
+        )
     return 0
 
 

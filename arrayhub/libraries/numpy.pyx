@@ -138,14 +138,18 @@ cdef Descriptor copy_values_as(object obj, object dtype):
     """Import values as elements of the requested type.
 
     NumPy rejects integers that are out of range, whereas casting the result of `copy_values` would wrap such integers.
+    NumPy would also wrap a number of its own types, but not one in a list.
     """
     refuse_endless(obj, "asarray")
+    cdef bint is_scalar = isinstance(obj, np.generic) and obj.dtype.kind not in "mM"
     try:
-        array = array_of(obj, dtype)
+        array = array_of([obj], dtype).reshape(()) if is_scalar else array_of(obj, dtype)
     except OverflowError as error:
         raise OverflowError(f"asarray: dtype is {dtype!r}: {error}") from None
     except ValueError as error:      # text that is not a number or not ASCII, or a non-number among integers
         raise ValueError(f"asarray: dtype is {dtype!r}: {error}") from None
+    except TypeError as error:       # for example, times that are not in an array
+        raise TypeError(f"asarray: dtype is {dtype!r}: {error}. Use numpy.asarray(x).astype(dtype)") from None
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a

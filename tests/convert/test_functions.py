@@ -806,6 +806,35 @@ def test_values_with_a_dtype_are_cast_as_by_numpy(given):
     assert a.is_copy and a.dtype == wanted.dtype and np.array_equal(np.asarray(a), wanted)
 
 
+@pytest.mark.parametrize("scalar", [np.float64, np.float32, np.float16, np.longdouble, ml_dtypes.bfloat16, float])
+def test_scalars_out_of_range_are_rejected(scalar):
+    for values in (scalar(300), [scalar(300)]):
+        with pytest.raises(OverflowError, match=r"^asarray: dtype is dtype\('int8'\): "):
+            ah.asarray(values, dtype="i1")
+    with pytest.raises((ValueError, OverflowError), match=r"^asarray: dtype is dtype\('int8'\): "):
+        ah.asarray(scalar("nan"), dtype="i1")  # int(bfloat16("nan")) is -2**63
+    a = ah.asarray(scalar(7.5), dtype="i1")
+    assert (a.shape, a.dtype, a.item()) == ((), np.dtype("i1"), 7)
+
+
+@pytest.mark.parametrize("value", [1 + 2j, np.complex64(1 + 2j), np.complex128(1 + 2j)], ids=repr)
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
+def test_complex_values_are_rejected_for_real_types(value, dtype):
+    for x in (value, [value, 3]):
+        with pytest.raises(TypeError, match=r"^asarray: dtype is dtype\(.*\), but the values are complex; ") as caught:
+            ah.asarray(x, dtype=dtype)
+        assert "numpy.real(x)" in str(caught.value)
+        assert ah.asarray(np.real(x), dtype=dtype).dtype == dtype
+        assert ah.asarray(x, dtype="c8").dtype == "c8"
+
+
+def test_times_in_a_list_are_not_cast_to_numbers():
+    x = [np.datetime64("2020-01-01")]
+    with pytest.raises(TypeError, match=r"^asarray: dtype is dtype\('int64'\): .*numpy\.asarray\(x\)\.astype\(dtype\)"):
+        ah.asarray(x, dtype="i8")
+    assert ah.asarray(np.asarray(x).astype("i8")).tolist() == [18262]
+
+
 def test_arrays_are_cast():
     assert np.asarray(ah.asarray(np.array([300]), dtype="i1")).tolist() == [44]
 
