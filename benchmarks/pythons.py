@@ -24,9 +24,9 @@ def table(runs):
     """Return a table with one row per call and one column per run. A dash marks a missing library."""
     columns = [ratios(run) for run in runs]
     heads = (
-        "way",
+        "call",
         "peer",
-        "at most",
+        "target",
         *(f"{run['machine']['python']}, NumPy {run['versions']['numpy']}" for run in runs),
     )
     lines = [heads, ("---",) * len(heads)]

@@ -59,7 +59,7 @@ def cells(result):
     )
 
 
-HEADS = ("way", "ours", "peer", "peer's", "ratio", "middle half", "at most", "met")
+HEADS = ("call", "arrayhub", "peer", "time of the peer", "ratio", "quartiles", "target", "met")
 
 
 def text(results, facts, skipped):

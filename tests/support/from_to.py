@@ -118,11 +118,11 @@ def page():
     ]
     text += [
         "",
-        "The shortest call that works, for each pair of libraries. `arrayhub.explain` names the call for any other",
-        'object: `explain(x, to="torch").call`. `copy=True` is passed only if the call raises an error without it. JAX',
-        "supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX convert them. For a CUDA device,",
-        "`as_cupy(x, copy=True)` copies host memory. `PYTHONPATH=.:tests/support python -m from_to` writes this page,",
-        "and a test makes every call.",
+        "This page lists the shortest call that works for each pair of libraries. For any other object,",
+        '`arrayhub.explain(x, to="torch").call` is the call. `copy=True` is passed only if the call raises an',
+        "error without it. JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX convert",
+        "these types. To copy host memory to a CUDA device, call `as_cupy(x, copy=True)`.",
+        "`PYTHONPATH=.:tests/support python -m from_to` writes this page, and a test makes every call.",
     ]
     for source in SOURCES:
         text += ["", f"## From {source.title}", "", f"`{source.shown}`", "", "| to | call | result |", "|---|---|---|"]

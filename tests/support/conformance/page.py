@@ -32,10 +32,11 @@ _OPENING = """# Conformance of libraries
 The reports of [arrayhub.testing](howto/plug_in.md#test-your-library) for seven libraries, written by
 `PYTHONPATH=tests/support python -m conformance`.
 
-A cell is one rule for one element type and layout. A cell is not made if the library does not have the element type or
-the layout, or if the rule does not apply to them. Refused cells and cells that are not made do not break a rule. A
-failed cell is a known defect or limit of the library. The [table of defects](protocols.md#known-defects-of-libraries)
-says what arrayhub does about it. A test repeats the runs.
+The kit tests each rule with each combination of element type and layout. Each such test is called a cell, and the
+tables count cells. A cell is *refused* if the library raises an error that the rule permits. A cell is *not made* if
+the library does not have the element type or the layout, or if the rule does not apply to them. A *failed* cell is a
+known defect or limit of the library. The [table of defects](protocols.md#known-defects-of-libraries) states how
+arrayhub handles each defect. A test repeats the runs.
 """
 
 
