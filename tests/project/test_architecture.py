@@ -291,7 +291,7 @@ LIMITS = {
 }
 
 
-def walks(section="Five walks"):
+def walks(section="Five paths through the code"):
     """Return the question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
@@ -327,7 +327,7 @@ def test_walks_pass_at_most_four_modules(question):
 def test_walks_are_read():
     assert len(walks()) == 5
     assert len(walked()) >= 15
-    assert walks("Two longer walks").keys() == LIMITS.keys()
+    assert walks("Two longer paths").keys() == LIMITS.keys()
 
 
 # The call of each longer walk. The second call is traced, because the first call imports modules.
@@ -366,7 +366,7 @@ def test_longer_walks_name_the_modules_that_run(question):
     """The walk names each module in a trace of its call, except `_core`. The trace omits compiled functions."""
     if "dask" in question:
         pytest.importorskip("distributed")
-    steps = {step for row in walks("Two longer walks")[question] for step in row}
+    steps = {step for row in walks("Two longer paths")[question] for step in row}
     modules = {module for module, _ in steps}
     assert len(modules) <= LIMITS[question], sorted(modules)
     program = "import sys, arrayhub\n" + textwrap.dedent(CALLS[question]) + TRACED
