@@ -31,4 +31,6 @@ cdef object memory_on_queue(Descriptor a)
 cpdef int check_element(Descriptor a, object queue, str call) except -1
 cpdef bint has_strides(Descriptor array, tuple strides) except -1
 cpdef int wait(object queue) except -1
+cpdef int tell_dpnp(object queue, list after) except -1
+cpdef list dpctl_events(list after)
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options)

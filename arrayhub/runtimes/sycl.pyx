@@ -812,15 +812,20 @@ def hand_over(queue, list after):
     tell_dpnp(queue, [done])
 
 
-def tell_dpnp(queue, list after):
+cpdef int tell_dpnp(object queue, list after) except -1:
     """Let dpnp's later kernels on a queue depend on events."""
-    cdef EventRef events[MOST_EVENTS]
-    cdef int k, n = read_events(after, events, "tell_dpnp")
     managers = getattr(sys.modules.get("dpctl.utils"), "SequentialOrderManager", None)
     if managers is not None:
-        for k in range(n):
-            event = _dpctl.event_make(events[k])      # makes a copy of the reference
+        for event in dpctl_events(after):
             managers[queue].add_event_pair(event, event)
+    return 0
+
+
+cpdef list dpctl_events(list after):
+    """Return events as instances of dpctl.SyclEvent."""
+    cdef EventRef events[MOST_EVENTS]
+    cdef int k, n = read_events(after, events, "dpctl_events")
+    return [_dpctl.event_make(events[k]) for k in range(n)]      # each makes a copy of the reference
 
 
 def is_usm(size_t address, queue):

@@ -137,8 +137,7 @@ def _queued(array, out, stream):
             source, nbytes = sycl.reach(array)
             events = _submit(queue, sycl.reach(out)[0], source, nbytes, after)
         else:
-            sycl.tell_dpnp(queue, after)  # dpnp's functions do not accept dependencies
-            _pack(array, out, queue)
+            _pack(array, out, queue, after)
             events = [sycl.submit_barrier(queue)]
         for each in queues:
             sycl.hand_over(each, events)
@@ -304,9 +303,9 @@ def _fetch_sparse(array, target, course):
         _fetch(packed, target[key], course)
 
 
-def _pack(array, out, queue):
-    """Queue a copy of USM of any layout on `queue`, with dpnp's kernel."""
-    pack(sycl.on_queue(array, queue), sycl.on_queue(out, queue))
+def _pack(array, out, queue, after=None):
+    """Queue a copy of USM of any layout on `queue`, with dpnp's kernel, after the events `after`."""
+    pack(sycl.on_queue(array, queue), sycl.on_queue(out, queue), after)
 
 
 def _fetch_staged(array: Any, target: Any, course: Course) -> None:

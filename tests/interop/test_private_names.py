@@ -259,6 +259,50 @@ def test_dpnp_round_trip_without_the_private_name(name):
     python("".join(textwrap.dedent(part) for part in (HEAD, program, DPNP[name], after)))
 
 
+@pytest.mark.usefixtures("dpctl")
+@pytest.mark.parametrize("change", ["missing", "other parameters"])
+@pytest.mark.parametrize("name", ["_copy_usm_ndarray_into_usm_ndarray", "_copy_numpy_ndarray_into_usm_ndarray"])
+def test_assignment_without_a_kernel_of_dpnp(name, change):
+    """Without the function, an assignment calls ``usm_ndarray.__setitem__`` instead, also with events."""
+    pytest.importorskip("dpnp.tensor")
+    python(
+        HEAD
+        + """
+    import types
+    import dpctl
+    import dpnp.tensor
+    name, change = sys.argv[1:]
+    kernels = sys.modules["dpnp.tensor._tensor_impl"]
+    calls = []
+    def replacement(*, src, dst, sycl_queue, depends, required):
+        raise AssertionError
+    class Kernels(types.ModuleType):
+        def __getattr__(self, key):
+            if key == name:
+                calls.append(key)
+                if change == "missing":
+                    raise AttributeError(key)
+                return replacement
+            return getattr(kernels, key)
+    sys.modules["dpnp.tensor._tensor_impl"] = Kernels("dpnp.tensor._tensor_impl")
+    values = np.arange(12, dtype="i4").reshape(3, 4)
+    source = dpnp.tensor.asarray(values, device="cpu")
+    target = dpnp.tensor.zeros((3, 8), dtype="i4", sycl_queue=source.sycl_queue)
+    x = arrayhub.asarray(target[:, ::2])
+    x[...] = values if "numpy" in name else source
+    assert calls, "the kernel was not used"
+    assert dpnp.tensor.asnumpy(target[:, ::2]).tolist() == values.tolist()
+    if "numpy" not in name:
+        queue = dpctl.SyclQueue(source.sycl_context, source.sycl_device)
+        arrayhub.to_device(source[:, ::-1], x.device, out=x, stream=queue)
+        assert len(calls) == 2
+        assert dpnp.tensor.asnumpy(target[:, ::2]).tolist() == values[:, ::-1].tolist()
+    """,
+        name,
+        change,
+    )
+
+
 # --------------------------------------------------------------------------- consumers that request USM through DLPack
 
 # By library: code after which arrayhub no longer recognizes the library as a consumer of host memory, the library's
