@@ -65,7 +65,7 @@ from typing import TYPE_CHECKING
 
 from arrayhub import sycl_runtime
 
-sycl_runtime.configure()  # before dpctl is imported, because the OpenCL loader reads the environment only once
+sycl_runtime.configure()  # must run before dpctl is imported: the OpenCL loader reads the environment only once
 if os.path.exists(os.path.join(__path__[0], "meson.build")):  # a source tree, which wheels do not contain
     from arrayhub import _clone
 
@@ -174,7 +174,7 @@ _LAZY = {
     for name in names
 }
 
-# Names that users of other libraries expect, and the call to use instead, for the error message.
+# Names that users may expect from other libraries, and the call that the AttributeError suggests instead.
 _ELSEWHERE = {
     **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
     **{
@@ -267,7 +267,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # with a module __getattr__, type checkers would accept any name
+if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept any name
 
     def __getattr__(name):
         if name not in _LAZY:

@@ -21,8 +21,8 @@ def compiled_path(package_path: Iterable[str]) -> list[str]:
     Returns
     -------
     list of str
-        The folder of the installed package if there is one and the source tree `package_path` does not contain modules
-        compiled for this interpreter, else `package_path`. For editable installations, the result is `package_path`,
+        `package_path` if the source tree contains modules compiled for this interpreter, or if no other installation
+        is found, else the folder of the installed package. For editable installations, the result is `package_path`,
         because their module finder finds the compiled modules.
     """
     here = list(package_path)

@@ -3,9 +3,9 @@
 The exit status is
 
 - 0 for success,
-- 1 if ``check``, ``conformance``, ``demo`` or ``doctor`` has found a problem, or the reader of the output has ended,
+- 1 if ``check``, ``conformance``, ``demo`` or ``doctor`` has found a problem, or the reader of the output has exited,
 - 2 for invalid arguments,
-- that of the script for ``trace``.
+- the script's own exit status, for ``trace``.
 """
 
 import argparse
@@ -32,7 +32,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 class Command(NamedTuple):
-    """One command. `prepare` declares its arguments and returns the function that runs the command."""
+    """One command. `prepare` declares the command's arguments, and returns the function that runs the command."""
 
     name: str
     purpose: str
@@ -55,8 +55,8 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
     try:
         status = run(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output, such as head, has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes stdout when it ends
+    except BrokenPipeError:  # the reader of the output, such as head, has exited
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or else the flush at exit would fail too
         return 1
     return status
 
@@ -105,7 +105,7 @@ def config(parser: argparse.ArgumentParser) -> Run:
 
 
 def conformance(parser: argparse.ArgumentParser) -> Run:
-    """Check the arrays of a library, or its function that imports arrays, against the rules of the protocols."""
+    """Check a function that makes or imports arrays of a library against the rules of the protocols."""
     parser.add_argument("target", metavar="package.module:function", help="for example mylib.testing:make")
     parser.add_argument("--consumer", action="store_true", help="the function imports an array instead of making one")
     parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
@@ -162,8 +162,8 @@ def explain(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--json", action="store_true", help="print the explanation as JSON")
     parser.epilog = (
         "The module is imported. With python -m arrayhub, the module may be in the current folder. If the object is a"
-        " function, it is not called. An expression names modules in full, as in 'numpy.arange(3)[::-1]', and is"
-        " evaluated after they are imported."
+        " function, it is not called. Expressions must use full module names, as in 'numpy.arange(3)[::-1]'. The"
+        " modules that an expression names are imported first."
     )
 
     def run(options: argparse.Namespace) -> int:
@@ -192,7 +192,7 @@ def trace(parser: argparse.ArgumentParser) -> Run:
 
         if not os.path.isfile(options.script):
             parser.error(f"argument script: file {options.script!r} does not exist")
-        file = _opened(parser, options.json) if options.json else None  # fail before the script runs
+        file = _opened(parser, options.json) if options.json else None  # before the script runs, to fail early
         sys.argv = [options.script, *options.arguments]
         sys.path[0] = os.path.dirname(os.path.abspath(options.script))
         traced = trace()
@@ -248,8 +248,8 @@ def _modules_in(parser: argparse.ArgumentParser, tree: ast.Expression) -> dict[s
     for node in nodes:
         path = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
         if _DOTTED.fullmatch(path) and path.partition(".")[0] in modules:
-            with contextlib.suppress(AttributeError):  # the evaluation of the expression raises the error again
-                pkgutil.resolve_name(path)  # imports submodules
+            with contextlib.suppress(AttributeError):  # evaluating the expression will raise this error again
+                pkgutil.resolve_name(path)  # imports the submodules in the path
     return modules
 
 
@@ -272,7 +272,7 @@ def _imported(parser: argparse.ArgumentParser, name: str) -> Any:
     """Import a module, or exit with status 2."""
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may exit
+    except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may call sys.exit
         advice = f"; write {_MODULES[name]}" if name in _MODULES else ""
         parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}{advice}")
 

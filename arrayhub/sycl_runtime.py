@@ -2,8 +2,8 @@
 
 ``pip install 'arrayhub[sycl]'`` installs Intel's OpenCL CPU runtime, but OpenCL loaders do not find it. The vendor file
 of the package names a folder that does not exist, and loaders do not read vendor files in a virtual environment.
-``import arrayhub`` therefore calls `configure`, which names the library in ``OCL_ICD_FILENAMES``. The variable is not
-set if the user has configured OpenCL, and in the other cases that docs/sycl_runtime.md lists.
+``import arrayhub`` therefore calls `configure`, which writes the path of the library to ``OCL_ICD_FILENAMES``. The
+variable is not set if the user has configured OpenCL, and in the other cases that docs/sycl_runtime.md lists.
 
 This module imports only ``os`` and ``sys``, because every ``import arrayhub`` imports it.
 """
@@ -35,13 +35,14 @@ _status = {"action": "left", "reason": "configure() has not run", "library": Non
 
 
 def configure():
-    """Name the pip-installed OpenCL CPU runtime in ``OCL_ICD_FILENAMES``, unless OpenCL is already configured.
+    """Write the path of the pip-installed OpenCL CPU runtime to ``OCL_ICD_FILENAMES``, unless OpenCL is configured.
 
     ``import arrayhub`` calls this function once. It does not raise exceptions, and does not change variables that are
-    set. After a call that has set the variable, further calls have no effect. `status` returns the result.
+    already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls have no effect. `status` returns the
+    result.
     """
     if _status["action"] == "set":
-        return  # the environment now contains the setting of an earlier call
+        return  # OCL_ICD_FILENAMES is set because of an earlier call, not by the user
     if "dpctl" in sys.modules:
         library, reason = None, "dpctl was imported first, and may already have loaded its devices"
         fix = "import arrayhub before dpctl and dpnp"
@@ -53,7 +54,7 @@ def configure():
 
 
 def status():
-    """Return the result of `configure`, and the reason for it.
+    """Return what `configure` has done, and why.
 
     Returns
     -------
@@ -109,7 +110,7 @@ def _decide(environ, search_path, vendor_folder):
         )
 
     for name in LOADER_VARIABLES:
-        if name in environ:  # even if it is empty, which selects no driver
+        if name in environ:  # also an empty value, which disables all drivers
             return (
                 None,
                 f"{name} is set, which selects the OpenCL drivers",
@@ -129,7 +130,7 @@ def _decide(environ, search_path, vendor_folder):
         return (
             None,
             f"the system's vendor folder already provides {system}",
-            "repair that driver, or remove its file in the folder",
+            "repair this driver, or remove its file from the vendor folder",
         )
 
     library = _find_runtime(search_path)

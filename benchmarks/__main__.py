@@ -10,21 +10,21 @@ from .measure import Result
 
 # Description and measuring function of each group.
 GROUPS = {
-    "reach": ("imports and exports by all protocols, compared with other libraries", rows.reach),
+    "reach": ("imports and exports through all protocols, compared with other libraries", rows.reach),
     "elements": ("item, tolist and iteration, compared with NumPy", rows.values),
     "nested": ("nested arrays and Arrow's interfaces, compared with pyarrow and awkward", rows.nested),
     "sparse": ("sparse arrays, compared with the constructors of SciPy and torch", rows.sparse_arrays),
     "authors": ("placement, like and adapt, compared with the conversions that they perform", authors.authors),
-    "native": ("arguments of extensions, compared with the arrays of their framework", native.native),
+    "native": ("arguments and results of extensions, compared with the framework's arrays", native.native),
     "storage": ("new arrays, compared with those of GT4Py and NumPy", storage.storage),
     "import": ("import arrayhub, compared with import numpy", startup.startup),
     "dimensions": ("cost by number of dimensions", growth.dimensions),
-    "types": ("cost by number of types, and memory that remains of freed types", growth.types),
+    "types": ("cost by number of types, and memory that remains allocated after types are freed", growth.types),
     "threads": ("cost on several threads", growth.threads),
     "copies": ("explicit copies of large arrays, host and SYCL", copies.copies),
     "engines": ("pickling, tokens and hashes, compared with NumPy arrays of the same size", engines.engines),
     "clusters": ("arrays of 200 MB through dask, ray, joblib and MPI, compared with NumPy arrays", clusters.clusters),
-    "sweep": ("copies of all shapes, types and layouts; the slowest are listed", sweep.sweep),
+    "sweep": ("copies of many shapes, types and layouts; the slowest are listed", sweep.sweep),
 }
 BY_NAME_ONLY = ("clusters",)  # starts processes, and takes minutes
 
@@ -38,7 +38,7 @@ def options():
     parser.add_argument(
         "--only", metavar="GROUP", action="append", choices=GROUPS, help="measure this group (repeatable)"
     )
-    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="rounds, for the medians (41)")
+    parser.add_argument("--repeat", type=int, default=41, metavar="N", help="number of rounds (41)")
     parser.add_argument("--sample", type=float, default=0.005, metavar="SECONDS", help="length of one timing (0.005)")
     parser.add_argument(
         "--megabytes", type=int, default=200, metavar="N", help="size of the arrays of the group clusters (200)"

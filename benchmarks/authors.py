@@ -11,7 +11,7 @@ from .rows import SAMPLES
 
 REQUEST = arrayhub.Request("n * float64", may="cast")
 
-# Calls, their peers, and the required libraries besides NumPy.
+# Name of the row, arrayhub's call, the peer's call, and the libraries that the row requires besides NumPy.
 ROWS = (
     ("placement of three NumPy arrays", "placement(a, a, a)", "namespaces(a, a, a)", ("sklearn",)),
     ("placement of NumPy and torch", "placement(a, t)", "namespaces(a, t)", ("sklearn", "torch")),
@@ -22,7 +22,8 @@ ROWS = (
     ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
 )
 
-# {row: (subject of the reported sentence, limit in nanoseconds)}. ADDED limits the time beyond that of the peer.
+# {row: (subject of the reported sentence, limit in nanoseconds)}. ADDED limits the difference from the peer's time, and
+# TOTAL the time of the call.
 ADDED = {
     "adapt, one NumPy array": ("`adapt` with one NumPy array", 2000),
     "adapt, a NumPy array and keywords": ("`adapt` with a NumPy array and keywords", 2000),
@@ -40,14 +41,14 @@ def annotated(x: Annotated[np.ndarray, REQUEST], width=3):
 
 
 def sklearn():
-    """Return the name `namespaces`, bound to scikit-learn's function that corresponds to `placement`."""
+    """Return a dict that maps the name `namespaces` to scikit-learn's equivalent of `placement`."""
     from sklearn.utils import _array_api
 
     return {"namespaces": _array_api.get_namespace_and_device}
 
 
 def authors(options):
-    """Measure all rows. Yield a `Result`, a fact about a limit, or a row and the reason why it is skipped."""
+    """Measure all rows. Yield for each row a `Result`, or its name and the reason for skipping it. Then yield facts."""
     names = {
         "a": np.arange(12.0),
         "adapted": arrayhub.adapt("numpy", copy="if_needed")(plain),

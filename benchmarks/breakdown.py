@@ -1,8 +1,8 @@
 """Count the instructions of a call per function: ``python -m benchmarks.breakdown [--markdown]``. Requires valgrind.
 
-Each call runs twice under callgrind, with few and with many repetitions. The difference of the instructions divided by
-the difference in repetitions is the cost of one call without one-time work. Instructions are counted, not timed, so the
-result hardly depends on the load of the machine.
+Each program runs twice under callgrind, with few and with many repetitions of a call. The difference of the numbers of
+instructions, divided by the difference of the numbers of repetitions, is the cost of one call without one-time work.
+Instructions are counted, not timed, so the result hardly depends on the load of the machine.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from . import report
 
 FEW, MANY = 1000, 9000
-SHOWN = 10  # in instructions per call; functions with fewer are summed in one row
+SHOWN = 10  # instructions per call; functions with fewer instructions are summed in one row
 
 PREAMBLE = "import itertools, sys, numpy as np; from arrayhub import asarray\n"
 LOOP = """
@@ -81,7 +81,7 @@ def per_call(program):
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         few, many = pool.map(lambda calls: counted(program, calls, folder), (FEW, MANY))
     costs = {name: (many.get(name, 0) - few.get(name, 0)) / (MANY - FEW) for name in {*few, *many}}
-    # Costs that do not increase with the number of calls belong to other threads, such as those of a SYCL runtime.
+    # Functions whose cost does not increase with the number of calls run in other threads, such as a SYCL runtime's.
     return sorted(((cost, name) for name, cost in costs.items() if cost >= 0.5), reverse=True)
 
 

@@ -16,12 +16,12 @@ import arrayhub
 from . import peaks
 from .measure import Result, compare
 
-MOST_ROUNDS = 11  # a call takes up to a second
+MOST_ROUNDS = 11  # fewer than in other groups, because a call takes up to a second
 HERE = Path(__file__).parent
 
 
 def fresh(megabytes):
-    """Return a new ndarray whose memory has been written."""
+    """Return a new ndarray, whose memory has been written so that timings exclude page faults."""
     return np.ones(megabytes * 125_000)
 
 
@@ -35,7 +35,7 @@ def makers(options):
 
 
 def timed(act, prepare=lambda: None, clean=lambda found: None):
-    """Return a function for `compare` that calls `act` n times, each with a new `prepare()`. Only `act` is timed."""
+    """Return a function for `compare` that calls ``act(prepare())`` n times, and returns the seconds spent in `act`."""
 
     def seconds(n):
         total = 0.0
@@ -64,14 +64,14 @@ def length(array):
 
 
 def slow_pid():
-    """Return the id of this process after a delay, so that other processes accept the next tasks."""
+    """Return the id of this process after a delay, so that other worker processes receive the next tasks."""
     time.sleep(0.2)
     return os.getpid()
 
 
 @contextlib.contextmanager
 def dask_cluster():
-    """Yield a client of two worker processes, and the workers' addresses."""
+    """Yield the client of a cluster with two worker processes, and the workers' addresses."""
     import dask
     from distributed import Client, LocalCluster
 

@@ -1,4 +1,4 @@
-"""Compare explicit copies with copies by other libraries or by the bare runtime."""
+"""Compare explicit copies with copies by other libraries, by ``memmove`` or by the SYCL runtime."""
 
 import ctypes
 
@@ -9,7 +9,7 @@ import arrayhub
 from .measure import Result, Timed, compare
 from .rows import Row
 
-SIDE = 2896  # of a square of 64 MiB of float64
+SIDE = 2896  # length of both dimensions of a float64 array of 64 MiB
 
 ROWS = (
     Row("to_host(64 MiB, out=)", "to_host(a, out=o)", "memmove(o_at, a_at, nbytes)", 1 / 0.9),
@@ -18,7 +18,7 @@ ROWS = (
     Row("to_host(3000 x 3000 transposed, out=)", "to_host(s.T, out=v)", "np.copyto(v, s.T)", None),
     Row("to_host(64 MiB of x, out=)", "to_host(x, out=o)", "queue.memcpy(o_raw, x_mem, nbytes)", 1.10, ("sycl",)),
     Row("to_host(64 MiB of x)", "to_host(x)", "dpt.asnumpy(d)", None, ("sycl",)),
-    Row("to_host(one row of it)", "to_host(x_row)", "to_host(x)", 1 / 50, ("sycl",)),
+    Row("to_host(one row of x)", "to_host(x_row)", "to_host(x)", 1 / 50, ("sycl",)),
     Row("to_host(x[::2, ::2])", "to_host(x[::2, ::2])", "dpt.asnumpy(dpt.copy(d[::2, ::2]))", 1.00, ("sycl",)),
     Row("to_host(x.T)", "to_host(x.T)", "dpt.asnumpy(dpt.copy(d.mT, order='C'))", None, ("sycl",)),
     Row("to_host(x[:, 5])", "to_host(x[:, 5])", "dpt.asnumpy(dpt.copy(d[:, 5]))", None, ("sycl",)),
@@ -29,7 +29,7 @@ ROWS = (
 
 
 def plain():
-    """Return the names for copies in host memory, which has been written, so that timings exclude page faults."""
+    """Return the names for copies in host memory. The memory has been written, so that timings exclude page faults."""
     a, t, s = (np.random.default_rng(0).random((side, side)) for side in (SIDE, 4096, 3000))
     o = np.zeros_like(a)
     return {

@@ -1,6 +1,6 @@
 """Compare pickles, copies, dask's tokens and joblib's hashes of USMArrays with those of NumPy arrays of the same size.
 
-``clusters`` measures engines that start processes.
+``clusters`` measures dask, ray, joblib and MPI with several processes.
 """
 
 import copy
@@ -24,7 +24,7 @@ SMALL_ROWS = (
     Row("loads out of band, 200 MB", "pickle.loads(u_apart, buffers=u_bytes)",
         "pickle.loads(a_apart, buffers=a_bytes)", None),
 )  # fmt: skip
-# Rows whose time does not depend on the size of the array, and their limits in nanoseconds.
+# Limits in nanoseconds of rows whose time does not depend on the size of the array.
 MOST = {"dumps out of band, 200 MB": 20_000, "loads out of band, 200 MB": 20_000}
 LARGE_ROWS = (
     Row("dumps in band, 200 MB", "pickle.dumps(large_u, 5)", "pickle.dumps(large_a, 5)", 1.05),
@@ -37,7 +37,7 @@ LARGE_ROWS = (
 
 
 def apart(array):
-    """Pickle an array without its elements, which are passed out of band and dropped."""
+    """Pickle an array without its elements: the out-of-band buffers are dropped."""
     return pickle.dumps(array, 5, buffer_callback=_dropped)
 
 

@@ -1,14 +1,14 @@
-"""Compare imports, exports and copies of CUDA arrays with the libraries' own functions.
+"""Compare arrayhub's imports, exports and copies of CUDA arrays with other libraries' functions.
 
     python -m benchmarks.gpu [--only handover copies sizes sweep] [--repeats N] [--json FILE]
 
-Copies are in `benchmarks.gpu_copies` and `benchmarks.gpu_sweep`. This module measures imports and exports of small
-arrays.
+This module measures imports and exports of small arrays. `benchmarks.gpu_copies` and `benchmarks.gpu_sweep` measure
+copies.
 
-Each row times a call of arrayhub and its peers in one process, in alternation, so that disturbances affect all of them.
-The result is the ratio of the medians. The printed range is the middle half of the repeats. The calls of this module do
-not wait for the device, so only the host's work is measured. Peers that are not installed are skipped, and errors of
-peers are shown.
+A call of arrayhub and its peers are timed alternately in one process, so that disturbances affect all of them. The
+result is the ratio of the medians. The printed range contains the middle half of the repeats. The calls of this module
+do not wait for the device, so only the host's work is measured. Peers that are not installed are skipped, and errors of
+peers are printed.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from arrayhub import asarray
 from benchmarks import gpu_copies, gpu_sweep
 
 PACKAGES = ("arrayhub", "numpy", "cupy-cuda13x", "cupy-cuda12x", "torch", "jax", "numba", "numba-cuda", "cuda-core")
-# Maximum ratio of the time of asarray(x) to that of cuda.core's view of x.
+# Maximum ratio of the time of asarray(x) to the time of creating cuda.core's view of x.
 TARGETS = {"asarray(cupy)": 0.75, "asarray(torch)": 0.6}
 
 
@@ -41,7 +41,7 @@ def module(name):
 
 
 def view_of_cuda_core(x):
-    """Return a call that creates a cuda.core view of `x` without synchronizing, or None without cuda.core."""
+    """Return a function that creates a cuda.core view of `x` without synchronizing, or None without cuda.core."""
     utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
     if utils is None:
         return None
@@ -50,13 +50,13 @@ def view_of_cuda_core(x):
 
 
 def constructor_of_cuda_core(x):
-    """Return a call of the constructor of `view_of_cuda_core`, which newer releases deprecate, or None."""
+    """Return a function that calls the constructor of the view, or None. Newer releases of cuda.core deprecate it."""
     utils = module("cuda.core.utils") or module("cuda.core.experimental.utils")
     return None if utils is None else lambda: utils.StridedMemoryView(x, stream_ptr=-1)
 
 
 def rows():
-    """Yield (name, arrayhub's call, {peer: its call}). The ratio refers to the first peer."""
+    """Yield (name, arrayhub's call, {peer: peer's call})."""
     cupy, torch, jax, numba = module("cupy"), module("torch"), module("jax"), module("numba.cuda")
     if cupy:
         x = cupy.ones((3, 4), "f4")
@@ -128,14 +128,14 @@ def rows():
 
 
 def measure(calls, repeats):
-    """Time calls in alternation. Return {name: (median, lower quartile, upper quartile)} in ns, or a call's error."""
+    """Time calls in alternation. Return {name: (median, lower quartile, upper quartile) in ns, or text of an error}."""
     results, timers = {}, {}
     for name, call in calls.items():
         try:
             call()
             timer = timeit.Timer(call)
             once = timer.timeit(200) / 200
-        except Exception as error:  # errors of peers are shown
+        except Exception as error:  # errors are printed in place of times
             results[name] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:100]
             continue
         timers[name] = (timer, max(50, int(2e-3 / once)), [])
@@ -167,7 +167,7 @@ def versions():
 
 def handovers(repeats):
     """Print the rows of imports and exports. Return the report, and the number of rows that fail or miss a target."""
-    print(f"{'way':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
+    print(f"{'call':<32} {'ns':>7} {'middle half':>15} {'x':>6}  peer")
     report, missed = [], 0
     for name, ours, peers in rows():
         found = measure({name: ours, **{peer: call for peer, call in peers.items() if call}}, repeats)
@@ -205,7 +205,7 @@ def sizes(repeats):
 
 
 def sweep(repeats):
-    """Measure copies of all shapes, types and layouts for a fixed time, and report the worst rows."""
+    """Measure copies of many shapes, types and layouts for a fixed time, and report the worst rows."""
     return gpu_sweep.run(module("cupy"))
 
 

@@ -1,8 +1,8 @@
 """Compare large copies to, from and between CUDA devices with cupy's copies and with the speed of the bus.
 
-Rows of `benchmarks.gpu`. Each row consists of a call of arrayhub, its peers, and a minimum ratio of speeds to the first
-peer. Rows with ``out=`` copy into memory that has been written before. The times of the other rows include the
-allocation of the result. Results are freed outside the timings.
+`benchmarks.gpu` measures these rows. A row consists of a call of arrayhub, its peers, and the minimum ratio of
+arrayhub's speed to the first peer's. Rows with ``out=`` copy into memory that has been written before. The times of the
+other rows include the allocation of the result, but not its release.
 """
 
 import statistics
@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 
 def pinned_memory(cupy, nbytes):
-    """Return a pinned float64 array, written once."""
+    """Return a pinned float64 array that has been written, so that timings exclude page faults."""
     memory = cupy.cuda.alloc_pinned_memory(nbytes)
     array = np.frombuffer(memory, "f8", nbytes // 8)
     array[...] = 1
@@ -24,7 +24,7 @@ def pinned_memory(cupy, nbytes):
 
 
 def rows(cupy, nbytes=GIB):
-    """Yield (name, bytes moved, arrayhub's call, {peer: its call}, minimum ratio of speeds to the first peer)."""
+    """Yield (name, bytes copied, arrayhub's call, {peer: peer's call}, minimum ratio of speeds to the first peer)."""
     x = cupy.random.default_rng(0).random((1 << 13, nbytes >> 16))
     host = x.get()
     touched = np.ones_like(host)
@@ -67,7 +67,7 @@ def rows(cupy, nbytes=GIB):
 
 
 def peer_copy(cupy, x):
-    """Return a peer: cupy's own copy to the second device, by name."""
+    """Return {name: call} for cupy's own copy to the second device."""
 
     def copy():
         with cupy.cuda.Device(1) as device:
@@ -79,13 +79,13 @@ def peer_copy(cupy, x):
 
 
 def small_rows(cupy):
-    """Yield rows whose time is mostly latency. As in `rows`, the minimum is a ratio of speeds."""
+    """Yield rows of small copies, whose time is mostly latency, in the form of `rows`."""
     x = cupy.arange(10.0)
     yield "to_host of 80 bytes", 80, lambda: arrayhub.to_host(x), {"cupy.asnumpy": lambda: cupy.asnumpy(x)}, 1 / 1.2
 
 
 def size_rows(cupy):
-    """Yield rows of increasing size, without a target."""
+    """Yield rows of increasing size without a minimum ratio, in the form of `rows`."""
     for power in range(12, 31, 2):
         x = cupy.ones(1 << power, "u1")
         host = np.ones(1 << power, "u1")
@@ -133,7 +133,7 @@ def measure(calls, rounds, seconds=0.02):
 
 
 def run(cupy, rounds, groups):
-    """Print the rows of the groups. Return the report, and the number of missed targets."""
+    """Measure and print the rows of the groups. Return the report, and the number of missed minimum ratios."""
     report, missed = [], 0
     for name, nbytes, ours, peers, least in (row for group in groups for row in group(cupy)):
         found = measure({name: ours, **peers}, rounds)

@@ -1,16 +1,17 @@
-"""Compare the protocols by which a jax array on a GPU can be imported: their cost, ordering and ownership.
+"""Compare the cost, ordering and ownership of the protocols by which a jax array on a GPU can be imported.
 
     python -m benchmarks.gpu_jax [--repeats N]
 
-The first table shows the nanoseconds of each candidate (median and middle half of the repeats) beside those of
-`asarray`, measured in one process in alternation. Two tests follow:
+The first table shows the time of each candidate in nanoseconds (median and middle half of the repeats). The candidates
+and `asarray` are timed alternately in one process. Two tests follow:
 
-- **ordered**: Start a long computation, import its result at once, and read the result on another stream. Is the
-  computation finished?
-- **held**: Import an array, and delete it (`x.delete()`). Does the imported array keep the memory?
+- Order: Start a long computation, import its result at once, and read the result on another stream. The test counts
+  the reads before the end of the computation.
+- Ownership: Import an array, and delete it (`x.delete()`). The test shows whether jax reuses the memory while the
+  import exists.
 
-A call of `is_ready` neither orders streams nor holds the memory. If `is_ready` returns True, no work is pending.
-Because jax arrays are immutable, any candidate can then be used without a stream. Only DLPack holds a reference that
+A call of `is_ready` neither orders streams nor holds the memory. But if `is_ready` returns True, no work is pending, so
+any candidate can be used without a stream, because jax arrays are immutable. Only DLPack holds a reference that
 `delete` and donation respect.
 """
 
@@ -25,7 +26,7 @@ CALLS = 2000
 
 
 def candidates(jax, x):
-    """Return {name: call} for the candidates in jax 0.10 to 0.12, without those that are missing or fail."""
+    """Return {name: call} for the candidates of jax 0.10 to 0.12 that do not fail in the installed release."""
     import arrayhub
 
     direct = find_direct()
@@ -62,7 +63,7 @@ def find_direct():
             continue
         if found is not None:
             return found
-    raise SystemExit("jaxlib lacks buffer_to_dlpack_managed_tensor: leave the direct rows out")
+    raise SystemExit("jaxlib lacks buffer_to_dlpack_managed_tensor, which the `direct` rows need")
 
 
 def refused(call):
@@ -83,7 +84,7 @@ def works(name, call):
 
 
 def measure(calls, repeats):
-    """Return {name: (median, lower, upper)} in nanoseconds. The candidates are timed in alternation."""
+    """Time the candidates in alternation. Return {name: (median, lower quartile, upper quartile)} in nanoseconds."""
     times = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():
@@ -105,7 +106,7 @@ def slow_result(jax):
 
 
 def check_order(jax):
-    """Print, for each candidate, how often another stream reads an unfinished array, with and without ``stream=``."""
+    """Print for each candidate how often another stream reads the imported array before its computation ends."""
     import cupy
 
     import arrayhub
@@ -134,7 +135,7 @@ def check_order(jax):
                 early += bool((cupy.ndarray(x.shape, "f4", pointer).copy().get(stream=theirs) != 1).any())
             x.block_until_ready()
             del keep
-        print(f"{name:42} unfinished in {early} of 10 rounds ({busy} were pending at the import)")
+        print(f"{name:42} read too early in {early} of 10 rounds (computation pending at the import in {busy})")
 
 
 def to_cupy(array, stream):
@@ -145,7 +146,7 @@ def to_cupy(array, stream):
 
 
 def check_held(jax):
-    """Print, for each candidate, whether a deleted array's memory is reused while its import still exists."""
+    """Print for each candidate whether jax reuses a deleted array's memory while the imported array exists."""
     import arrayhub
 
     direct = find_direct()
@@ -161,7 +162,7 @@ def check_held(jax):
         refusal = "" if not refused(x.delete) else ", and delete refuses"
         others = [jax.numpy.zeros(1 << 20).block_until_ready() for _ in range(8)]
         taken = any(other.unsafe_buffer_pointer() == address for other in others)
-        print(f"{name:42} {'given to another array' if taken else 'held'}{refusal}")
+        print(f"{name:42} {'memory reused' if taken else 'memory held'}{refusal}")
         del keep
 
 
@@ -178,7 +179,7 @@ def main():
     ):
         print(f"{name:42} {middle:8.0f} ns   ({low:.0f} to {high:.0f})")
     if jax.default_backend() != "gpu":
-        print("no GPU: the order and the lifetime are not tested")
+        print("no GPU: order and ownership are not tested")
         return
     for look in (check_order, check_held):
         try:

@@ -1,4 +1,4 @@
-"""Compare copies from, to and on a GPU with those of cupy, for the shapes and layouts of ``benchmarks.sweep``.
+"""Compare copies from, to and on a GPU with cupy's copies, for the shapes and layouts of ``benchmarks.sweep``.
 
 python -m benchmarks.gpu_sweep [--ways "from host" "from device"] [--seconds N] [--at-most RATIO] [--peer-only]
 """
@@ -14,7 +14,7 @@ WAYS = ("to_host", "out=", "to_device", "copy", "from host", "from device")
 
 
 def pairs(cupy, ways=WAYS):
-    """Yield `sweep.Pair` objects, like the engines of ``benchmarks.sweep``."""
+    """Yield `sweep.Pair` objects for the copies in `ways`."""
 
     def waited(made):
         cupy.cuda.get_current_stream().synchronize()
@@ -54,14 +54,14 @@ def pairs(cupy, ways=WAYS):
 
 
 def run(cupy, ways=WAYS, seconds=SECONDS, at_most=sweep.AT_MOST, peer_only=False):
-    """Print the worst rows. Return the report, and the number of printed rows above the limit."""
+    """Measure pairs, and print the worst rows. Return the report, and the number of printed rows above the limit."""
     worst = sweep.print_worst("CUDA", pairs(cupy, ways), seconds, at_most, peer_only)
     report = [{"way": r.way, "seconds": r.ours, "best": r.best, "peer": r.peer, "ratio": r.ratio} for r in worst]
     return report, sum(row.ratio > at_most for row in worst)
 
 
 def main():
-    """Print the worst rows. The exit status is 1 if the ratio of a row is above the target."""
+    """Print the worst rows. Return 1 if the ratio of a row is above the limit, else 0."""
     chosen = sweep.arguments(__doc__.splitlines()[0], WAYS, SECONDS).parse_args()
     try:
         import cupy

@@ -1,4 +1,4 @@
-"""Measure how the cost of a call depends on the number of dimensions, of known types and of threads."""
+"""Measure how the cost of a call depends on the numbers of dimensions, types and threads."""
 
 import gc
 import sys
@@ -16,14 +16,12 @@ from .rows import dict_of
 DIMENSIONS = (0, 1, 2, 3, 4, 6, 7, 8, 16, 32, 64)
 TYPES = (1, 16, 128, 256, 1000, 5000)
 THREADS = (1, 2, 3, 4)
-SPEED_UPS = (
-    ("an array of each thread's own", 1.8),
-    ("one array for both", 1.2),
-)  # on 2 threads without the GIL
+# Required speed-up of two threads without the GIL.
+SPEED_UPS = (("one array per thread", 1.8), ("one array for both threads", 1.2))
 
 
 def dimensions(options):
-    """Measure at most 64 elements with an increasing number of dimensions."""
+    """Measure imports of arrays with an increasing number of dimensions, and at most 64 elements."""
     for nd in DIMENSIONS:
         a = np.zeros((1,) * max(nd - 3, 0) + (4,) * min(nd, 3))
         names = {"np": np, "a": a, "asarray": asarray}
@@ -34,7 +32,7 @@ def dimensions(options):
 
 
 def types(options):
-    """Measure imports of objects of many classes in turn, for which the type cache must not thrash."""
+    """Measure imports of objects of many classes in turn, to show that the type cache does not thrash."""
     for count in TYPES:
         objects = [new_producer(k) for k in range(count)]
         timing = compare(in_turn(asarray, objects), in_turn(np.asarray, objects), options.repeat, options.sample)
@@ -60,7 +58,7 @@ def new_producer(k):
 
 
 def in_turn(function, objects):
-    """Return a function for timing that makes n calls, with the objects in turn."""
+    """Return a function that calls `function` n times with the objects in turn, and returns the elapsed seconds."""
 
     def run(n):
         turns = max(round(n / len(objects)), 1)
@@ -74,7 +72,7 @@ def in_turn(function, objects):
 
 
 def kept(function, count):
-    """Return how many of `count` types are freed with their last object after a call of `function`."""
+    """Call `function` with objects of `count` new types. Return how many types are freed after their objects."""
     references = []
     for k in range(count):
         obj = new_producer(k)
@@ -86,8 +84,8 @@ def kept(function, count):
 
 
 def kept_blocks(function, count):
-    """Return the number of objects that remain allocated per type after the type was freed."""
-    kept(function, 100)  # one-time allocations
+    """Return the number of memory blocks per type that remain allocated after the types are freed."""
+    kept(function, 100)  # makes one-time allocations
     before = sys.getallocatedblocks()
     kept(function, count)
     gc.collect()
@@ -95,7 +93,7 @@ def kept_blocks(function, count):
 
 
 def threads(options):
-    """Measure calls on several threads. A result is the elapsed time divided by the number of calls of all threads."""
+    """Measure calls on several threads. Each result is the elapsed time divided by the total number of calls."""
     a = np.zeros((3, 4))
 
     def same():
@@ -122,10 +120,10 @@ def threads(options):
 
 
 def at_once(function, makers):
-    """Return a function for timing that distributes n calls over threads, one for each of `makers`.
+    """Return a function that makes n calls on several threads, and returns the elapsed seconds.
 
-    A maker creates its thread's object in the thread. The threads start together, and read the clock themselves,
-    because the main thread may not be scheduled until they end.
+    There is one thread for each of `makers`, which creates the thread's object in the thread. The threads start
+    together, and read the clock themselves, because the main thread may not be scheduled until they end.
     """
 
     def run(n):

@@ -1,4 +1,4 @@
-"""Timing of two calls in alternation, so that disturbances affect both."""
+"""Time two calls in alternation, so that disturbances affect both."""
 
 import gc
 import statistics
@@ -7,11 +7,11 @@ import timeit
 from types import ModuleType
 from typing import NamedTuple
 
-UNROLLED = 8  # calls in one iteration of the loop, whose own cost is then negligible
+UNROLLED = 8  # calls per loop iteration, so that the cost of the loop is negligible
 
 
 class Result(NamedTuple):
-    """One row of the table. Times are medians in nanoseconds per call, and `ratio` is the median over the rounds."""
+    """One row of the table. Times are medians in nanoseconds per call. `ratio` is the median of the rounds' ratios."""
 
     group: str
     way: str
@@ -28,7 +28,7 @@ class Result(NamedTuple):
 
 
 class Timed:
-    """A statement that runs n times: ``Timed("np.asarray(u)", names)(1000)`` returns the seconds of 1000 calls.
+    """Timer of a statement: ``Timed("np.asarray(u)", names)(1000)`` returns the seconds that 1000 calls take.
 
     If the statement calls a function of a module, the function is looked up in advance, as by ``from numpy import
     asarray``. All other attributes are looked up in each call, as in user code.
@@ -49,7 +49,7 @@ class Timed:
 
 
 def calls_in(run, seconds, least=64):
-    """Return the number of calls that take about `seconds`, starting from `least`."""
+    """Return the number of calls of `run` that take about `seconds`. The first attempt makes `least` calls."""
     n = least
     while (elapsed := run(n)) < seconds / 4:
         n = int(n * min(10, 1 + seconds / max(elapsed, 1e-9)))
@@ -64,11 +64,12 @@ def compare(ours, peer, rounds, sample, least=64):
     ours, peer : callable
         Functions that make a given number of calls, and return the elapsed seconds.
     rounds : int
-        Number of rounds. Each round gives one ratio.
+        Number of rounds. Each round times both calls, and yields one ratio.
     sample : float
         Length of one timing in seconds.
     least : int
-        Number of calls in the first timing, which determines the number of calls per sample. Small for slow calls.
+        Number of calls in the first timing, from which the number of calls per sample is computed. Use 1 for slow
+        calls.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def compare(ours, peer, rounds, sample, least=64):
 
 
 def summary(mine, theirs):
-    """Return ours_ns, peer_ns, ratio and spread of a `Result`, given the nanoseconds of each round."""
+    """Return ours_ns, peer_ns, ratio and spread of a `Result` from the nanoseconds per call in each round."""
     ratios = [ours / peer for ours, peer in zip(mine, theirs, strict=True)]
     return {
         "ours_ns": statistics.median(mine),
@@ -107,7 +108,7 @@ def middle_half(values):
 
 
 class Stopwatch:
-    """Context manager that measures `seconds` with garbage collection disabled: ``with Stopwatch() as watch: ...``."""
+    """Context manager that disables garbage collection, and stores the elapsed time in the attribute `seconds`."""
 
     def __enter__(self):
         self.collecting = gc.isenabled()

@@ -16,7 +16,7 @@ COMM = MPI.COMM_WORLD
 
 
 def exchange(array):
-    """Send an array from the first process to the second. Return the seconds until both have finished."""
+    """Send an array from the first process to the second. Return the seconds until both processes have finished."""
     COMM.Barrier()
     start = time.perf_counter()
     COMM.Send(array, dest=1) if COMM.rank == 0 else COMM.Recv(array, source=0)
@@ -29,7 +29,7 @@ def strided_of_ours(x):
 
 
 def strided_of_numpy(a):
-    """Send a strided array through a compact copy, the usual code without a derived datatype."""
+    """Send a strided array through compact copies, as most programs do instead of defining a derived datatype."""
     COMM.Barrier()
     start = time.perf_counter()
     if COMM.rank == 0:
@@ -56,17 +56,15 @@ def row(way, peer, ours, theirs, x, a, rounds, at_most):
         turns = [(mine, ours, x), (others, theirs, a)]
         for times, run, array in turns if k % 2 else reversed(turns):
             times.append(run(array) * 1e9)
-    # The first exchange allocates MPI's own buffers.
+    # The first round is dropped, because it allocates MPI's own buffers.
     return {"way": way, "peer": peer, "at_most": at_most, **summary(mine[1:], others[1:])}
 
 
 def main(rounds, megabytes):
     n = megabytes * 125_000  # elements of float64
     a, wide = np.ones(n), np.ones((5000, 2 * n // 5000))[:, : n // 5000]
-    x, wide_of_ours = (
-        arrayhub.asarray(a),
-        arrayhub.asarray(wide),
-    )  # the same memory, because the choice of pages affects the time more than the call
+    # Both arrays share memory, because the choice of pages affects the time more than the call.
+    x, wide_of_ours = arrayhub.asarray(a), arrayhub.asarray(wide)
     found = [
         row("mpi4py: Send", "the same call with an ndarray", exchange, exchange, x, a, rounds, 1.02),
         row("mpi4py: Send of half of each row", "a compact copy on both sides", strided_of_ours, strided_of_numpy,
@@ -82,7 +80,7 @@ def main(rounds, megabytes):
 
 
 def least_growth(act, array):
-    """Return the increase of the peak memory of both processes in total, the minimum of several rounds."""
+    """Return the minimum over several rounds of the increase in peak memory, summed over both processes."""
     return min(COMM.allreduce(growth(act, array)) for _ in range(ROUNDS))
 
 

@@ -1,4 +1,4 @@
-"""Compare imports and exports of arrays in extension modules with those of the modules' framework."""
+"""Compare imports and exports of arrays in extension modules by arrayhub and by the extension framework."""
 
 import array
 
@@ -9,8 +9,8 @@ import arrayhub
 from . import native_peers
 from .measure import Result, Timed, compare
 
-# Limits of the ratio to the peer's time. The columns are the peers: nb::ndarray, py::array_t and PyArray_FROM_OTF.
-# The keys are types of the argument.
+# Limits of the ratio to the peer's time, by type of the argument. The columns are the peers nb::ndarray, py::array_t
+# and PyArray_FROM_OTF.
 LIMITS = {
     "numpy array": (0.7, 0.6, 1.05),
     "torch tensor": (0.08, 0.15, None),
@@ -24,7 +24,7 @@ LOOP_AT_MOST = 1.1
 
 
 def inputs():
-    """Yield the name and a float64 array of each type of argument, without libraries that are not installed."""
+    """Yield the name and a float64 array of each type of argument whose library is installed."""
     a = np.arange(12.0)
     yield "numpy array", a
     yield "USMArray", arrayhub.asarray(a)
@@ -70,13 +70,13 @@ def native(options):
             except (TypeError, ValueError, RuntimeError, BufferError) as error:
                 yield "native", f"{name}: {own} refuses a {kind} ({type(error).__name__})"
                 continue
-            yield row(f"{name}: {kind} in", own, "ours(x)", "peer(x)", names, options, LIMITS[kind][column])
+            yield row(f"{name}: import of {kind}", own, "ours(x)", "peer(x)", names, options, LIMITS[kind][column])
         names = {"ours": module.out, "peer": getattr(module, out)}
-        yield row(f"{name}: a vector out", own, "ours()", "peer()", names, options, OUT_AT_MOST)
+        yield row(f"{name}: export of a vector", own, "ours()", "peer()", names, options, OUT_AT_MOST)
         if hasattr(module, "loop"):
             names = {"ours": module.loop, "peer": module.loop_pointer, "x": arrayhub.asarray(np.arange(20000.0)[::2])}
             yield row(
-                f"{name}: a loop over 10000 elements",
+                f"{name}: loop over 10000 elements",
                 "a raw pointer",
                 "ours(x)",
                 "peer(x)",

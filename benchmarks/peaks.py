@@ -1,17 +1,17 @@
-"""Compare the peak memory of processes that transport an array with the peak for a NumPy array."""
+"""Compare the peak memory of processes that transport a USMArray with the peak for a NumPy array."""
 
 import gc
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-AT_MOST = 1.05  # ratio to NumPy's array
+AT_MOST = 1.05  # ratio to the peak for a NumPy array
 NOISE = 3_000_000  # bytes that a process may allocate for other purposes
-ROUNDS = 3  # the smallest result counts
+ROUNDS = 3  # the minimum of the rounds is reported
 
 
 def fact(what, mine, theirs):
-    """Return a fact for the report, which compares two peaks in bytes."""
+    """Return a fact for the report that compares two peaks, given in bytes."""
     said = f"peak memory of {what}: {mine / 1e6:.0f} MB for a USMArray, and {theirs / 1e6:.0f} MB for an ndarray"
     if theirs > NOISE:
         said += f" (ratio {mine / theirs:.2f}, limit {AT_MOST})"
@@ -19,9 +19,9 @@ def fact(what, mine, theirs):
 
 
 def beside(what, act, prepares, processes):
-    """Compare the peak memory of `act` for a USMArray and an ndarray, which `prepares` create.
+    """Compare the peak memory of `act` for a USMArray and an ndarray.
 
-    The peaks of the processes are summed.
+    The two functions in `prepares` create the arrays. The peaks of `processes` are summed.
     """
     sizes = [[], []]
     for _ in range(ROUNDS):
@@ -31,7 +31,7 @@ def beside(what, act, prepares, processes):
 
 
 def growth(act, given, processes=("self",)):
-    """Return the increase of the processes' peak memory during a call, in bytes, summed over the processes."""
+    """Return the increase of the peak memory during a call in bytes, summed over `processes`."""
     gc.collect()
     for process in processes:
         Path(f"/proc/{process}/clear_refs").write_text("5")  # reset the peak

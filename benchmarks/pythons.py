@@ -1,7 +1,7 @@
-"""``python -m benchmarks.pythons FILE ...``: write a table of the ratios of several interpreters to docs.
+"""``python -m benchmarks.pythons FILE ...``: write a table that compares the ratios with several interpreters.
 
-Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table is in
-docs/performance_configurations.md.
+Each FILE is the output of ``python -m benchmarks --only reach --json FILE`` with one interpreter. The table is written
+to docs/performance_configurations.md.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from .report import code, replace
 
 
 def ratios(results):
-    """Return {(call, peer, limit): ratio of the times, as text} for the rows that have a limit."""
+    """Return {(call, peer, limit): ratio as text} for the rows of `results` that have a limit."""
     return {
         (row["way"], row["peer"], row["at_most"]): f"{row['ratio']:.2f}" + ("" if row["met"] else " (too much)")
         for row in results["rows"]

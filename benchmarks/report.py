@@ -36,7 +36,7 @@ def machine():
 
 
 def time_of(nanoseconds):
-    """Format a time in ms from 10 ms on, in µs from 10 µs on, and otherwise in ns."""
+    """Format a time in ms if it is at least 10 ms, in µs if it is at least 10 µs, else in ns."""
     for unit, size in (("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= 10 * size:
             return f"{nanoseconds / size:.1f} {unit}"
@@ -63,7 +63,7 @@ HEADS = ("call", "arrayhub", "peer", "time of the peer", "ratio", "quartiles", "
 
 
 def text(results, facts, skipped):
-    """Return the table for a terminal."""
+    """Return the table, the facts and the skipped rows as text for a terminal."""
     lines = [HEADS, *map(cells, results)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(HEADS))]
     out = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -89,7 +89,7 @@ def as_json(results, facts, skipped, options):
 
 
 def markdown(results, facts):
-    """Return the table of one group, and its facts."""
+    """Return the table and the facts of one group as Markdown."""
     lines = [HEADS, ("---",) * len(HEADS), *(tuple(code(k, cell) for k, cell in enumerate(cells(r))) for r in results)]
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     return "\n\n".join([table, *(f"{fact[0].upper()}{fact[1:]}." for _, fact, _ in facts)])
@@ -110,7 +110,7 @@ def machine_in_words(options):
 
 
 def write_pages(results, facts, options):
-    """Replace the tables between their markers in docs/performance*.md. Groups that were not measured are kept."""
+    """Replace the tables of the measured groups in docs/performance*.md, between the markers of each group."""
     for group in dict.fromkeys(result.group for result in results):
         of_group = [fact for fact in facts if fact[0] == group]
         replace(group, markdown([result for result in results if result.group == group], of_group))
@@ -118,7 +118,7 @@ def write_pages(results, facts, options):
 
 
 def replace(name, content):
-    """Replace the text between the markers of `name`, on the only page that has them."""
+    """Replace the text between the markers of `name`, which exactly one page must contain."""
     start, end = (marker.format(name) for marker in MARKERS)
     pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
     pages = [page for page in sorted(DOCS.glob("performance*.md")) if pattern.search(page.read_text())]

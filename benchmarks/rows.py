@@ -19,7 +19,7 @@ class Row(NamedTuple):
     peer: str
     at_most: float | None
     needs: tuple[str, ...] = ()  # keys of SAMPLES that define the names in the statements
-    slow: bool = False  # whether calls are timed one at a time and in fewer rounds, because a call takes about a second
+    slow: bool = False  # whether a call takes about a second; calls are then timed one at a time, in fewer rounds
 
 
 MOST_ROUNDS = 7  # for slow rows
@@ -55,7 +55,7 @@ ROWS = (
     Row("USMArray.strides", "u.strides", "a.strides", 1.5),
     Row("USMArray.dtype", "u.dtype", "a.dtype", 1.5),
     Row("USMArray.nbytes", "u.nbytes", "a.nbytes", 1.5),
-    # Comparisons without a target.
+    # Comparisons without a maximum ratio.
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.from_dlpack(t)", None, ("torch",)),
     Row("asarray(torch CPU tensor)", "asarray(t)", "np.asarray(t)", None, ("torch",)),
     Row("asarray(jax CPU array)", "asarray(j)", "np.asarray(j)", None, ("jax",)),
@@ -120,11 +120,11 @@ SPARSE = (
     Row("as_torch(SparseArray)", "as_torch(s)", _UNCHECKED, 2.5, ("sparse",)),
     Row("as_torch(SparseArray), 1,000,000 values", "as_torch(s_large)", "as_torch(s)", 1.25, ("sparse",)),
     Row(
-        *("SciPy csr to torch, trusted", "as_torch(assparse(csr, validate=False))"),
+        *("SciPy csr to torch, not validated", "as_torch(assparse(csr, validate=False))"),
         *(_FROM_NUMPY.format("torch_order", "shape"), 3.0, ("sparse",)),
     ),
     Row(
-        *("SciPy csr to torch, trusted, 1,000,000 values", "as_torch(assparse(large, validate=False))"),
+        *("SciPy csr to torch, not validated, 1,000,000 values", "as_torch(assparse(large, validate=False))"),
         *(_FROM_NUMPY.format("large_torch_order", "large_shape"), 3.0, ("sparse",)),
     ),
     Row("as_scipy(SparseArray)", "as_scipy(s)", "scipy.sparse.csr_array(arrays, shape=shape)", 2.0, ("sparse",)),
@@ -136,7 +136,7 @@ SPARSE = (
 
 
 class Producer:
-    """An object that supports only one protocol, an interface dict, like objects of small libraries."""
+    """An object that supports only one protocol, an interface dict, as in small libraries."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -201,7 +201,7 @@ def pyarrow():
 
 
 def nanoarrow():
-    """Return nested arrays, and objects with only Arrow's capsule methods."""
+    """Return nested arrays of pyarrow, arrayhub and nanoarrow, and an object that has only Arrow's capsule methods."""
     import nanoarrow
     import pyarrow as pa
 
@@ -250,7 +250,7 @@ def strings():
 
 
 class Capsules:
-    """An object that exports another object's array by Arrow's interface only."""
+    """An object that exports another object's array only through Arrow's interface."""
 
     def __init__(self, array):
         self.array = array
@@ -313,12 +313,12 @@ def sparse():
 
 
 def dlpack_1():
-    """Return no names, or raise if NumPy's ``__dlpack__`` does not support `max_version` (before 2.1)."""
+    """Return no names. Raise TypeError if NumPy's ``__dlpack__`` does not support `max_version` (before NumPy 2.1)."""
     np.empty(0).__dlpack__(max_version=(1, 0))
     return {}
 
 
-# {key of `Row.needs`: function that imports a library and returns names for the statements}
+# For each key of `Row.needs`, the function that imports the library and returns names for the statements.
 SAMPLES = {
     "torch": torch,
     "jax": jax,
@@ -338,7 +338,7 @@ SAMPLES = {
 
 
 def reach(options):
-    """Measure imports and exports by all protocols, compared with their peers."""
+    """Measure imports and exports through all protocols, compared with other libraries' functions."""
     yield from measured("reach", ROWS, options)
 
 

@@ -25,7 +25,7 @@ print(b - a, c - b, *(name for name in sys.argv[1:] if name in sys.modules))
 def startup(options):
     """Measure both imports in each of several new processes. The result is the median of the ratios."""
     pairs, brought = [], set()
-    once()  # brings the files into the disk cache, and writes missing bytecode
+    once()  # loads the files into the disk cache, and writes missing bytecode
     for _ in range(options.repeat):
         numpy_seconds, ours_seconds, modules = once()
         pairs.append((numpy_seconds, ours_seconds))
@@ -46,10 +46,10 @@ def startup(options):
 
 
 def once():
-    """Return the seconds of ``import numpy`` and of a later ``import arrayhub``, and the other imported libraries."""
-    # pip compiles the bytecode of an installed package. Without bytecode, the import would compile every source.
+    """Return the seconds of ``import numpy`` and of a later ``import arrayhub``, and the imported ones of LIBRARIES."""
+    # Allow Python to write bytecode, as pip does for installed packages. Otherwise each import would compile again.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with tempfile.TemporaryDirectory() as folder:  # not the checkout, whose sources would shadow the installed package
+    with tempfile.TemporaryDirectory() as folder:  # in the checkout, the sources would shadow the installed package
         command = [sys.executable, "-c", PROGRAM, *LIBRARIES]
         done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=True)
     numpy_seconds, ours_seconds, *modules = done.stdout.split()

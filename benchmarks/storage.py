@@ -1,4 +1,4 @@
-"""Compare new arrays with those of GT4Py, which also pads and aligns, and of NumPy, which does not."""
+"""Compare the creation of arrays with GT4Py, which also pads and aligns them, and with NumPy, which does not."""
 
 from .rows import Row, measured
 
@@ -8,14 +8,14 @@ IN_GT4PY = 'gt4py.storage.{}((10, 12, 20), "f8", backend="gt:cpu_ifirst", aligne
 ROWS = (
     Row(ALIGNED, f"arrayhub.{ALIGNED}", IN_GT4PY.format("empty"), 1 / 15, ("gt4py",)),
     Row(
-        "the same with lists",
+        "the same call with halo=[1, 1, 0]",
         f"arrayhub.{ALIGNED.replace('halo=(1, 1, 0)', 'halo=[1, 1, 0]')}",
         IN_GT4PY.format("empty"),
         None,
         ("gt4py",),
     ),
     Row(
-        "zeros, the same way",
+        "zeros with the same arguments",
         f"arrayhub.{ALIGNED.replace('empty', 'zeros')}",
         IN_GT4PY.format("zeros"),
         None,

@@ -1,20 +1,20 @@
-"""Copies of many shapes, types and layouts, compared with a peer and with neighboring shapes. The worst are reported.
+"""Compare copies of many shapes, types and layouts with a peer and with neighboring shapes, and report the worst.
 
-The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time per
-element for a neighboring shape. The second time reveals shapes of powers of two that are slow because their lines map
-to few cache sets. Some of these shapes are slow for any program, and then the peer is slow, too. The summary also
-states the number of rows that remain when the peer's slowdown is excluded.
+The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time for a
+neighboring shape, scaled to the same number of elements. The second time reveals shapes of powers of two that are slow
+because their lines map to few cache sets. Some of these shapes are slow for any program, including the peer. The
+summary therefore also states how many rows are above the limit after division by the peer's slowdown.
 
 A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
-that of Python and the checks, not of the copy. Small calls are reported separately, by the added time. The fixed cost
-depends on the kind of call (target, layout, element type, number of dimensions), and is measured with a few elements
-for each kind.
+spent mostly in Python and in checks, not in the copy. Small calls are reported separately, by their additional time.
+The fixed cost is measured by copying a few elements, for each kind of call (target, layout, element type, number of
+dimensions).
 
     python -m benchmarks.sweep [host SYCL] [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
         [--peer-only]
 
-prints the worst rows of the selected engines and ways. With ``--peer-only``, the reference is the peer's time alone.
-`benchmarks.gpu_sweep` prints those of a GPU.
+prints the worst rows of the selected engines and ways. With ``--peer-only``, the reference is always the peer's time.
+`benchmarks.gpu_sweep` prints the worst copies from, to and on a GPU.
 """
 
 import argparse
@@ -32,12 +32,12 @@ import arrayhub
 from .measure import Result, middle_half
 
 AT_MOST = 1.15
-SHOWN = 12  # reported rows per engine, the worst first
-BUDGET = 200  # samples of `options.sample` in each of `options.repeat` rounds: 41 s per engine
+SHOWN = 12  # number of reported rows per engine
+BUDGET = 200  # time per engine, as a multiple of `options.repeat * options.sample`; 41 s by default
 TURN = 200e-6  # minimum seconds of one timing; short, so that other processes do not disturb all timings
 ROUNDS = 6  # even, because half of the rounds run in reverse order
 AGAIN = 4 * SHOWN  # worst rows that are measured again
-TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # small shapes by number of dimensions, for the fixed cost
+TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # shapes by number of dimensions that measure the fixed cost
 TYPES = ("u1", "f2", "f4", "f8", "c16")
 OPAQUE = ("V3", "V12", "V32")  # dtypes that only NumPy supports
 # Pairs of a shape of powers of two and a neighboring shape, with 1 Ki to 8 Mi elements. All rows have even lengths, so
@@ -102,24 +102,24 @@ def cases(types, *ways):
 
 
 class Pair(NamedTuple):
-    """A call, for a shape and a neighboring shape."""
+    """A kind of copy, to be timed for a shape and a neighboring shape."""
 
     kind: str  # target and layout
     dtype: str
     peer: str
     shapes: tuple
-    prepare: object  # function of a shape: returns arrayhub's call, the peer's call, and the number of copied elements
+    prepare: object  # prepare(shape) returns arrayhub's call, the peer's call, and the number of copied elements
 
     def way(self, shape):
         return f"{self.kind}, {self.dtype} {shape}"
 
     def call(self):
-        """Return the properties that the call's fixed cost depends on."""
+        """Return the properties on which the fixed cost of the call depends."""
         return self.kind, self.dtype, len(self.shapes[0])
 
 
 class Row(NamedTuple):
-    """Results for one shape of a pair: seconds of a call, seconds of its reference, and the ratios of the rounds."""
+    """Results for one shape of a pair. `ours` and `peer` are the seconds of the call and of its reference."""
 
     way: str
     best: str
@@ -128,20 +128,20 @@ class Row(NamedTuple):
     spread: tuple[float, float]
     small: bool
     pair: Pair
-    typical: float  # the median of the rounds' ratios
-    shared: float  # ratio of the peer's times for this shape and for a faster neighbor; at least 1
+    typical: float  # median of the rounds' ratios
+    shared: float  # slowdown of the peer: its time for this shape relative to the faster neighbor; at least 1
 
     @property
     def ratio(self):
-        """Return the ratio of the minimum times, or the median ratio of the rounds if it is smaller.
+        """Return the ratio of the minimum times, or the median of the rounds' ratios, whichever is smaller.
 
-        Each of the two alone would be affected by a period in which the machine is faster than usual.
+        Either ratio alone would be distorted if the machine is temporarily faster than usual.
         """
         return min(self.ours / self.peer, self.typical)
 
     @property
     def own(self):
-        """Return the ratio divided by the slowdown that the shape causes for the peer."""
+        """Return `ratio` divided by the slowdown of the peer for this shape."""
         return self.ratio / self.shared
 
 
@@ -174,7 +174,7 @@ def host():
 
 
 def sycl(ways=WAYS):
-    """Yield copies from and to device USM, and assignments to device USM, compared with those of dpnp."""
+    """Yield copies from and to device USM, and assignments to device USM, compared with dpnp's."""
     import dpnp.tensor as dpt
 
     def down(view, out):
@@ -216,7 +216,7 @@ def sycl(ways=WAYS):
         yield Pair(into.format(layout), dtype, "dpnp", shapes, prepare)
 
 
-# Functions that yield the pairs of each engine.
+# For each engine, the function that yields its pairs.
 ENGINES = {"host": host, "SYCL": sycl}
 
 
@@ -224,7 +224,7 @@ ENGINES = {"host": host, "SYCL": sycl}
 
 
 class Measured:
-    """A pair, and the times of its four calls in all rounds so far."""
+    """A pair, and the times of its four calls in all rounds measured so far."""
 
     def __init__(self, pair):
         self.pair = pair
@@ -239,12 +239,12 @@ class Measured:
         for _ in range(rounds):
             for call, n, times in turn:
                 times.append(seconds(call, n))
-            turn.reverse()  # the second call of a round finds less of its memory in the caches
+            turn.reverse()  # because later calls of a round find less of their memory in the caches
         return self
 
     def rows(self, cost, at_most, peer_only):
         """Yield a row for each of the two shapes. `cost` is the fixed cost of this kind of call."""
-        if 0 in self.sizes:  # the layout selects no elements of a small shape
+        if 0 in self.sizes:  # the layout selects no elements of such a small shape
             return
         least = [min(times) for times in self.times]
         for k in (0, 1):
@@ -264,7 +264,7 @@ class Measured:
 
 
 def seconds(call, n):
-    """Return the seconds per call of n calls, after a call that fills the caches. The time includes freeing results."""
+    """Make n calls, after one that fills the caches. Return the seconds per call, which include freeing the result."""
     call()
     begin = time.perf_counter()
     for _ in itertools.repeat(None, n):
@@ -273,12 +273,12 @@ def seconds(call, n):
 
 
 def turns_of(call):
-    """Return the number of calls per timing."""
+    """Return the number of calls that take about `TURN` seconds."""
     return max(1, int(TURN / max(seconds(call, 1), 1e-7)))
 
 
 def fixed_costs(pairs):
-    """Return the fixed cost of each kind of call: seconds beyond the peer's call for a few elements."""
+    """Return {kind of call: fixed cost}. The cost is the difference from the peer's seconds for a few elements."""
     costs = {}
     for pair in {pair.call(): pair for pair in pairs}.values():
         ours, peer, _ = pair.prepare(TINY[len(pair.shapes[0])])
@@ -289,12 +289,12 @@ def fixed_costs(pairs):
 
 
 def measure(pairs, budget, at_most=AT_MOST, peer_only=False):
-    """Measure pairs in a random order, which is the same in each run, until the budget is spent. Repeat the worst rows.
+    """Measure pairs in a reproducible random order until most of `budget` is spent. Measure the worst rows again.
 
     Returns
     -------
     tuple
-        All rows, the worst first, the total number of pairs, and the fixed cost of each kind of call in seconds.
+        All rows (the worst first), the total number of pairs, and the fixed cost of each kind of call in seconds.
     """
     pairs = list(pairs)
     costs = fixed_costs(pairs)
@@ -321,16 +321,16 @@ def measure(pairs, budget, at_most=AT_MOST, peer_only=False):
 
 
 def summary(engine, rows, pairs, costs, at_most=AT_MOST):
-    """Return the findings as text."""
+    """Return the summary of an engine's rows as text."""
     large, small = ([row for row in rows if row.small is kind] for kind in (False, True))
     above = [row for row in large if row.ratio > at_most]
     own = sum(row.own > at_most for row in above)
     added = max((row.ours - row.peer for row in small), default=0.0) * 1e6
     least, most = min(costs.values()) * 1e6, max(costs.values()) * 1e6
     return (
-        f"{engine}: {len(rows)} of {2 * pairs} rows were measured. {len(above)} of the {len(large)} large rows are"
-        f" above {at_most}, and {own} remain above it after division by the peer's slowdown for the shape. The fixed"
-        f" cost of a call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call."
+        f"{engine}: {len(rows)} of {2 * pairs} rows were measured. The ratio of {len(above)} of the {len(large)} large"
+        f" rows is above {at_most}, and {own} of these ratios are still above it after division by the peer's slowdown."
+        f" The fixed cost of a call exceeds the peer's by {least:.1f} to {most:.1f} µs, depending on the kind of call."
         f" {len(small)} rows are small, because they take less than {1 / (at_most - 1):.1f} times this cost."
         f" A small row takes up to {added:.1f} µs longer than its peer"
     )
@@ -360,17 +360,17 @@ def print_worst(engine, pairs, seconds, at_most, peer_only=False):
 
 
 def arguments(description, ways, seconds):
-    """Return a parser for the arguments that are common to the sweeps."""
+    """Return a parser for the arguments of both programs, this module and `benchmarks.gpu_sweep`."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--ways", nargs="+", choices=ways, default=ways, help="ways to measure")
     parser.add_argument("--seconds", type=float, default=seconds, help="duration of a sweep")
-    parser.add_argument("--at-most", type=float, default=AT_MOST, help="target of the ratios")
-    parser.add_argument("--peer-only", action="store_true", help="compare with the peer, not with neighboring shapes")
+    parser.add_argument("--at-most", type=float, default=AT_MOST, help="limit of the ratios")
+    parser.add_argument("--peer-only", action="store_true", help="compare only with the peer")
     return parser
 
 
 def main():
-    """Print the worst rows. The exit status is 1 if a row is above the target."""
+    """Print the worst rows. Return 1 if the ratio of a row is above the limit, else 0."""
     parser = arguments(__doc__.splitlines()[0], WAYS, BUDGET * 0.2)
     parser.add_argument("engines", nargs="*", choices=ENGINES, default=[*ENGINES])
     chosen = parser.parse_args()

@@ -176,7 +176,7 @@ _PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
 
 
 class SyclResult:
-    """Example of an array type of a SYCL extension, with USM and the attribute that describes the USM."""
+    """Array type as a SYCL extension may define it: USM, with an attribute that describes the memory."""
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory
@@ -206,7 +206,7 @@ def _aligned(values: Any) -> Any:
 
 
 def consumers() -> Iterator[Consumer]:
-    """Yield NumPy, memoryview, and the installed libraries of `_CONSUMER_OF`. dpnp and CuPy also require a device."""
+    """Yield NumPy, memoryview, and the installed libraries of `_CONSUMER_OF`, if dpnp and CuPy have a device."""
     yield Consumer(
         "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
     )

@@ -121,7 +121,7 @@ def quirk(consumer: str, request: str) -> Quirk:
 def calling() -> Iterator[tuple[str, str]]:
     """Yield the module and function of each calling Python frame, innermost first.
 
-    Frames of arrayhub and of Python's pickler are skipped. There may be no other frame, as in a thread started by C.
+    Frames of arrayhub and of Python's pickler are skipped. Other frames may be missing, as in a thread started by C.
     """
     frame: FrameType | None = sys._getframe().f_back
     while frame is not None:

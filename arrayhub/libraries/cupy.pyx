@@ -1,7 +1,7 @@
 """cupy: import from an array's attributes, and export through cupy's constructor.
 
-Both are faster than cupy's protocols, and support bfloat16 and records. Importing this module does not import cupy. `parse`
-receives cupy's arrays, so cupy is loaded already, and `emit` imports cupy.
+Both paths are faster than cupy's protocols, and support bfloat16 and records. Importing this module does not import cupy.
+`parse` receives cupy's arrays, so cupy is loaded already, and `emit` imports cupy.
 """
 
 import math
@@ -147,7 +147,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
     a : USMArray
         CUDA memory: device memory, managed memory, or pinned host memory.
     allow_readonly : bool, optional
-        Also export read-only memory, to which cupy does not prevent writes.
+        Also export read-only memory, although cupy does not prevent writes to it.
 
     Raises
     ------
@@ -171,7 +171,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
-        cupy = needed("cupy", "to create its arrays")      # if it is missing, the ImportError is more helpful
+        cupy = needed("cupy", "to create its arrays")      # without cupy, raise its ImportError, which is more helpful
         if not driver_present() and not is_hip(cupy):
             raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
         raise BufferError(
@@ -202,7 +202,7 @@ cdef bint is_record(Descriptor a) except -1:
 
 
 cdef object array_over(Descriptor a, object cupy, tuple shape, object dtype, tuple strides):
-    """Create a cupy array with any shape, dtype and byte strides, on the bytes that `a` covers."""
+    """Create a cupy array with the given shape, dtype and byte strides on the bytes that `a` covers."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     cdef int device = cupy.cuda.runtime.getDevice() if a.device_.device_type == kDLCUDAHost else a.device_.device_id

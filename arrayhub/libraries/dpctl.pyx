@@ -1,12 +1,12 @@
 """dpctl and dpnp: import of Memory objects, usm_ndarray and dpnp.ndarray, and export as usm_ndarray and dpnp.ndarray.
 
 Creating the interface dict of a usm_ndarray takes microseconds, mostly to wait for the queue. The import therefore avoids the
-dict if possible. Two methods take nanoseconds instead:
+dict if possible, and uses one of two methods that take nanoseconds:
 
 1. Call the exported C functions (dpctl up to 0.21), if they have the signatures below.
 2. Read the C struct, if the type has the size of the struct below.
 
-Both methods are used for the exact type only, and only after they have read a test array correctly (`reads_truly`).
+Each method is used only for the exact type, and only after it has read a test array correctly (`reads_truly`).
 """
 
 import sys
@@ -93,7 +93,7 @@ cdef class Reader:
     cdef ArrayFunctions call
 
 
-# One reader per usm_ndarray type, dpctl's and dpnp's, created for the first array of the type.
+# One reader for each usm_ndarray type (dpctl's and dpnp's), created when the first array of the type is imported.
 cdef dict _readers = {}
 cdef tuple _MODULES = ("dpnp.tensor._usmarray", "dpctl.tensor._usmarray")
 
@@ -103,7 +103,7 @@ cdef Descriptor parse_memory(object obj, object stream):
 
     The interface dict is not used, because it marks the memory as read-only.
     """
-    if not sycl.is_memory(obj):      # another class of the same name
+    if not sycl.is_memory(obj):      # an unrelated class of the same name
         return None
     cdef MemoryBlock block = sycl.block_of_memory(obj)
     cdef Descriptor a = new_array(1)
@@ -134,7 +134,7 @@ cdef Descriptor parse_usm_ndarray(object obj, object stream):
     if reader.how == BY_STRUCT:
         a = describe(<UsmNdarray*> <PyObject*> obj)
     elif reader.how == BY_FUNCTIONS:
-        _base = call_all(reader, obj, &fields)      # keeps alive what `fields` refers to
+        _base = call_all(reader, obj, &fields)      # keeps the pointers in `fields` valid
         a = describe(&fields)
     return parse_by_dict(obj, stream) if a is None else a
 
@@ -143,7 +143,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
     """Import an array or a Memory object through ``__sycl_usm_array_interface__``.
 
     The dict does not describe the allocation. If the object has a Memory object that contains all elements, the memory
-    block is the complete allocation, otherwise only the bytes of the array.
+    block of the result is the complete Memory object, otherwise only the bytes of the array.
     """
     cdef Descriptor a = interface_dict.parse_sycl_usm(obj, stream)
     array = getattr(obj, "_array_obj", obj)      # the usm_ndarray in a dpnp.ndarray
@@ -211,7 +211,7 @@ cdef int verify_reader(Reader reader, object cls, object module) except -1:
         array = cls((3, 7), dtype="<i4", buffer="device")[1:, ::2]
     except PASSES_ON:
         raise
-    except Exception:      # without a default device there is no test array
+    except Exception:      # without a default device, the test array cannot be created
         return 0
     if find_functions(reader, module):
         _base = call_all(reader, array, &fields)
@@ -323,7 +323,7 @@ cdef str advice(dtype):
 
 
 cdef int see_dpnp() except -1:
-    """Raise ImportError if dpnp is not installed. An error about the memory would hide this reason."""
+    """Raise ImportError if dpnp is not installed, because an error about the memory would hide this reason."""
     from importlib.util import find_spec
 
     if find_spec("dpnp") is None:
@@ -332,7 +332,7 @@ cdef int see_dpnp() except -1:
 
 
 cdef object emit_dpnp(Descriptor a, bint copied, bint allow_readonly):
-    """Export `a` as a ``dpnp.ndarray`` that shares its memory, see `emit`. Raise ImportError without dpnp."""
+    """Export `a` as a ``dpnp.ndarray`` that shares its memory, through `emit`. Raise ImportError without dpnp."""
     if a.usm_type_ == 0:
         see_dpnp()
     array = emit(a)
@@ -379,9 +379,10 @@ cdef dict _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 
 def can_pack(Descriptor array, Descriptor target=None):
-    """Return whether a dpnp kernel can copy the elements of `array`, and to `target`, which has the same item size and device.
+    """Return whether a dpnp kernel can copy the elements of `array` (to `target`, if given).
 
     dpnp must be loaded, the device must have a type with the item size, and the strides must be multiples of the item size.
+    `target` must have the item size and the device of `array`.
     """
     if "dpnp.tensor" not in sys.modules or array.itemsize_ not in _WORDS or array.strides_ == NULL:
         return False
@@ -400,11 +401,11 @@ def pack(Descriptor array, Descriptor target, list after=None):
 
 
 def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
-    """Copy `array` to `target` with one dpnp kernel after the work on the queue. Return whether the copy was made.
+    """Wait for the queue, and copy `array` to `target` with one dpnp kernel. Return whether the copy was made.
 
-    This function replaces the general steps of the transfer engine, which take longer than the launch of a kernel. It does not
-    make copies that need another step: arrays of other shapes or of one layout, an `array` on another queue, and host memory of
-    more than `most` bytes.
+    The launch of a kernel takes less time than the general steps of the transfer engine. Copies that need these steps are not
+    made: between different shapes, between equal layouts, from another queue, and from host-readable memory if it is USM, or if
+    `target` is on a GPU, is contiguous, or has more than `most` bytes.
 
     Parameters
     ----------
@@ -413,7 +414,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     target : USMArray
         Device USM.
     most : int
-        Maximum bytes of a host array.
+        Maximum number of bytes that are copied from host memory.
     """
     cdef Py_ssize_t low, high
     if not same_shape(array, target) or not can_pack(target):
@@ -434,7 +435,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
             return True
         pack(array, target)
     except BaseException:
-        sycl.wait(queue)      # before the error releases the memory
+        sycl.wait(queue)      # the kernel must end before the error releases the memory
         raise
     sycl.wait(queue)
     return True
@@ -469,7 +470,7 @@ cdef str word_type(Descriptor array):
     """Return the name of dpnp's type with the item size of `array`. Raise BufferError if dpnp cannot copy the elements."""
     cdef str name = _WORDS.get(array.itemsize_)
     if "dpnp.tensor" not in sys.modules:
-        raise BufferError("dpnp: a kernel of dpnp.tensor copies the elements. Call import dpnp.tensor first")
+        raise BufferError("dpnp: the copy requires dpnp.tensor, which is not imported. Run `import dpnp.tensor` first")
     if name is None or array.strides_ == NULL:
         raise BufferError(
             f"dpnp: elements of {array.itemsize_} bytes, or strides that are not multiples of the item size, cannot be copied"
@@ -490,7 +491,7 @@ cdef object as_words(Descriptor array):
         if array.shape_[k] != 1:
             shape.append(array.shape_[k])
             strides.append(array.strides_[k])
-    # The name of a type is faster than the dtype (0.9 and 1.8 us, dpnp 0.20).
+    # Passing the name of the type is faster than passing a dtype (0.9 instead of 1.8 us, dpnp 0.20).
     return sys.modules["dpnp.tensor"].usm_ndarray(
         tuple(shape), dtype=name, buffer=sycl.memory_on_queue(array), strides=tuple(strides), offset=array.offset)
 

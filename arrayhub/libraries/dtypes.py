@@ -20,7 +20,7 @@ def read_pyarrow(dtype):
     pyarrow = sys.modules["pyarrow"]
     if not isinstance(dtype, pyarrow.DataType):
         return None
-    if pyarrow.types.is_date32(dtype):  # pyarrow's to_pandas_dtype returns milliseconds
+    if pyarrow.types.is_date32(dtype):  # to_pandas_dtype would return milliseconds
         return np.dtype("M8[D]")
     if pyarrow.types.is_timestamp(dtype) and dtype.tz is not None:
         return None

@@ -13,7 +13,7 @@ from cpython.exc cimport PyErr_SetInterrupt
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
 
 
-cdef object _dlpack_row = None       # row of consumer_quirks, set on first use; both rows have the same caller
+cdef object _dlpack_row = None       # row of consumer_quirks for torch's __dlpack__ calls, set on first use
 cdef object _awkward_row = None      # set on first use
 cdef bytes _library = None           # part of the path of torch's C library
 
@@ -58,7 +58,7 @@ cdef extern from *:
         return walk.found;
     }
     """
-    # Whether the C code that called the package belongs to a library with `name` in its path.
+    # Return whether the C code that called this package belongs to a library with `name` in its path.
     bint called_from "arrayhub_called_from"(const char* name) noexcept
 
 
@@ -104,7 +104,7 @@ cdef int check_torch(Descriptor a) except -1:
         "torch: the memory is read-only, but the tensor can be written; call arrayhub.as_torch(x, copy=True) to write, or"
         " arrayhub.as_torch(x, allow_readonly=True) to read",
         UserWarning,
-        stacklevel=2,      # the first level is torch's function
+        stacklevel=2,      # level 1 is torch's function, because compiled functions have no frame
     )
     return 0
 

@@ -13,7 +13,7 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError
 
 
 cdef Descriptor without_strings(object obj, object stream):
-    """Reject TensorFlow tensors whose elements are not numbers. Return None for others, so that protocols are tried.
+    """Reject TensorFlow tensors whose elements are not numbers. Return None for other tensors, so that protocols are tried.
 
     ``__dlpack__`` of the rejected tensors ends the process (``CHECK(DataTypeCanUseMemcpy)`` in tensorflow 2.21).
     """

@@ -60,9 +60,9 @@ cdef Descriptor parse(object obj, object stream):
 
 
 cdef Descriptor parse_on_gpu(object obj, object stream):
-    """Import a ``jax.Array`` through jaxlib's function. Return None for host memory, and after an error.
+    """Import a ``jax.Array`` through jaxlib's function. Return None for host memory, and after any error.
 
-    The usual path then reports the error.
+    The caller then tries the usual path, which reports the error.
     """
     global _on_gpu, _to_capsule
     cdef intptr_t handle
@@ -90,7 +90,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
-        if obj.is_fully_replicated:      # all devices have all values, so any shard is the array
+        if obj.is_fully_replicated:      # each device has all values, so any shard is the complete array
             return parse(obj.addressable_data(0), stream)
     except PASSES_ON:
         raise
@@ -128,7 +128,10 @@ cdef intptr_t order_of(object stream) except? -1:
 
 
 cdef Descriptor on_gpu(object obj, object stream, intptr_t handle, object capsule):
-    """Import a capsule whose stream already waits for jax's work. A later call of jax would fail if the array was deleted."""
+    """Import a capsule whose stream already waits for jax's work.
+
+    This function does not call jax again, because such a call would fail if the array was deleted.
+    """
     cdef Descriptor a = dlpack.parse_capsule(capsule, False, obj)
     remember_handle(a, handle, stream)
     return a
@@ -194,9 +197,9 @@ cdef bint has_cuda(object jax) except -1:
 cdef object emit(Descriptor a, bint may_copy):
     """Export `a` as a ``jax.Array`` that shares its memory.
 
-    With `may_copy`, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares host
-    memory only if it is compact, aligned to 64 bytes and of a supported element type. jax silently copies other memory, so this
-    function compares the addresses. Read-only memory is accepted, because jax never writes to it.
+    If `may_copy` is true, jax may copy the values but not narrow them. Otherwise the result must share the memory. jax shares
+    host memory only if it is compact, aligned to 64 bytes and of a supported element type. jax silently copies other memory, so
+    this function compares the addresses. Read-only memory is accepted, because jax never writes to it.
 
     Raises
     ------

@@ -12,19 +12,19 @@ cdef class Library:
     """Row of the table."""
     cdef readonly str name              # name of the module; for a library with an exporter, also its name in `convert`
     cdef readonly str install           # command that installs the library; None if error messages do not name one
-    cdef readonly dict by_driver        # commands for other CUDA drivers, keyed by major version
+    cdef readonly dict by_driver        # installation commands for other CUDA drivers, keyed by major version
     cdef readonly dict environ          # environment variables to set before creating the sample
     cdef readonly object sample         # called with the module; returns a sample array, or the array type without a device
     cdef readonly tuple roots           # top-level modules that define the library's types
     cdef readonly unsigned int traits   # deviations from the specifications (adapters/type_cache)
-    cdef readonly str like              # library that `like` exports to for a model of this library; by default itself
-    cdef readonly str call              # name of the function that returns its arrays, or None
+    cdef readonly str like              # library to which `like` exports if the model is of this library; by default this one
+    cdef readonly str call              # arrayhub's function that exports to the library, such as "as_torch", or None
     cdef readonly str device_type       # device type of its arrays
     cdef readonly bint reads_host       # whether its arrays may also be in host memory
     cdef str module                     # module in this folder that sets the functions; None after its import
-    cdef int first_importer             # number of the first of its import functions
+    cdef int first_importer             # number of the library's first import function
     cdef Exporter exporter              # NULL before `load`
-    cdef Require require                # checks before a copy that the library is installed; may be NULL
+    cdef Require require                # checks that the library is installed, before memory is copied for it; may be NULL
 
     cdef Library importing(self, object recognize, Importer importer=*, Importer plain=*)
     cdef Library exporting(self, str device_type, bint reads_host, Exporter exporter=*)

@@ -45,7 +45,7 @@ include "importers.pxi"
 cdef bint _fast_paths = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") in ("", "0")
 
 cdef list _recognize = [None]       # for each import function: a predicate on types
-cdef list _library_of = [None]      # for each import function: its row
+cdef list _library_of = [None]      # for each import function: the library's row
 cdef dict _by_root = {}
 cdef dict _by_name = {}
 
@@ -61,8 +61,8 @@ cdef class Library:
     """Row of the table. The constructor adds the row to the table.
 
     `module` names the module in this folder that implements import and export. `device` names the function in `devices`
-    that converts the library's device objects. `environ` avoids side effects of the sample: jax would allocate most of a
-    GPU's memory.
+    that converts the library's device objects. `environ` prevents side effects of creating the sample: by default, jax
+    allocates most of a GPU's memory.
     """
 
     def __init__(self, name, install, sample=None, roots=(), traits=0, device=None, like=None, by_driver=(), environ=(),
@@ -144,7 +144,10 @@ def derived_from(module, *names):
 
 
 def named(root, *names):
-    """Return a predicate for types with the given names in any module of a library, for types in private modules."""
+    """Return a predicate for types with the given names in any module of a library.
+
+    It recognizes types that are defined in private modules, whose names may change.
+    """
     return lambda cls: root_of(cls) == root and cls.__name__ in names
 
 

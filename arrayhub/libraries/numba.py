@@ -22,7 +22,7 @@ def emit(array):
     on_host = is_host_readable(array)
     if not on_host and array.device.type != "cuda":
         raise BufferError(unreadable("numba", array.device, "numba", "call arrayhub.to_host(x), or pass copy=True"))
-    dtype = array.dtype  # TypeError for a type that NumPy does not have
+    dtype = array.dtype  # raises TypeError for a type that NumPy does not have
     if array.typenum >= FIRST_OWN_TYPENUM or _has_no_type(dtype, _NO_TYPES_ON_THE_HOST if on_host else _NO_TYPES):
         raise BufferError(f"numba: compiled functions do not support the elements of {array!r}; {_instead_of(array)}")
     if on_host:

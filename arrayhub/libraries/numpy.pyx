@@ -158,8 +158,8 @@ cdef Descriptor copy_values_as(object obj, object dtype):
 cdef object array_of(object obj, object dtype):
     """Return NumPy's array of values.
 
-    NumPy converts a 0-d USMArray among the values as a Python number, which fails for other types, such as times, strings,
-    records and bfloat16. Each USMArray is then replaced by an ndarray.
+    NumPy converts a 0-d USMArray among the values to a Python number. If this conversion fails, as for times, strings, records
+    and bfloat16, each USMArray is replaced by an ndarray.
     """
     try:
         array = np.array(obj, dtype)
@@ -168,7 +168,7 @@ cdef object array_of(object obj, object dtype):
         if shown is obj:
             raise
         array = np.array(shown, dtype)
-    return array if array.base is None else array.copy()     # NumPy returns a view of a record scalar
+    return array if array.base is None else array.copy()     # np.array of a record scalar is a view
 
 
 cdef frozenset _PLAIN = frozenset((bool, int, float, complex, str, bytes))     # the usual types of values; none is an array
@@ -253,8 +253,8 @@ cpdef object with_ndarrays(object obj):
 cdef object replaced(object obj, int level, dict seen):
     """Replace arrays recursively.
 
-    `seen` contains the visited sequences by identity, because sequences may share elements or contain themselves. NumPy
-    rejects a sequence that contains itself, and a sequence with more levels than NumPy supports dimensions.
+    `seen` contains the visited sequences by identity, because sequences may share elements or contain themselves. Sequences
+    that contain themselves or have too many levels are returned unchanged, and NumPy rejects them later.
     """
     if isinstance(obj, Descriptor):
         return emit(obj)
@@ -360,7 +360,7 @@ cdef object emit_raw(Descriptor a):
     cdef Py_ssize_t nbytes = a.nbytes
     if a.flags_ & PACKED:
         return array_over(a, np.dtype(np.uint8), 1, &nbytes, NULL)
-    # Not np.dtype((np.void, n)): if an interrupt arrives in the Python code that it calls, NumPy discards the exception.
+    # np.dtype((np.void, n)) would call Python code, in which NumPy discards a KeyboardInterrupt.
     return array_over(a, np.dtype(f"V{a.itemsize_}"), a.nd_, a.shape_, a.byte_strides_)
 
 
@@ -368,7 +368,7 @@ cdef cnp.dtype _UINT8 = np.dtype(np.uint8)
 
 
 cdef object emit_run(Descriptor a, char* data, Py_ssize_t nbytes, object owner):
-    """Export `nbytes` bytes of `a` from `data` on as a flat ndarray of ``uint8``, which keeps `owner` alive instead of `a`."""
+    """Export the `nbytes` bytes at `data`, a part of `a`, as a flat ndarray of ``uint8`` that keeps `owner` alive."""
     Py_INCREF(_UINT8)     # PyArray_NewFromDescr steals this reference
     cdef cnp.ndarray array = PyArray_NewFromDescr(
         np.ndarray, _UINT8, 1, &nbytes, NULL, data if nbytes else _NOTHING,

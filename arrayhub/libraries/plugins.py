@@ -23,7 +23,7 @@ BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
 # The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
 
-# Roots whose entry point is not to be loaded, because it was loaded, does not exist or is not needed.
+# Roots for which `load_library` returns at once: their entry point was loaded, does not exist or is not needed.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
 _loading: set[tuple[str, int]] = set()  # roots that are being loaded, and the thread that loads each
 _points: dict[str, list[Any]] = {}
@@ -278,7 +278,7 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` can export to."""
-    if not _emitters:  # usual; does not allocate, because CPython 3.11 may end the process if allocation fails here
+    if not _emitters:  # the usual case, without allocation: CPython 3.11 may end the process if it fails here
         return ()
     return tuple([root for root, emit in _emitters.items() if emit is not None])
 

@@ -25,7 +25,7 @@ cdef tuple MAX_VERSION = (1, 0)      # pyarrow compares this version faster than
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import a ``pyarrow.Array``, read-only, including the offset of a slice.
+    """Import a ``pyarrow.Array`` as read-only memory. The offset of a slice is applied.
 
     Raises
     ------
@@ -58,7 +58,7 @@ cdef Descriptor by_arrow(object obj):
 cdef inline object capsule_of(object obj):
     """Return ``obj.__dlpack__(max_version=(1, 0))``, or None if the method is missing or raises.
 
-    The call does not create a bound method or a dict of keywords.
+    For speed, the call is made without creating a bound method or a dict of keywords.
     """
     cdef PyObject* arguments[2]
     arguments[0] = <PyObject*> obj

@@ -199,10 +199,10 @@ cdef int note_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 
 
 def allocate(Py_ssize_t nbytes, Descriptor model):
-    """Return new memory from torch's allocator of the device of `model`, as an array of bytes.
+    """Return new memory from torch's allocator for the device of `model`, as an array of bytes.
 
-    For CUDA memory this is torch's caching allocator. The memory is allocated, and can later be reused by torch, in the
-    order of the stream of `model` if this stream is known, else of torch's current stream.
+    CUDA memory is allocated by torch's caching allocator, on the stream of `model` if this stream is known, else on torch's
+    current stream. After its release, torch reuses the memory in the order of the same stream.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     if stream is None:
         return new_memory(api, nbytes, model)
     context = _torch.cuda.stream(stream)
-    context.__enter__()      # no `with`, see tracing.listen
+    context.__enter__()      # no `with` statement, for the reason given in tracing.listen
     try:
         fresh = new_memory(api, nbytes, model)
     finally:
@@ -231,7 +231,7 @@ cdef object stream_of(Descriptor model, DLPackExchangeAPI* api):
     """
     cdef int device = model.device_.device_id
     cdef intptr_t current = stream_handle(_torch.cuda.current_stream(device)), own = <intptr_t> model.stream_
-    if own == 0 or own == current or own == PER_THREAD_STREAM:      # torch does not have the per-thread stream
+    if own == 0 or own == current or own == PER_THREAD_STREAM:      # torch cannot select the per-thread stream
         return None
     if own == LEGACY_STREAM:
         return _torch.cuda.default_stream(device)
@@ -239,7 +239,7 @@ cdef object stream_of(Descriptor model, DLPackExchangeAPI* api):
 
 
 cdef Descriptor new_memory(DLPackExchangeAPI* api, Py_ssize_t nbytes, Descriptor model):
-    """Return new memory in the order of torch's current stream, through the exchange table if torch has one."""
+    """Return new memory, allocated on torch's current stream, through the exchange table if torch has one."""
     cdef DLManagedTensorVersioned* managed = NULL
     cdef DLTensor prototype
     cdef int64_t length = nbytes
@@ -260,7 +260,7 @@ cdef Descriptor new_memory(DLPackExchangeAPI* api, Py_ssize_t nbytes, Descriptor
     if api.managed_tensor_to_py_object_no_sync(managed, &tensor) != 0:
         managed.deleter(managed)
         dlpack.raise_pending("torch's managed_tensor_to_py_object_no_sync")
-    return parse(take(<PyObject*> tensor), None)      # like any tensor, so that the owner of the memory is a tensor
+    return parse(take(<PyObject*> tensor), None)      # imported like any tensor, so that the tensor owns the memory
 
 
 cdef void note_failure(void* failure, const char* kind, const char* message) noexcept with gil:

@@ -133,7 +133,7 @@ cdef int order_current_stream(Descriptor a, DLPackExchangeAPI* api) except -1:
 cdef bint surely_known(Descriptor a) noexcept:
     """Return whether every torch release with an exchange table supports the element type.
 
-    These types are integers, floats, complex numbers, booleans and bfloat16, of one lane.
+    These types are integers, floats, complex numbers, booleans and bfloat16 of at least one byte, without vector lanes.
     """
     return (a.dl_dtype_.code in (kDLInt, kDLUInt, kDLFloat, kDLBfloat, kDLComplex, kDLBool)
             and a.dl_dtype_.bits == 8 * a.itemsize_)

@@ -1,7 +1,7 @@
 """Built-in table of types that hold or resemble an array. `wrappers` applies the table.
 
-The entries have the form of the arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes, except
-for the pairs in `types`. A function is used only where the result depends on the object.
+The entries are arguments of `arrayhub.register_library`, which docs/howto/plug_in.md describes, except for the pairs in
+`types`. An entry is a function only if the result depends on the object.
 """
 
 import sys
@@ -17,7 +17,7 @@ LOOKED_AT = 1000  # number of elements examined to find the common type of Pytho
 
 
 def otherwise(function: Callable[[Any], str | None], call: str) -> Callable[[Any], str]:
-    """Return a function that calls `function`, and returns `call` if the result is empty."""
+    """Return a function that returns the result of `function`, or `call` if the result is empty."""
     return lambda obj: function(obj) or call
 
 
@@ -43,7 +43,10 @@ def _dtype_of_openvino(obj: Any) -> Any:
 
 
 def _bits_of_openvino(obj: Any) -> str | None:
-    """Return the call that views `data` as a type of ml_dtypes, or None. `data` has a different type of equal size."""
+    """Return the call that views ``x.data`` as a type of ml_dtypes, or None.
+
+    The view is needed because OpenVINO returns these elements as a different type of the same size.
+    """
     name = _OPENVINO_BITS.get(obj.get_element_type().get_type_name())
     return None if name is None else f"x.data.view(ml_dtypes.{name})"
 
@@ -75,7 +78,7 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _columns_in_error(dtypes: list[Any]) -> list[int]:
-    """Return the positions of the first column and of a column with a different dtype, preferably not a numeric one.
+    """Return the positions of the first column and of another column with a different dtype, if possible not numeric.
 
     Return only [0] if all columns have the same dtype.
     """
@@ -122,9 +125,10 @@ def _dtype_of_series(obj: Any) -> Any:
 
 
 def _nested_of_pandas(obj: Any) -> str | None:
-    """Return calls for a pandas object: lossless calls, and ``to_numpy()`` unless it returns Python objects.
+    """Return the calls that an error suggests for a pandas object, as text, or None if no call is known.
 
-    Return None if no call is known. One or two rows are converted to find out whether the result has Python objects.
+    ``to_numpy()`` is suggested only if its result does not contain Python objects. To find out, this function converts
+    one or two rows.
     """
     try:
         objects = _gives_objects(obj, [0][: len(obj)])
@@ -153,8 +157,8 @@ def _nested_of_pandas(obj: Any) -> str | None:
 _NUMBERS = (bool, int, float, complex, np.number, np.bool_)
 _WITH_VALUE = ("arrayhub.as_numpy({}, missing=value)", "arrayhub.as_torch({}, missing=value)")
 
-# Calls for columns, by the class of the dtype. A row contains an accessor and calls. The methods in the calls belong to
-# this accessor of a Series (such as ``x.cat``). Other objects of pandas have the methods themselves.
+# For classes of dtypes: an accessor and calls that export a column. A Series has the methods of the calls under the
+# accessor (``x.cat.codes``), other objects of pandas have them directly (``x.codes``).
 _CALLS_OF_DTYPE = {
     "CategoricalDtype": (
         ".cat",
@@ -290,13 +294,13 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
     },
 )
 
-# For each root, the top-level module of a library: types and advice, as in `register_library`. Keys are class names and
-# include subclasses.
+# For the root (top-level module) of each library: types and advice, as in `register_library`. Keys are class names.
+# Subclasses are included.
 #
 # types: the path from an object to its array, such as "data", "a.b" or "get()", or a pair of the path and a function
-#     that returns the object's element type. A NumPy dtype must be equal to the dtype of the array. None permits any
-#     dtype. The object is rejected if the function returns anything else. Types with the path None are not imported,
-#     not even through their protocols.
+#     that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If
+#     it returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path
+#     None are not imported, not even through their protocols.
 # advice: an expression that returns an array, for error messages, or "" for symbolic objects, which do not have values.
 #     For types that only `advice` lists, the protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {

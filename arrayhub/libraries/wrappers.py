@@ -1,12 +1,12 @@
 """Import of wrappers (types that hold or resemble an array), and advice for wrappers that are not imported.
 
 A wrapper is imported if its array views the wrapper's memory and has the wrapper's shape and element type. These
-conditions are checked for each object. Imports of other wrappers would lose information (a mask, a unit, a time zone,
-implicit values), or lose writes because each access makes a copy. The error for such a wrapper names a call that
+conditions are checked for each object. Importing other wrappers would lose information (a mask, a unit, a time zone,
+implicit values), or would lose writes because each access makes a copy. The error for such a wrapper names a call that
 returns an array. Types are recognized by the names of their library and class, including base classes, without
 importing the library.
 
-`wrapper_table` contains the built-in rows. `plugins` adds rows of registered libraries, in the same form.
+`wrapper_table` contains the built-in rows. `plugins` adds the rows of registered libraries.
 """
 
 import datetime
@@ -26,12 +26,12 @@ class Wrapper(NamedTuple):
     """Description of a wrapper type."""
 
     root: str  # top-level module of the library
-    attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None: not imported
-    dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None if it is not to be compared
+    attribute: str | None = None  # path to the array, such as "data", "a.b" or "get()"; None if not imported
+    dtype: Callable[[Any], Any] = lambda obj: None  # the object's element type; None skips the comparison
     advice: str | Callable[[Any], str] | None = None  # expression that returns an array; "" if the object is symbolic
     asked: bool = False  # the type's protocols are tried first, and `advice` applies only if all fail
     parse: Callable[[Any], Any] | None = None  # a plug-in's function that returns the array
-    words: str = ""  # the plug-in's function, in messages
+    words: str = ""  # name of the plug-in's function or path, for error messages
 
 
 def path_getter(path: str) -> Callable[[Any], Any]:
@@ -59,7 +59,7 @@ def rows_of(
         yield (root, name), Wrapper(root, path, dtype, advice.get(name), asked=name not in types)
 
 
-# Rows, keyed by root and class name. The class name None denotes all types of the library. `plugins` adds rows.
+# Rows, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds rows.
 ROWS: dict[tuple[str, str | None], Wrapper] = {}
 for _root, _entry in BUILT_IN.items():
     ROWS.update(rows_of(_root, **_entry))
@@ -137,7 +137,7 @@ def refuses_protocols(cls):
 def check(obj, array, again):
     """Check that the array of a wrapper shares memory with the wrapper and has the wrapper's shape and dtype.
 
-    `array` and `again` are the results of two accesses to the array.
+    `array` and `again` are the results of getting the wrapper's array twice.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def check(obj, array, again):
         Each access makes a copy, or the array differs from the wrapper in shape or element type.
     """
     if array.size and array.ptr != again.ptr:
-        raise wrapper_error(obj, "makes a copy on each access, in which writes would be lost")
+        raise wrapper_error(obj, "makes a copy on each access, so writes would be lost")
     dtype = known(type(obj)).dtype(obj)
     if dtype is not None and array.dtype != dtype:
         raise wrapper_error(obj, f"has dtype {dtype}, but its array has dtype {array.dtype}")
@@ -255,10 +255,10 @@ def refuse_missing(obj):
 
 
 def hint(obj, reasons=""):
-    """Return the advice for an object that no protocol imports, as the end of a sentence.
+    """Return advice for an object that no protocol can import. The caller appends the advice to its error text.
 
-    Return "" if `reasons`, the errors of the object's protocols, are sufficient. Calls of a library are named only for
-    known types, because methods of the same name differ between libraries. The tests make these calls.
+    Return "" if `reasons`, the errors of the object's protocols, are sufficient. A library's methods are named only for
+    known types, because methods of the same name differ between libraries. The tests make the calls of this advice.
     """
     if "arrayhub.asnested(x)" in reasons or "accepted: arrays without a mask" in reasons:
         return ""
@@ -270,4 +270,4 @@ def hint(obj, reasons=""):
         return "; numpy.asarray(x) calls its __array__, which may copy"
     if reasons or root_of(cls) == "builtins":
         return ""
-    return "; if a method of its library returns a NumPy array, pass what it returns"
+    return "; if its library has a method that returns a NumPy array, pass the method's result"

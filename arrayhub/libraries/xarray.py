@@ -1,4 +1,4 @@
-"""xarray: export as a DataArray. convert/dispatch imports the wrapped array, with the dimension names in ``dims``."""
+"""xarray: export as a DataArray. convert/dispatch imports DataArrays: the wrapped array, with its dimension names."""
 
 from arrayhub._core.errors import needed, unreadable
 from arrayhub.libraries.numpy import ndarray

@@ -26,7 +26,7 @@ class _Tensor(ctypes.Structure):
     ]
 
 
-_alive: list[Any] = []  # keeps the tensors and their arrays alive, because the deleter does nothing
+_alive: list[Any] = []  # keeps the tensors and their arrays alive forever, because the deleter does nothing
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda tensor: None)
 
 
@@ -41,7 +41,7 @@ def capsule(
 ) -> Any:
     """Return a legacy capsule of a C-contiguous NumPy array of float64.
 
-    `offset` is the value of the field `byte_offset`. The field `data` is reduced by `offset`. If `strides`, `data` or
+    `offset` is the value of the field `byte_offset`, and is subtracted from the field `data`. If `strides`, `data` or
     `deleter` is False, the field of this name is a null pointer. `device` is the device type and the device ID.
     """
     shape = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)

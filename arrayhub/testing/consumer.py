@@ -34,7 +34,7 @@ def check_consumer(
     Returns
     -------
     Report
-        Results by rule, element type and layout. A rule that ends the process fails.
+        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Dlpack:
-    """A producer as in the array API standard. The producer records the arguments of each call."""
+    """A producer that follows the array API standard, and records the arguments of each ``__dlpack__`` call."""
 
     def __init__(self, array: Any) -> None:
         self.array = asarray(array)
@@ -80,7 +80,7 @@ class _Dlpack:
 
 
 class _Legacy(_Dlpack):
-    """A producer of DLPack before 1.0."""
+    """A producer that supports only DLPack before version 1.0."""
 
     def __dlpack__(self, **keywords: Any) -> Any:
         if set(keywords) - {"stream"}:
@@ -94,7 +94,7 @@ class _Interface:
     """A producer that supports only ``__array_interface__``."""
 
     def __init__(self, array: Any) -> None:
-        self.__array_interface__ = asarray(array).__array_interface__  # AttributeError for other element types
+        self.__array_interface__ = asarray(array).__array_interface__  # AttributeError for other types
         self._array = array
 
 
@@ -111,7 +111,7 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 
 
 class _Offered:
-    """A sample array, offered through one protocol."""
+    """A sample array that is offered to the consumer through one protocol."""
 
     def __init__(self, dtype: str, layout: str, offer: str) -> None:
         found = sample(dtype, layout)
@@ -152,7 +152,8 @@ class _Offered:
 def _each_offer(check: Callable[[Any, _Offered], None]) -> Callable[..., None]:
     """Return a rule that applies `check` to each protocol.
 
-    The rule fails if `check` fails for a protocol. Otherwise it passes if `check` passes for at least one protocol.
+    The rule fails if `check` fails for any protocol. Otherwise the rule passes if `check` passes for at least one
+    protocol.
     """
 
     def rule(read: Any, dtype: str, layout: str) -> None:
@@ -266,7 +267,7 @@ def _check_raising(read: Any, dtype: str, layout: str) -> None:
 
 
 def _only_once(dtype: str, layout: str) -> None:
-    """Skip all cells but one, for a rule that does not depend on element type and layout."""
+    """Raise NotMade unless the cell is (float64, C): the calling rule does not depend on element type and layout."""
     if (dtype, layout) != ("float64", "C"):
         raise NotMade("the rule is tested only for float64 in C order")
 
@@ -293,7 +294,7 @@ def _read(read: Any, producer: Any) -> Any:
 
 
 def _unusual(shape: tuple[int, ...], **options: Any) -> Callable[[Any, str, str], None]:
-    """Return a rule that passes if the consumer imports an unusual capsule correctly. A rejection is allowed."""
+    """Return a rule that requires a correct import of an unusual capsule. The consumer may also reject the capsule."""
 
     def rule(read: Any, dtype: str, layout: str) -> None:
         _only_once(dtype, layout)

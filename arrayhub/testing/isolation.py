@@ -21,8 +21,8 @@ from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
 _WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
 
-# Further arguments of a run: element types, layouts, index of the first cell, and the pairs of rule and layout that
-# have ended a process.
+# Arguments of `run` after the tested function: element types, layouts, index of the first cell, and the pairs of rule
+# and layout whose test has ended a process.
 Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
 
 
@@ -43,9 +43,9 @@ def report_of(
 
 
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:
-    """Return all cells of a check. If a cell crashes the process, continue with the next cell in a new process.
+    """Return all cells of a check. If a test ends the process, continue with the next cell in a new process.
 
-    The rule of the cell is not tested with further element types in the same layout.
+    The rule of that test is then not tested with further element types in the same layout.
     """
     path = _path_of(function)
     cells: list[Any] = []
@@ -131,7 +131,7 @@ def _read(stream: Any) -> Iterator[dict[str, Any]]:
 
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
-    """Write the name of each cell before it runs, then its result, and finally an end mark."""
+    """Run the tests. Write the name of each cell before its test, the result after the test, and an end mark."""
     run = importlib.import_module(f"arrayhub.testing.{kind}").run
     for number, answer in enumerate(run(function, *task)):
         _send(stream, answer)

@@ -28,7 +28,7 @@ _PROTOCOLS = [(row.attributes[0], name) for name in _CHECKED for row in PROTOCOL
 def check_producer(
     make: Callable[[Any], Any], *, dtypes: Iterable[str] | None = None, layouts: Iterable[str] | None = None
 ) -> Report:
-    """Check the arrays of a library against the rules of the protocols that the arrays support.
+    """Check the arrays of a library against the rules of each protocol that the arrays support.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def check_producer(
     Returns
     -------
     Report
-        Results by rule, element type and layout. A rule that ends the process fails.
+        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class _Made:
         except _REFUSALS as error:
             raise Refused(words_of(error)) from error
         if array.dtype != self.dtype and self.dtype.name not in str(getattr(self.obj, "dtype", "")):
-            raise NotMade(f"the library makes {array.dtype}")
+            raise NotMade(f"the library converts the elements to {array.dtype}")
         return array
 
     def shares(self, array: Any) -> bool:
@@ -152,7 +152,7 @@ def _check_agreement(make: Any, dtype: str, layout: str) -> None:
 
 
 def _without_numbers(text: str) -> str:
-    """Replace the addresses in a message, which differ from run to run."""
+    """Replace addresses in a message by "an address", because addresses differ from run to run."""
     return " ".join("an address" if word.rstrip(",").startswith("0x") else word for word in text.split())
 
 
@@ -198,7 +198,7 @@ def _check_lifetime(make: Any, dtype: str, layout: str) -> None:
             raise Broken(f"the elements of an array imported through {via} change when the producer is deleted")
         array = None
         if shared and not rules.is_released(made.owner):
-            raise Broken(f"the memory is not released with the last array, which was imported through {via}")
+            raise Broken(f"the memory is not released after the last array, imported through {via}, is deleted")
     if not checked:
         raise Refused("no protocol describes the memory")
 
@@ -224,7 +224,7 @@ def _check_capsules(make: Any, dtype: str, layout: str) -> None:
         del second
     made.obj = None
     if shared and not rules.is_released(made.owner):
-        raise Broken("the memory is not released with the last capsule")
+        raise Broken("the memory is not released after the last capsule is deleted")
 
 
 def _check_device(make: Any, dtype: str, layout: str) -> None:

@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 
 class Report:
-    """Result of `check_producer` or `check_consumer`. Its text is a table, followed by the failing cells.
+    """Result of `check_producer` or `check_consumer`. ``str(report)`` is a table, followed by the failing cells.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Report:
 
 
 def describe_cells(cells: list[tuple[str, str]]) -> str:
-    """Format element types and layouts, such as ``int8, int16 (C, F)``."""
+    """Format pairs of element type and layout as text, such as ``int8, int16 (C, F)``."""
     layouts: dict[str, list[str]] = {}
     for dtype, layout in cells:
         layouts.setdefault(dtype, []).append(layout)

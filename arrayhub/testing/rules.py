@@ -47,7 +47,7 @@ def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
 def is_released(owner: Callable[[], Any]) -> bool:
     """Wait up to two seconds for the release of a weakly referenced object, and return whether it was released.
 
-    jax releases objects later, in its own threads.
+    The wait is needed because jax releases objects later, in its own threads.
     """
     for _ in range(100):
         gc.collect()
@@ -71,7 +71,7 @@ def run_all(
     fatal: list[list[str]],
     applies: Callable[[str, str], bool],
 ) -> Iterator[dict[str, Any]]:
-    """Yield two answers for each cell from index `first` on: the name of the cell, then its result."""
+    """Test the cells from index `first` on. Yield the name of each cell before its test, and the result after it."""
     cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
     cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:

@@ -50,7 +50,7 @@ def dtype_of(name: str) -> np.dtype[Any] | None:
 
 
 def sample(name: str, layout: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]] | None:
-    """Return an array of an element type and layout, and the owner of its memory.
+    """Return an array with the given element type and layout, and the array that owns its memory.
 
     Return None for bfloat16 if ml_dtypes is not installed.
     """
@@ -80,13 +80,13 @@ def _values(size: int, dtype: np.dtype[Any]) -> Any:
 
 
 def has_layout(dtype: str, layout: str) -> bool:
-    """Return whether arrays of an element type can have a layout.
+    """Return whether arrays of the element type can have the layout.
 
-    Elements of one byte and byte strings are never unaligned.
+    Elements of one byte and byte strings cannot be unaligned.
     """
     return layout != "unaligned" or dtype not in ("bool", "int8", "uint8", "S5")
 
 
 def bytes_of(array: Any) -> bytes:
-    """Return the elements of a host-readable array in C order."""
+    """Return the elements of a host-readable array as bytes, in C order."""
     return np.ascontiguousarray(array).tobytes()

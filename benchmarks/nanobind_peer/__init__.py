@@ -1,4 +1,4 @@
-"""A peer that must be compiled: a nanobind extension, which is built once and kept in the user's cache."""
+"""A peer that must be compiled: a nanobind extension. It is built on first use, and kept in the user's cache."""
 
 import importlib.util
 import os
@@ -13,7 +13,7 @@ FLAGS = ("-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidd
 
 
 def load():
-    """Return the extension. It is built on first use.
+    """Import the extension, after building it if necessary.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def load():
 
 
 def load_from(path):
-    """Return the extension module in a file."""
+    """Import an extension module from its path."""
     spec = importlib.util.spec_from_file_location(path.name.partition(".")[0], path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -59,4 +59,4 @@ def build(include, source, built):
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if "error" in line]
             raise RuntimeError(errors[0] if errors else "the compilation failed")
-        made.replace(built)  # atomic, because another process may build it meanwhile
+        made.replace(built)  # atomic, because another process may build the same file

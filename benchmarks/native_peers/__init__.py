@@ -39,7 +39,7 @@ def nanobind():
 
 
 def built(name, compiler, sources, folders, standard):
-    """Return an extension module. Compile it if its source or a header of arrayhub is newer than the cached module."""
+    """Import an extension module. Compile it first if its source or a header of arrayhub has changed."""
     headers = [path for path in Path(arrayhub.get_include()).rglob("*.h*") if path.is_file()]
     newest = max(path.stat().st_mtime_ns for path in (sources[0], *headers))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arrayhub-benchmarks"

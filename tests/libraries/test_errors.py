@@ -350,7 +350,7 @@ class Converts:
 def test_a_call_is_named_for_known_types_only():
     said = refusal(Converts())
     assert "x." not in said
-    assert "if a method of its library returns a NumPy array, pass what it returns" in said
+    assert "if its library has a method that returns a NumPy array, pass the method's result" in said
     assert_helps(collections.deque([1, 2]), "list(x)")
 
 

@@ -416,8 +416,8 @@ def test_a_lightgbm_dataset_and_a_compressed_array():
 @pytest.mark.parametrize(
     ("obj", "call"),
     [
-        (types.SimpleNamespace(data=np.arange(3)), "if a method of its library returns a NumPy array"),
-        (collections.UserList([1, 2]), "if a method of its library returns a NumPy array"),
+        (types.SimpleNamespace(data=np.arange(3)), "if its library has a method that returns a NumPy array"),
+        (collections.UserList([1, 2]), "if its library has a method that returns a NumPy array"),
         (np.poly1d([1, 2]), "numpy.asarray(x)"),
     ],
     ids=["data", "UserList", "__array__"],

@@ -1,7 +1,7 @@
 """Hand-made Arrow structs, valid and invalid, created with ctypes.
 
 `main` imports all invalid structs and prints one JSON object: for each case, the type and text of the error, and the
-numbers of releases of the structs. Tests call `main` in a separate process, which an invalid read would crash.
+numbers of releases of the structs. Tests call `main` in a separate process, because an invalid read would crash it.
 """
 
 import ctypes
@@ -99,7 +99,7 @@ class Producer:
     children : list of Producer
     dictionary : Producer, optional
     **said
-        Values that replace fields of the two structs: ``length=`` of the array, ``schema_n_children=``, ...
+        Values that replace fields of the array struct (``length=``) or of the schema struct (``schema_n_children=``).
     """
 
     def __init__(self, format=b"l", buffers=(), children=(), dictionary=None, **said):
@@ -145,7 +145,7 @@ class Producer:
 
 
 class OnDevice:
-    """A producer's array, exported only by the device interface."""
+    """An exporter of a producer's array that supports only Arrow's device interface."""
 
     def __init__(self, producer, device_type=1, device_id=-1, sync_event=None):
         self.producer = producer
@@ -163,7 +163,7 @@ class OnDevice:
 class Streamed:
     """A stream that contains the arrays of producers. ``said`` contains values that replace fields of the struct.
 
-    ``code=`` is the result of get_next, and ``schema_code=`` the result of get_schema.
+    ``code`` is the error code that get_next returns, and ``schema_code`` the one that get_schema returns.
     """
 
     struct_type, functions = Stream, STREAM_FUNCTIONS
@@ -211,7 +211,7 @@ class Streamed:
 
 
 class StreamedOnDevice(Streamed):
-    """A device stream on `device_type`, with arrays on `array_type`."""
+    """A device stream whose struct names `device_type`, and whose arrays name `array_type`."""
 
     struct_type, functions = DeviceStream, DEVICE_FUNCTIONS
     __arrow_c_stream__ = property()
@@ -232,12 +232,12 @@ class StreamedOnDevice(Streamed):
 
 
 def given(attribute, capsules):
-    """Return an object with the method `attribute` of Arrow, which returns `capsules`."""
+    """Return an object whose only Arrow method, `attribute`, returns `capsules`."""
     return type("Given", (), {attribute: lambda self, requested_schema=None, **keywords: capsules})()
 
 
 def struct_in(capsule, kind):
-    """Return the struct of a capsule, which is valid while the capsule exists."""
+    """Return the struct in a capsule. The struct is valid while the capsule exists."""
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
@@ -292,21 +292,21 @@ def named(producer, name):
 
 
 def union(codes, offsets=None, format=None, **said):
-    """Return a union of two arrays of three numbers: dense if there are offsets."""
+    """Return a union of two arrays of three numbers. It is a dense union if `offsets` is given, else a sparse union."""
     format = format or (b"+us:0,1" if offsets is None else b"+ud:0,1")
     buffers = [None if codes is None else int8(*codes), *([] if offsets is None else [int32(*offsets)])]
     return Producer(format, buffers, [named(numbers(), b"a"), named(numbers(), b"b")], **said)
 
 
 def run_ends(ends, values=3, format=b"i", missing=0, **said):
-    """Return a run-end encoded array with the given run ends, and with `values` numbers as values."""
+    """Return a run-end encoded array with the run ends `ends`, and with `values` numbers."""
     bitmap = (ctypes.c_uint8 * 1)(0b101) if missing else None
     child = Producer(format, [bitmap, int32(*ends)], length=len(ends), null_count=missing)
     return Producer(b"+r", [], [named(child, b"run_ends"), named(numbers(values), b"values")], **said)
 
 
 def itself():
-    """Return a list whose child is the list."""
+    """Return a list array whose child is this list array."""
     producer = Producer(b"+l", [None, int32(0, 1)], [numbers()], length=1)
     producer.below[0][0] = ctypes.pointer(producer.schema)
     producer.below[1][0] = ctypes.pointer(producer.array)
@@ -314,7 +314,7 @@ def itself():
 
 
 def two_of_itself():
-    """Return a struct whose children are both the struct. Without a limit, a reader would visit 2**64 nodes."""
+    """Return a struct array that is its own first and second child. A reader without a limit would never end."""
     producer = Producer(b"+s", [None], [numbers(), numbers()], length=1)
     for k, name in enumerate((b"a", b"b")):
         producer.keep.append(name)
@@ -337,10 +337,10 @@ def views(first, sizes=FOUR_BYTES):
 
 
 METADATA = {
-    "metadata of no length": b"\xff\xff\xff\xff",
-    "metadata of many pairs": b"\xff\xff\xff\x7f",
-    "metadata of a negative string": b"\x01\x00\x00\x00\xff\xff\xff\xff",
-    "metadata of a long string": b"\x01\x00\x00\x00\xff\xff\xff\x7f",
+    "metadata with a negative number of pairs": b"\xff\xff\xff\xff",
+    "metadata with too many pairs": b"\xff\xff\xff\x7f",
+    "metadata with a key of negative length": b"\x01\x00\x00\x00\xff\xff\xff\xff",
+    "metadata with a key that is too long": b"\x01\x00\x00\x00\xff\xff\xff\x7f",
 }
 
 
@@ -392,7 +392,7 @@ def half_dictionary():
 
 
 def index(format, width, value):
-    """Return three indices of a type into a dictionary of three values. The last index is out of range."""
+    """Return a dictionary array of three values with three indices of type `format`. The last index is out of range."""
     raw = b"".join(v.to_bytes(width, "little") for v in (0, 2, value))
     return Producer(format, [None, ctypes.create_string_buffer(raw, 3 * width)], dictionary=numbers())
 
@@ -408,139 +408,139 @@ INDICES = {
 # For each case, the function that creates the producer. Every import must raise an InterfaceError. The exception is a
 # released array in a stream, which marks the end of the stream.
 CASES = {
-    "format of nothing": lambda: Producer(b"", [None, int64(1, 2, 3)]),
-    "format NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
-    "format unknown": lambda: Producer(b"xyz", [None, int64(1, 2, 3)]),
-    "format beyond ASCII": lambda: Producer(b"\xff", [None, int64(1, 2, 3)]),
-    "format of fixed lists without a number": lambda: Producer(b"+w:", [None], [numbers()]),
-    "format of fixed lists of a negative number": lambda: Producer(b"+w:-1", [None], [numbers()]),
-    "format of fixed lists of a large number": lambda: Producer(b"+w:999999999999999999", [None], [numbers()]),
+    "format is empty": lambda: Producer(b"", [None, int64(1, 2, 3)]),
+    "format is NULL": lambda: Producer(None, [None, int64(1, 2, 3)]),
+    "format is unknown": lambda: Producer(b"xyz", [None, int64(1, 2, 3)]),
+    "format is not ASCII": lambda: Producer(b"\xff", [None, int64(1, 2, 3)]),
+    "fixed-size list without a size": lambda: Producer(b"+w:", [None], [numbers()]),
+    "fixed-size list of negative size": lambda: Producer(b"+w:-1", [None], [numbers()]),
+    "fixed-size list of very large size": lambda: Producer(b"+w:999999999999999999", [None], [numbers()]),
     "too few buffers": lambda: Producer(b"l", [None]),
     "too many buffers": lambda: Producer(b"l", [None, int64(1, 2, 3), None]),
-    "no buffers at all": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
-    "number of buffers negative": lambda: numbers(n_buffers=-1),
+    "pointer to the buffers is NULL": lambda: numbers(array_buffers=ctypes.POINTER(ctypes.c_void_p)()),
+    "number of buffers is negative": lambda: numbers(n_buffers=-1),
     **{
-        f"number of buffers {count} of {format.decode()}": lambda format=format, count=count: Producer(
+        f"{count} buffers of format {format.decode()}": lambda format=format, count=count: Producer(
             format, [None, view(1, 0, 0), int64(0)], length=1, n_buffers=count
         )
         for format in (b"vu", b"vz")
         for count in (-(2**63), -2, -1, 0, 1, 2, 2**31, 2**63 - 1)
     },
-    "data NULL": lambda: Producer(b"l", [None, None]),
-    "characters NULL": lambda: Producer(b"u", [None, int32(0, 4), None], length=1),
-    "views NULL": lambda: views(None),
-    "a buffer of views NULL": lambda: Producer(b"vu", [None, view(4, 0, 0), None, FOUR_BYTES], length=1),
-    "sizes of list_view NULL": lambda: Producer(b"+vl", [None, int32(2), None], [numbers()], length=1),
-    "bits NULL": lambda: Producer(b"b", [None, None], length=1),
-    "length negative": lambda: numbers(length=-1),
-    "length of the whole space": lambda: numbers(length=2**63 - 1),
-    "offset negative": lambda: numbers(offset=-1),
-    "offset of the whole space": lambda: numbers(offset=2**63 - 1),
-    "offset and length together": lambda: numbers(offset=2**62, length=2**62),
-    "null_count below -1": lambda: numbers(null_count=-2),
-    "null_count above the length": lambda: numbers(null_count=4),
-    "nulls without a bitmap": lambda: numbers(null_count=1),
-    "children that are missing": lambda: Producer(b"+l", [None, int32(0, 1, 2, 3)]),
-    "children that are too many": lambda: Producer(b"l", [None, int64(1, 2, 3)], [numbers()]),
-    "children in the schema alone": lambda: lists([0, 1], n_children=0),
-    "number of children negative": lambda: lists([0, 1], schema_n_children=-1, n_children=-1),
-    "children NULL": lambda: lists([0, 1], array_children=ctypes.POINTER(ctypes.POINTER(Array))()),
-    "a child NULL": lambda: lists([0, 1], array_children=(ctypes.POINTER(Array) * 1)()),
-    "a struct of very many": lambda: Producer(b"+s", [None], [numbers()], schema_n_children=2**40, n_children=2**40),
-    "a struct that is longer than its field": lambda: Producer(b"+s", [None], [numbers()], length=4),
-    "a fixed list that is longer than its child": lambda: Producer(b"+w:2", [None], [numbers()], length=2),
-    "a list in itself": itself,
-    "a struct in itself, twice": two_of_itself,
-    "a dictionary in the schema alone": half_dictionary,
-    "a dictionary by floats": lambda: Producer(b"g", [None, int64(0, 0, 0)], dictionary=numbers()),
-    "offsets that fall": lambda: lists([0, 2, 1, 3]),
-    "offsets that start below": lambda: lists([-1, 2]),
-    "offsets beyond the content": lambda: lists([0, 4]),
-    "offsets of characters that end below": lambda: Producer(
+    "data buffer is NULL": lambda: Producer(b"l", [None, None]),
+    "character buffer is NULL": lambda: Producer(b"u", [None, int32(0, 4), None], length=1),
+    "buffer of views is NULL": lambda: views(None),
+    "variadic buffer is NULL": lambda: Producer(b"vu", [None, view(4, 0, 0), None, FOUR_BYTES], length=1),
+    "sizes of list views are NULL": lambda: Producer(b"+vl", [None, int32(2), None], [numbers()], length=1),
+    "buffer of booleans is NULL": lambda: Producer(b"b", [None, None], length=1),
+    "length is negative": lambda: numbers(length=-1),
+    "length is 2**63 - 1": lambda: numbers(length=2**63 - 1),
+    "offset is negative": lambda: numbers(offset=-1),
+    "offset is 2**63 - 1": lambda: numbers(offset=2**63 - 1),
+    "sum of offset and length overflows": lambda: numbers(offset=2**62, length=2**62),
+    "null_count is below -1": lambda: numbers(null_count=-2),
+    "null_count is above the length": lambda: numbers(null_count=4),
+    "nulls without a validity bitmap": lambda: numbers(null_count=1),
+    "list without a child": lambda: Producer(b"+l", [None, int32(0, 1, 2, 3)]),
+    "integers with a child": lambda: Producer(b"l", [None, int64(1, 2, 3)], [numbers()]),
+    "child only in the schema": lambda: lists([0, 1], n_children=0),
+    "number of children is negative": lambda: lists([0, 1], schema_n_children=-1, n_children=-1),
+    "pointer to the children is NULL": lambda: lists([0, 1], array_children=ctypes.POINTER(ctypes.POINTER(Array))()),
+    "pointer to a child is NULL": lambda: lists([0, 1], array_children=(ctypes.POINTER(Array) * 1)()),
+    "2**40 children": lambda: Producer(b"+s", [None], [numbers()], schema_n_children=2**40, n_children=2**40),
+    "struct longer than its child": lambda: Producer(b"+s", [None], [numbers()], length=4),
+    "fixed-size list longer than its child": lambda: Producer(b"+w:2", [None], [numbers()], length=2),
+    "list that is its own child": itself,
+    "struct that is both of its children": two_of_itself,
+    "dictionary only in the schema": half_dictionary,
+    "dictionary indices are floats": lambda: Producer(b"g", [None, int64(0, 0, 0)], dictionary=numbers()),
+    "offsets decrease": lambda: lists([0, 2, 1, 3]),
+    "first offset is negative": lambda: lists([-1, 2]),
+    "last offset is beyond the child": lambda: lists([0, 4]),
+    "last offset of a string is negative": lambda: Producer(
         b"u", [None, int32(0, -4), ctypes.create_string_buffer(b"abcd")], length=1
     ),
-    "offsets of characters that fall": lambda: Producer(
+    "offsets of strings decrease": lambda: Producer(
         b"u", [None, int32(0, 4, 2, 3), ctypes.create_string_buffer(b"abcd")]
     ),
-    "offsets NULL": lambda: Producer(b"+l", [None, None], [numbers()]),
-    "list_view beyond the content": lambda: Producer(b"+vl", [None, int32(2), int32(2)], [numbers()], length=1),
-    "list_view of a negative size": lambda: Producer(b"+vl", [None, int32(2), int32(-1)], [numbers()], length=1),
-    "list_view that wraps": lambda: Producer(b"+vl", [None, int32(2**31 - 1), int32(2**31 - 1)], [numbers()], length=1),
-    "a view of a negative length": lambda: views(view(-1, 0, 0)),
-    "a view of another buffer": lambda: views(view(20, 7, 0)),
-    "a view of a negative buffer": lambda: views(view(20, -1, 0)),
-    "a view beyond its buffer": lambda: views(view(20, 0, 0)),
-    "a view before its buffer": lambda: views(view(20, 0, -20)),
-    "sizes of buffers negative": lambda: views(view(4, 0, 0), int64(-1)),
-    "sizes of buffers NULL": lambda: views(view(4, 0, 0), None),
-    "indices beyond the dictionary": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
-    "indices below the dictionary": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
+    "offsets are NULL": lambda: Producer(b"+l", [None, None], [numbers()]),
+    "list view ends beyond the child": lambda: Producer(b"+vl", [None, int32(2), int32(2)], [numbers()], length=1),
+    "list view has a negative size": lambda: Producer(b"+vl", [None, int32(2), int32(-1)], [numbers()], length=1),
+    "list view overflows": lambda: Producer(b"+vl", [None, int32(2**31 - 1), int32(2**31 - 1)], [numbers()], length=1),
+    "string view has a negative length": lambda: views(view(-1, 0, 0)),
+    "string view has a buffer index that is too large": lambda: views(view(20, 7, 0)),
+    "string view has a negative buffer index": lambda: views(view(20, -1, 0)),
+    "string view ends beyond its buffer": lambda: views(view(20, 0, 0)),
+    "string view has a negative offset": lambda: views(view(20, 0, -20)),
+    "size of a variadic buffer is negative": lambda: views(view(4, 0, 0), int64(-1)),
+    "sizes of variadic buffers are NULL": lambda: views(view(4, 0, 0), None),
+    "dictionary index is too large": lambda: Producer(b"i", [None, int32(0, 1, 3)], dictionary=numbers()),
+    "dictionary index is negative": lambda: Producer(b"i", [None, int32(0, 1, -1)], dictionary=numbers()),
     **INDICES,
-    "a union's code beyond its children": lambda: union([0, 2, 1], [0, 0, 0]),
-    "a union's negative code": lambda: union([0, -1, 1], [0, 0, 0]),
-    "a sparse union's code beyond its children": lambda: union([0, 1, 5]),
-    "a union's offset beyond its child": lambda: union([0, 0, 1], [0, 3, 0]),
-    "a union's negative offset": lambda: union([0, 0, 1], [0, -1, 0]),
-    "a union's codes NULL": lambda: union(None, [0, 0, 0]),
-    "a union's offsets NULL": lambda: Producer(
+    "type id of a dense union is unknown": lambda: union([0, 2, 1], [0, 0, 0]),
+    "type id of a dense union is negative": lambda: union([0, -1, 1], [0, 0, 0]),
+    "type id of a sparse union is unknown": lambda: union([0, 1, 5]),
+    "offset of a dense union is beyond its child": lambda: union([0, 0, 1], [0, 3, 0]),
+    "offset of a dense union is negative": lambda: union([0, 0, 1], [0, -1, 0]),
+    "type ids of a union are NULL": lambda: union(None, [0, 0, 0]),
+    "offsets of a union are NULL": lambda: Producer(
         b"+ud:0,1", [int8(0, 0, 1), None], [named(numbers(), b"a"), named(numbers(), b"b")]
     ),
-    "a union of fewer codes than children": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0"),
-    "a union of more codes than children": lambda: union([0, 0, 0], format=b"+us:0,1,2"),
-    "a union of equal codes": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:1,1"),
-    "a union of a large code": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,128"),
-    "a union of words": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,b"),
-    "a sparse union that is longer than its child": lambda: union([0, 0, 0, 0], length=4),
-    "a sparse union with offsets": lambda: union([0, 0, 0], [0, 0, 0], format=b"+us:0,1"),
-    "run ends that do not increase": lambda: run_ends([1, 1, 3]),
-    "run ends that start at zero": lambda: run_ends([0, 2, 3]),
-    "run ends that fall": lambda: run_ends([2, 1, 3]),
-    "run ends that are too few": lambda: run_ends([1, 2]),
-    "run ends without runs": lambda: run_ends([]),
-    "run ends before the offset": lambda: run_ends([1, 2, 3], offset=1),
-    "run ends with a large offset": lambda: run_ends([1, 2, 3], offset=2**63 - 4),
-    "run ends with more runs than values": lambda: run_ends([1, 2, 3], values=2),
-    "run ends of bytes": lambda: run_ends([1, 2, 3], format=b"c"),
-    "run ends of floats": lambda: run_ends([1, 2, 3], format=b"f"),
-    "run ends that are missing": lambda: run_ends([1, 2, 3], missing=1),
-    "run ends with a buffer": lambda: run_ends([1, 2, 3], n_buffers=1),
-    "null with a buffer": lambda: Producer(b"n", [int64(0)]),
-    "null with two buffers": lambda: Producer(b"n", [None, None]),
-    "null of a negative length": lambda: Producer(b"n", [], length=-1),
+    "union with fewer type ids than children": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0"),
+    "union with more type ids than children": lambda: union([0, 0, 0], format=b"+us:0,1,2"),
+    "union with equal type ids": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:1,1"),
+    "union with a type id above 127": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,128"),
+    "union whose type id is not a number": lambda: union([0, 0, 0], [0, 0, 0], format=b"+ud:0,b"),
+    "sparse union longer than its children": lambda: union([0, 0, 0, 0], length=4),
+    "sparse union with offsets": lambda: union([0, 0, 0], [0, 0, 0], format=b"+us:0,1"),
+    "run ends are equal": lambda: run_ends([1, 1, 3]),
+    "first run end is zero": lambda: run_ends([0, 2, 3]),
+    "run ends decrease": lambda: run_ends([2, 1, 3]),
+    "last run end is below the length": lambda: run_ends([1, 2]),
+    "no run ends": lambda: run_ends([]),
+    "last run end is below the offset plus the length": lambda: run_ends([1, 2, 3], offset=1),
+    "run-end encoded array with a large offset": lambda: run_ends([1, 2, 3], offset=2**63 - 4),
+    "more run ends than values": lambda: run_ends([1, 2, 3], values=2),
+    "run ends are bytes": lambda: run_ends([1, 2, 3], format=b"c"),
+    "run ends are floats": lambda: run_ends([1, 2, 3], format=b"f"),
+    "a run end is null": lambda: run_ends([1, 2, 3], missing=1),
+    "run-end encoded array with a buffer": lambda: run_ends([1, 2, 3], n_buffers=1),
+    "null array with a buffer": lambda: Producer(b"n", [int64(0)]),
+    "null array with two buffers": lambda: Producer(b"n", [None, None]),
+    "null array of negative length": lambda: Producer(b"n", [], length=-1),
     "decimal without a scale": lambda: Producer(b"d:5", [None, int64(0, 0, 0, 0, 0, 0)]),
-    "decimal of words": lambda: Producer(b"d:5,x", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "decimal with a scale that is not a number": lambda: Producer(b"d:5,x", [None, int64(0, 0, 0, 0, 0, 0)]),
     "decimal of 65 bits": lambda: Producer(b"d:5,2,65", [None, int64(0, 0, 0, 0, 0, 0)]),
-    "decimal of many digits": lambda: Producer(b"d:77,2", [None, int64(0, 0, 0, 0, 0, 0)]),
-    "decimal NULL": lambda: Producer(b"d:5,2", [None, None]),
-    "interval NULL": lambda: Producer(b"tin", [None, None]),
-    "interval of an unknown unit": lambda: Producer(b"tiX", [None, int64(0, 0, 0)]),
+    "decimal of 77 digits": lambda: Producer(b"d:77,2", [None, int64(0, 0, 0, 0, 0, 0)]),
+    "data buffer of decimals is NULL": lambda: Producer(b"d:5,2", [None, None]),
+    "data buffer of intervals is NULL": lambda: Producer(b"tin", [None, None]),
+    "interval with an unknown unit": lambda: Producer(b"tiX", [None, int64(0, 0, 0)]),
     "released schema": released_schema,
     "released array": released_array,
     "released child": released_child,
-    "a tensor without JSON": lambda: tensors(b"{"),
-    "a tensor without a shape": lambda: tensors(b"{}"),
-    "a tensor of another size": lambda: tensors(b'{"shape": [3]}'),
-    "a tensor of a negative shape": lambda: tensors(b'{"shape": [-1, -2]}'),
-    "a tensor of a large shape": lambda: tensors(b'{"shape": [%d]}' % 2**70),
-    "a tensor of words": lambda: tensors(b'{"shape": ["a"]}'),
-    "a tensor's permutation": lambda: tensors(b'{"shape": [2], "permutation": [1]}'),
-    "a tensor's names": lambda: tensors(b'{"shape": [2], "dim_names": ["a", "b"]}'),
+    "tensor metadata is not JSON": lambda: tensors(b"{"),
+    "tensor without a shape": lambda: tensors(b"{}"),
+    "tensor shape does not match the list size": lambda: tensors(b'{"shape": [3]}'),
+    "tensor shape is negative": lambda: tensors(b'{"shape": [-1, -2]}'),
+    "tensor shape is 2**70": lambda: tensors(b'{"shape": [%d]}' % 2**70),
+    "tensor shape is not a number": lambda: tensors(b'{"shape": ["a"]}'),
+    "tensor permutation is invalid": lambda: tensors(b'{"shape": [2], "permutation": [1]}'),
+    "tensor has more names than dimensions": lambda: tensors(b'{"shape": [2], "dim_names": ["a", "b"]}'),
     **{name: lambda raw=raw: with_metadata(raw) for name, raw in METADATA.items()},
 }  # fmt: skip
 
 
-# Invalid fields of a stream, and of a device array or device stream. The array itself is valid.
+# Invalid fields of a stream, and of a device array or device stream. The arrays in these structs are valid.
 FALSE_STREAMS = {
-    "get_schema NULL": {"get_schema": None},
-    "get_next NULL": {"get_next": None},
-    "release NULL": {"release": None},
+    "get_schema is NULL": {"get_schema": None},
+    "get_next is NULL": {"get_next": None},
+    "release is NULL": {"release": None},
 }
 FALSE_PLACES = {
-    "no device type": {"device_type": 0},
+    "device type 0": {"device_type": 0},
     "an unknown device type": {"device_type": 99},
     "a negative device type": {"device_type": -1},
-    "a negative ordinal": {"device_type": 2, "device_id": -5},
-    "a large ordinal": {"device_type": 2, "device_id": 2**40},
+    "a negative device id": {"device_type": 2, "device_id": -5},
+    "a device id of 2**40": {"device_type": 2, "device_id": 2**40},
 }
 
 
@@ -558,7 +558,7 @@ def false_streams():
 
 
 def outcome(make):
-    """Return the type and text of the error of a case, and the numbers of releases of its schemas and arrays."""
+    """Return the type and the text of a case's error, and how often its schemas and its arrays were released."""
     producer = make()
     error = None
     try:

@@ -31,7 +31,7 @@ def test_correct_producers_pass():
         (broken_arrays.OtherElements, "values", "the elements differ"),
         (broken_arrays.Disagreeing, "agreement", "pointer: "),
         (broken_arrays.Writable, "read-only", "read-only memory is writable through array_interface"),
-        (broken_arrays.Leaking, "lifetime", "the memory is not released with the last array"),
+        (broken_arrays.Leaking, "lifetime", "the memory is not released after the last array"),
         (broken_arrays.OneCapsule, "capsules", "used"),
         (broken_arrays.ElsewhereInWords, "device", "__dlpack_device__ returns (2, 0); the memory is on cpu"),
         (broken_arrays.WithoutVersion, "versions", "max_version is not accepted"),
