@@ -1,4 +1,4 @@
-"""Tables of public calls, and a program that repeats each call with a different failing allocation each time."""
+"""Tables of public calls, and a program that repeats each call, with another failing allocation in each repetition."""
 
 import copy
 import ctypes
@@ -18,8 +18,9 @@ import routes
 
 import arrayhub
 
-# More allocations than any call makes. If all allocations fail, CPython 3.11 loops in an exception handler of a long
-# function forever: it needs an int for the number of the instruction, cannot allocate it, and enters the handler again.
+# More allocations than any call makes. The limit is finite, because CPython 3.11 loops forever in an exception handler
+# of a long function if all allocations fail: it cannot allocate an int for the number of the instruction, and enters
+# the handler again.
 ALL = 10_000
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 WIDTHS = (ALL, 3, 1)  # number of consecutive failing allocations
@@ -27,7 +28,7 @@ STARTS = 4000  # maximum number of allocations of a call that are tested
 
 
 class Other(NamedTuple):
-    """An incorrect outcome that is not caused by arrayhub."""
+    """An exception other than MemoryError that is permitted, because another package causes it."""
 
     kind: type
     words: str
@@ -35,44 +36,42 @@ class Other(NamedTuple):
 
 
 OTHERS = (
-    Other(SystemError, "numpy.nditer", "NumPy's nditer loses the exception"),
-    Other(ctypes.ArgumentError, "MemoryError", "ctypes raises this for an argument that it cannot convert"),
-    Other(pickle.PicklingError, "import of module", "pickle raises this for every error in the import of a module"),
+    Other(SystemError, "numpy.nditer", "numpy.nditer loses the MemoryError"),
+    Other(ctypes.ArgumentError, "MemoryError", "ctypes raises this for every argument that it cannot convert"),
+    Other(pickle.PicklingError, "import of module", "pickle raises this for every error while a module is imported"),
     Other(BufferError, "Failed to allocate a Tensor object", "torch raises this instead of MemoryError"),
 )
 
-# When a Python function ends with an exception, CPython's take_ownership (Python/frame.c) creates the frame object of
-# the Python function that called it. If this allocation fails, take_ownership clears the exception. The interpreter
-# then raises a SystemError. The error occurs only if one Python function calls another; see `nests`.
+# Text of a SystemError that CPython causes. When a Python function ends with an exception, take_ownership
+# (Python/frame.c) creates the frame object of the Python function that called it. If this allocation fails,
+# take_ownership clears the exception, and the interpreter raises the SystemError. It occurs only if one Python function
+# calls another; see `nests`.
 TAKE_OWNERSHIP = "error return without exception set"
 
-# Without memory, NumPy 2.4 itself ends the process in three places: the attribute `__array_interface__` of its arrays,
-# `numpy.errstate`, and a cast that overflows. So no statement here assigns NaN or numbers that a type cannot represent.
+# If an allocation fails, NumPy 2.4 ends the process in three functions: the attribute `__array_interface__` of its
+# arrays, `numpy.errstate`, and a cast that overflows. The statements below therefore do not assign NaN or numbers that
+# a type cannot represent.
 
 # Statements of `routes` that are excluded, with the reason.
 LEFT_OUT = {
-    "asarray(a, via='array_interface')": "NumPy's attribute crashes the process if memory is exhausted",
-    "table.export(u, table.at); table.drop()": "two calls; `interface` has each of them",
-    "table.export(u, table.at); table.take_back()": "two calls; `interface` has each of them",
-    "table.make(table.at_right, table.at, None, table.set_error); table.take_back()": "`interface` has `make(table)`",
+    "asarray(a, via='array_interface')": "ndarray.__array_interface__ crashes the process if memory is exhausted",
+    "table.export(u, table.at); table.drop()": "two calls; `interface` tests each call",
+    "table.export(u, table.at); table.take_back()": "two calls; `interface` tests each call",
+    "table.make(table.at_right, table.at, None, table.set_error); table.take_back()": "`interface` tests `make(table)`",
     "asarray(pointers)": "the producer is made by ctypes, which swallows a MemoryError in a callback",
     "asarray(s)": "the producer is made by ctypes",
     "asarray(bad_struct)": "the producer is made by ctypes",
     "torch.from_dlpack(u)": "torch's Python code makes thousands of allocations",
-    "asarray(ct)": "ctypes and NumPy read the type, and raise other errors",
+    "asarray(ct)": "ctypes and NumPy parse the type, and replace the MemoryError by other errors",
     "arrayhub.empty((2, 4), memory='shared_memory')": "NumPy's `ctypes` attribute raises a SystemError without memory",
-    "asarray(bad_capsule(a))": "ctypes changes the capsule; `host` has `asarray(bad)` with an existing capsule",
-    "asarray(used_capsule(a))": "Python code consumes the capsule; `host` has `asarray(used)` with an existing capsule",
+    "asarray(bad_capsule(a))": "ctypes makes the capsule; `host` tests `asarray(bad)` with an existing capsule",
+    "asarray(used_capsule(a))": "Python code makes the capsule; `host` tests `asarray(used)` with an existing one",
 }
 
 
 def host():
-    for library in (
-        "jax",
-        "torch",
-        "dpctl",
-        "cupy",
-    ):  # `explain` queries the devices of each library, and without memory, jaxlib crashes the process
+    # Prevent imports of these libraries: `explain` queries their devices, and jaxlib crashes if an allocation fails.
+    for library in ("jax", "torch", "dpctl", "cupy"):
         sys.modules.setdefault(library, None)
     names = routes.namespace("host")
     return {
@@ -111,7 +110,7 @@ def drop(table):
 
 
 def interface():
-    """Return the names for the C interface, whose functions a compiled module calls, and for the exchange table."""
+    """Return the names for tests of the C interface, which a compiled module calls, and of the exchange table."""
     import native_build
 
     with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +223,7 @@ TABLES = {
 
 
 def shown(result):
-    """Return the properties of a result that do not differ between calls."""
+    """Return the properties of a result that are equal in every call."""
     if isinstance(result, arrayhub.USMArray):
         return "USMArray", result.shape, result.byte_strides, str(result.dtype), result.access, result.protocol
     if isinstance(result, np.ndarray):
@@ -242,8 +241,8 @@ def runner(statement, names):
     """Compile a statement into a function without arguments."""
     scope = {**names, "_frame": sys._getframe}
     try:
-        # Create the frame object first. Otherwise take_ownership (see TAKE_OWNERSHIP) would create it while an
-        # exception is set.
+        # `_frame()` creates the frame object of `run`. Otherwise take_ownership (see TAKE_OWNERSHIP) would create it
+        # while an exception is set.
         code = compile(f"def run():\n _frame()\n return ({statement})", statement, "exec")
     except SyntaxError:
         code = compile(f"def run():\n _frame()\n {statement}", statement, "exec")
@@ -252,7 +251,7 @@ def runner(statement, names):
 
 
 def expected_of(run, names):
-    """Return the result of a call, or the type of its exception, after earlier calls have filled its caches."""
+    """Return the result of the third call, or the type of its exception. The first two calls fill caches."""
     for _ in range(3):
         ready(run, names)
         try:
@@ -264,7 +263,7 @@ def expected_of(run, names):
 
 
 def attempt(run, start, width):
-    """Run a call whose allocations fail from `start` on.
+    """Run a call in which `width` consecutive allocations fail, the first after `start` successful ones.
 
     Returns
     -------
@@ -278,7 +277,7 @@ def attempt(run, start, width):
     stop, probe = _testcapi.remove_mem_hooks, bytearray
     result = error = None
     reached = True
-    sys._getframe()  # as in `runner`
+    sys._getframe()  # creates the frame object first, as in `runner`
     _testcapi.set_nomemory(start, start + width)
     try:
         result = run()
@@ -297,13 +296,13 @@ def attempt(run, start, width):
         result = error = None
 
 
-# Value of `table.back` until `to_py_object` is called. The call takes ownership of the managed tensor, even if it
+# Value of `table.back` before `to_py_object` is called. This call takes ownership of the managed tensor, even if it
 # fails.
 UNCALLED = 1
 
 
 def ready(run, names):
-    """Export the managed tensor that a call uses."""
+    """Export a managed tensor if the statement uses one."""
     table = names.get("table")
     if table is None:
         return
@@ -315,7 +314,7 @@ def ready(run, names):
 
 
 def give_back(names):
-    """Delete the result of a call of the exchange table: a managed tensor, or the array that owns it."""
+    """Delete the managed tensor that `ready` has exported, or the array that now owns the tensor."""
     table = names.get("table")
     if table is None:
         return
@@ -327,7 +326,7 @@ def give_back(names):
 
 
 def nests(run, names):
-    """Return whether a Python function calls another Python function in a run of a statement."""
+    """Return whether a Python function calls another Python function while the statement runs."""
     found = False
     ready(run, names)
 
@@ -366,11 +365,11 @@ def allocations_of(run, names):
 
 
 def wrong_of(statement, names, note):
-    """Return descriptions of the faults of a statement."""
+    """Run a statement with every failing allocation, and return descriptions of the faults."""
     run = runner(statement, names)
     note(f"{statement}: without failures")
     expected, nesting = expected_of(run, names), nests(run, names)
-    note(f"{statement}: the search for its last allocation")
+    note(f"{statement}: counting its allocations")
     count = allocations_of(run, names)
     watched = {name: value for name, value in names.items() if is_counted(value)}
     expected_of(run, names)
@@ -380,7 +379,7 @@ def wrong_of(statement, names, note):
     wrong = []
     for width in WIDTHS:
         for start in range(count):
-            where = f"{statement}: {'all' if width == ALL else width} from allocation {start} of {count}"
+            where = f"{statement}: {'all' if width == ALL else width} failing from allocation {start} of {count}"
             note(where)
             ready(run, names)
             result, error, _ = attempt(run, start, width)
@@ -397,25 +396,25 @@ def wrong_of(statement, names, note):
 def is_counted(value):
     """Return whether the reference count of an object is exact.
 
-    Counts of modules are never exact. Counts of functions are exact only with the GIL.
+    The counts of modules are not exact, nor are the counts of functions in free-threaded builds.
     """
     return not isinstance(value, types.ModuleType) and not (FREE_THREADED and callable(value))
 
 
 def moved(watched, before, where, wrong):
-    """Add changes of reference counts since `before` to `wrong`. Return the current counts."""
+    """Append a message to `wrong` for each reference count that differs from `before`. Return the current counts."""
     after = {name: sys.getrefcount(value) for name, value in watched.items()}
     if after != before:
         gc.collect()
         after = {name: sys.getrefcount(value) for name, value in watched.items()}
         for name, n in after.items():
             if n != before[name]:
-                wrong.append(f"{where}: references to {name}: {n - before[name]:+}")
+                wrong.append(f"{where}: the reference count of {name} changes by {n - before[name]:+}")
     return after
 
 
 def main(name, path, only=None):
-    """Run a table. Write each attempt to `path` before it starts, and print faults."""
+    """Run the statements of a table, and print the faults. Before each attempt, write its description to `path`."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     names = TABLES[name].names()
     for statement in TABLES[name].statements:

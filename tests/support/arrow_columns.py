@@ -7,7 +7,7 @@ from arrow_by_hand import Array, Schema, Streamed
 
 
 class Column:
-    """A producer of a ``pyarrow.Array`` with the schema of a ``pyarrow.Field``."""
+    """A producer that exports the values of a ``pyarrow.Array`` with the schema of a ``pyarrow.Field``."""
 
     def __init__(self, field, array):
         self.field, self.array = field, array
@@ -20,7 +20,7 @@ class Column:
 
 
 class DeviceColumn:
-    """A producer that exports an array only by the device interface."""
+    """A producer that exports an array only through Arrow's device interface."""
 
     def __init__(self, field, array):
         self.field, self.array = field, array
@@ -40,7 +40,7 @@ class _Structs:
 
 
 def streamed(field, arrays):
-    """Return a producer that exports zero or more arrays as a stream, which can be read once."""
+    """Return a producer that exports zero or more arrays as a stream. The stream can be read only once."""
     stream = Streamed(*[_Structs(field, array) for array in arrays or [None]])
     if not arrays:
         stream.left.clear()
@@ -48,5 +48,5 @@ def streamed(field, arrays):
 
 
 def field_of(x):
-    """Return the ``pyarrow.Field`` of an Arrow producer."""
+    """Import the schema of an Arrow producer as a ``pyarrow.Field``."""
     return pa.Field._import_from_c_capsule(x.__arrow_c_schema__())

@@ -1,4 +1,4 @@
-"""Producers and consumers that break one rule each, in a module that a new interpreter can import."""
+"""Producers and consumers that each break one rule of a protocol, in a module that a new interpreter can import."""
 
 import ctypes
 import os

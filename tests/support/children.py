@@ -1,6 +1,6 @@
 """Run programs in child processes, because a crash would end the test run.
 
-The child processes of every start method of multiprocessing can import this module.
+multiprocessing's child processes can import this module with every start method.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 SUPPORT = Path(__file__).resolve().parent
-ROOT = SUPPORT.parents[1]  # of the repository
+ROOT = SUPPORT.parents[1]  # top folder of the repository
 
 
 def finished(*command, cwd=None, env=None, stdout=subprocess.PIPE, **variables):
@@ -59,14 +59,14 @@ def resident():
 
 
 def send(connection, x):
-    """Send the properties of an array in this process, and the array itself."""
+    """Send the shape, strides, sum and access of an array, as this process sees them, and then the array."""
     connection.send((x.shape, x.byte_strides, float(np.asarray(x).sum()), x.access))
     connection.send(x)
     connection.close()
 
 
 def without(*libraries):
-    """Return the first lines of a program in which these libraries cannot be imported."""
+    """Return lines of Python that make `libraries` impossible to import in the rest of a program."""
     return textwrap.dedent(f"""
         import sys
 

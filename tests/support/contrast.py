@@ -4,7 +4,7 @@ LIGHT_PAGES, DARK_PAGES = ("#ffffff", "#f6f8fa"), ("#000000", "#0d1117", "#14181
 
 
 def contrast(one, other):
-    """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
+    """Return the contrast ratio of two colors as WCAG 2 defines it, from 1 to 21."""
 
     def luminance(color):
         parts = [byte / 255 for byte in bytes.fromhex(color.removeprefix("#"))]

@@ -1,4 +1,4 @@
-"""The functions `empty`, `zeros`, `ones` and `full`, and the value of the elements that the last three write."""
+"""Functions that create arrays, and the value with which `zeros`, `ones` and `full` fill the elements."""
 
 import arrayhub
 

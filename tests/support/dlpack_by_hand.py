@@ -79,7 +79,7 @@ _set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
 _keep = _python.Py_IncRef
 _keep.restype, _keep.argtypes = None, [ctypes.py_object]
 
-# These objects are never freed: a capsule refers to its name by a pointer, and a deleter may be called after the test.
+# These objects are never freed, because a capsule does not own its name, and a deleter may be called after the test.
 _kept = [USED := b"used_by_hand"]
 
 
@@ -90,7 +90,7 @@ def tensor_of(capsule):
 
 
 def consume(capsule):
-    """Consume a capsule, and return its managed tensor, whose deleter the caller must call."""
+    """Consume a capsule, and return its managed tensor. The caller must call `delete` with the tensor."""
     managed = tensor_of(capsule)
     _set_name(capsule, USED)
     _set_destructor(capsule, None)
@@ -107,9 +107,10 @@ def longs(values):
 
 
 class Handmade:
-    """A producer of a DLPack tensor with the given fields, by default of four float64 elements.
+    """A producer of a DLPack tensor with the given fields. By default, the tensor has four float64 elements.
 
-    `deleted` counts calls of the deleter. `requests` contains the keywords of each call of ``__dlpack__``.
+    `deleted` counts calls of the deleter, and `destroyed` calls of the capsule's destructor. `requests` contains the
+    keywords of each call of ``__dlpack__``.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class Handmade:
             self.strides = longs(strides)
             tensor.strides = self.strides
         self.callbacks = DELETER(self._delete), DELETER(self._destroy)
-        for callback in self.callbacks:  # an unconsumed capsule calls its destructor when modules are cleared
+        for callback in self.callbacks:  # a capsule may call its destructor at the end of the process
             _keep(callback)
         self.managed.deleter = ctypes.cast(self.callbacks[0], ctypes.c_void_p) if deleter else None
         self.name = VERSIONED if versioned else LEGACY
@@ -166,7 +167,7 @@ class Handmade:
 
 
 class OnlyDLPack:
-    """An object that exports an array only by DLPack."""
+    """An object that exports an array only through DLPack."""
 
     def __init__(self, array):
         self.array = array

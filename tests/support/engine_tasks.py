@@ -65,7 +65,7 @@ def fill(x, value):
 
 
 def where_mapped(x):
-    """Return the name of the file from which joblib has mapped the elements, or None, and the access."""
+    """Return the access of `x`, and the name of the file from which joblib has mapped the elements, or None."""
     owner = x
     for _ in range(10):
         if isinstance(owner, np.memmap):
@@ -86,7 +86,7 @@ def make_later():
 
 
 def read_in_a_task():
-    """Return the name of the error that a queue created in the task raises."""
+    """Return the name of the error that a queue raises for a pickle of `FromLater`, or "nothing"."""
     queue = multiprocessing.SimpleQueue()
     queue.put(FromLater())
     try:
@@ -101,7 +101,7 @@ def make_nested():
 
 
 class Counter:
-    """An actor that holds an array on its device."""
+    """A dask actor that holds an array on a SYCL device."""
 
     def __init__(self, n):
         self.array = arrayhub.to_device(np.zeros(n), "oneapi:0")
@@ -139,13 +139,13 @@ def fill_and_die(x, value):
 
 
 def send_and_wait(connection, x):
-    """Send an array that exceeds the buffer of any pipe, so that the call waits for a reader."""
+    """Send the process id, then an array that is larger than any pipe's buffer, so that `send` waits for a reader."""
     connection.send(os.getpid())
     connection.send(x)
 
 
 def where_mapped_by_mmap(x):
-    """Return whether this process has mapped the elements from a file by name, and the access."""
+    """Return the access of `x`, and whether the elements are in a file that this process has mapped."""
     import mmap
 
     owner = x.base
@@ -157,7 +157,7 @@ def where_mapped_by_mmap(x):
 
 
 def add_one(handle):
-    """Add one to the elements of a handle's memory. Return their previous sum, the access and the process id."""
+    """Open a handle, and add one to writable elements. Return the previous sum, the access and the process id."""
     with handle.open() as y:
         before = float(np.asarray(y).sum())
         if y.access == "readwrite":
@@ -170,7 +170,7 @@ def put_result(queue, function, *arguments):
 
 
 def borrow_until(handle, connection):
-    """Open a handle, send the process id, and keep the borrow until a message arrives."""
+    """Open a handle, send the process id and the sum, and keep the array open until a message arrives."""
     with handle.open() as y:
         connection.send((os.getpid(), float(np.asarray(y).sum())))
         connection.recv()
@@ -179,7 +179,7 @@ def borrow_until(handle, connection):
 
 
 def own_until(connection):
-    """Own shared memory, send its handle, and close the handle when a message arrives."""
+    """Allocate shared memory, send its handle, and close the handle when a message arrives."""
     x = arrayhub.full((4, 5), 3.0, memory="shared_memory")
     handle = arrayhub.ipc_handle(x)
     connection.send(handle)

@@ -1,6 +1,6 @@
-"""C structs made by ctypes, exporters with any description, and other objects for the tests of the host protocols.
+"""Exporters with arbitrary descriptions, made with ctypes, for the tests of the buffer protocol and array interfaces.
 
-Before CPython 3.12, Python classes cannot export a buffer, so this module writes the C slot of a class.
+Before CPython 3.12, Python classes cannot export a buffer, so this module writes the C slots of a class.
 """
 
 import ctypes
@@ -49,7 +49,10 @@ def ssizes(values):
 
 
 def exporter(**fields):
-    """Return an exporter of the bytes 0 to 63, whose Py_buffer has the given fields. Its class counts releases."""
+    """Return an exporter of the bytes 0 to 63, whose Py_buffer has the given fields.
+
+    The attribute `released` of its class counts calls of ``bf_releasebuffer``.
+    """
     memory = (ctypes.c_ubyte * 64)(*range(64))
     said = {
         "buf": ctypes.addressof(memory), "len": 12, "itemsize": 4, "readonly": 0, "ndim": 1, "format": b"i",
@@ -81,7 +84,7 @@ def exporter(**fields):
         release, ctypes.c_void_p
     ).value
     kind.kept = (memory, keep, get, release)
-    _alive.append(kind)  # the slots must outlive every view
+    _alive.append(kind)  # the slots must remain valid while views exist
     return one
 
 
@@ -89,7 +92,7 @@ _alive = []
 
 
 class PyArrayInterface(ctypes.Structure):
-    """NumPy's struct behind ``__array_struct__``."""
+    """NumPy's struct of the protocol ``__array_struct__``."""
 
     _fields_ = [
         ("two", ctypes.c_int),
@@ -114,12 +117,12 @@ capsule_pointer.restype = ctypes.c_void_p
 
 
 def read_struct(capsule):
-    """Return the struct in a capsule without a name."""
+    """Return the struct of a capsule that does not have a name."""
     return PyArrayInterface.from_address(capsule_pointer(capsule, None))
 
 
 class StructProducer:
-    """An object with ``__array_struct__`` over the bytes 0 to 63. `freed` counts freed capsules."""
+    """An object whose ``__array_struct__`` describes the bytes 0 to 63. `freed` counts the freed capsules."""
 
     freed = 0
 
@@ -148,7 +151,7 @@ def _count_end(capsule):
     StructProducer.freed += 1
 
 
-# Whether fast paths are disabled in this run; see docs/protocols.md.
+# Whether this run disables fast paths through ARRAYHUB_DISABLE_FAST_PATHS.
 FAST_PATHS_OFF = os.environ.get("ARRAYHUB_DISABLE_FAST_PATHS", "0") not in ("", "0")
 
 
@@ -160,7 +163,7 @@ class Shows:
 
 
 class Index:
-    """An object whose ``__index__`` returns `value`, after a call of `before`."""
+    """An object whose ``__index__`` calls `before`, and returns `value`."""
 
     def __init__(self, value, before=None):
         self.value, self.before = value, before
@@ -175,7 +178,7 @@ class Index:
 
 
 def has_driver():
-    """Return whether a CUDA driver is present, which rejects invented addresses."""
+    """Return whether a CUDA driver is present. It rejects the made-up addresses of the tests."""
     try:
         return ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
     except OSError:

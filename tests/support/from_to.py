@@ -16,7 +16,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/howto/from_to.md"
 
 
 class Source(NamedTuple):
-    """An object of a library. The expression `code` creates the object, with `m` as the name of the library.
+    """An object to be converted. The expression `code` creates it from the module `m`. The page shows `shown`.
 
     `is_dense` states whether `asarray` imports the object.
     """
@@ -67,16 +67,16 @@ TARGETS = {
 }
 
 
-_AS_JAX = r"arrayhub\.as_jax\(x(, copy=True)?\)"  # depends on the address of `x`
+_AS_JAX = r"arrayhub\.as_jax\(x(, copy=True)?\)"  # copy=True is needed only if `x` is not aligned
 
 
 def made(source):
-    """Return the object of a source."""
+    """Create the object of a source."""
     return eval(source.code, {"m": importlib.import_module(source.module)})
 
 
 def rows(source, x):
-    """Yield the name of each other library, the call, and a description of the result."""
+    """Yield the name of each other library, the call that converts `x` to it, and a description of the result."""
     for target, title in TARGETS.items():
         if source.module.startswith({"arrow": "pyarrow"}.get(target, target)):
             continue
@@ -93,7 +93,7 @@ def rows(source, x):
 
 
 def result_of(call, verdict):
-    """Describe the result of a call that explain names."""
+    """Describe the result of a call that `explain` names."""
     if "dtype=" in call:
         result = "a copy in float32"
     elif "copy=" in call or verdict == "copy=True":

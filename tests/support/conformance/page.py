@@ -1,4 +1,4 @@
-"""docs/conformance.md: the reports of real libraries, and their comparison with the page."""
+"""Text of docs/conformance.md, which contains the conformance reports of real libraries."""
 
 import importlib.metadata
 import re
@@ -11,7 +11,7 @@ from . import subjects
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 
-# Names of the distributions, and the names of their libraries in `subjects`.
+# For each distribution, the library's name in the functions of `subjects`.
 LIBRARIES = {
     "numpy": "numpy",
     "torch": "torch",
@@ -22,7 +22,7 @@ LIBRARIES = {
     "array-api-strict": "array_api_strict",
 }
 
-# Defects whose outcome differs from run to run: library, role, rule, and what happens. Each counts as a failure.
+# Defects that cause different errors from run to run, by library, role and rule. The page shows this text instead.
 _VARYING = {
     ("jax", "read", "null deleter"): "calls it (std::bad_function_call), which raises an error or ends the process",
 }
@@ -41,7 +41,7 @@ arrayhub handles each defect. A test repeats the runs.
 
 
 def version_of(distribution):
-    """Return the installed version without a local part, or None."""
+    """Return the installed version without its local segment, such as "+cpu", or None."""
     try:
         return importlib.metadata.version(distribution).partition("+")[0]
     except importlib.metadata.PackageNotFoundError:
@@ -61,7 +61,7 @@ def section(distribution):
 
 
 def _settled(report, name, kind):
-    """Return a report in which the cells of `_VARYING` are equal in every run."""
+    """Return a copy of the report in which the cells of `_VARYING` are the same in every run."""
 
     def settled(cell):
         why = _VARYING.get((name, kind, cell.rule))

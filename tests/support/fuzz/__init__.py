@@ -1,9 +1,9 @@
-"""Reproducible random inputs, valid and invalid, for protocols, datashapes, formats, indices, constructors and pickles.
+"""Call arrayhub with reproducible random inputs: protocols, datashapes, formats, indices, constructors and pickles.
 
     python -m tests.support.fuzz --count 10000 [--seed N] [--target NAME] [--only K]
 
-`targets` is the table of calls and inputs, and `chance` draws values. `runner` runs a target in a separate process, so
-that a crash does not end the run.
+`targets` is the table of targets, which draw an input and call arrayhub with it. `chance` draws values. `runner` runs
+each target in a separate process, so that a crash does not end the run.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The command: see the package's docstring."""
+"""Command line of the package, which the package's docstring describes."""
 
 import argparse
 import os
@@ -14,10 +14,10 @@ def main():
         prog="python -m tests.support.fuzz", description="Call arrayhub with random inputs."
     )
     parser.add_argument("--count", type=int, default=10_000, help="inputs for each target (10000)")
-    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (0)")
-    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this one (repeatable)")
-    parser.add_argument("--only", type=int, metavar="K", help="only the input of this number, in this process")
-    parser.add_argument("--here", metavar="FILE", help="in this process, noting each input in FILE before it runs")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (0)")
+    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="run only this target (repeatable)")
+    parser.add_argument("--only", type=int, metavar="K", help="run only the K-th input, in this process")
+    parser.add_argument("--here", metavar="FILE", help="run in this process, and write each input to FILE first")
     options = parser.parse_args()
     wrong = []
     for target in options.target or TARGETS:
@@ -28,7 +28,7 @@ def main():
                 wrong += runner.run_here(target, range(options.count), options.seed, note)
         else:
             found = runner.run_apart(target, options.count, options.seed)
-            print(f"{target}: {options.count} inputs, {'wrong' if found else 'right'}", flush=True)
+            print(f"{target}: {options.count} inputs, {'failed' if found else 'passed'}", flush=True)
             wrong += found
     sys.stdout.write("\n".join(wrong[:20]).encode("utf-8", "backslashreplace").decode())
     sys.stdout.flush()

@@ -1,7 +1,8 @@
 """Random Arrow structs.
 
-Arrow structs do not contain the sizes of buffers, so lengths and last offsets are within the actual buffers. Formats,
-numbers of buffers and children, pointers, counts, offsets, views and indices may be invalid.
+Lengths and last offsets are always within the actual buffers, because a consumer cannot check them: Arrow structs do
+not contain the sizes of buffers. Formats, numbers of buffers and children, pointers, counts, offsets, views and indices
+may be invalid.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import arrow_by_hand as by_hand
 
-BYTES = 1024  # size of each buffer, which exceeds all lengths
+BYTES = 1024  # size of each buffer, sufficient for all lengths
 FLAT = [
     b"c",
     b"C",
@@ -53,9 +54,9 @@ UNKNOWN = [
 
 
 def integers(r, width, most, beyond=True):
-    """Draw a buffer of integers, mostly in range and increasing.
+    """Draw a buffer of integers, which are mostly increasing and between 0 and `most`.
 
-    Some integers are negative. If `beyond`, some are too large, which arrayhub must be able to detect.
+    Some integers are negative. If `beyond` is true, some are larger than `most`.
     """
     right = sorted(r.randint(0, most) for _ in range(BYTES // width))
     wild = [-1, -(2**31), 0] + ([most + 1, 2**31 - 1] + ([2**63 - 1, -(2**63)] if width == 8 else []) if beyond else [])
@@ -69,7 +70,7 @@ def noise(r):
 
 
 def views(r, buffers):
-    """Draw a buffer of string views. Most views are short or refer to bytes within their buffer."""
+    """Draw a buffer of string views. Most views are inline, or refer to bytes within a buffer."""
     out = b""
     for _ in range(BYTES // 16):
         length = r.choice([0, 3, 12, 13, 40, r.randint(-2, 60), 2**31 - 1])
@@ -129,7 +130,7 @@ NO_BITMAP = (b"+u", b"+r", b"n")
 
 
 def union(r, depth, length):
-    """Draw a union of up to three arrays, whose codes and offsets may be invalid."""
+    """Draw a union of up to three arrays. Its type ids and offsets may be invalid."""
     count, dense = r.randint(0, 3), r.random() < 0.5
     codes = r.sample(range(6), count)
     format = (b"+ud:" if dense else b"+us:") + ",".join(map(str, codes)).encode()
@@ -143,7 +144,7 @@ def union(r, depth, length):
 
 
 def struct_of(r, depth, length):
-    """Draw a producer of an array of about the given length, with some invalid fields."""
+    """Draw a producer of an array of about the given length. Some fields may be invalid."""
     format, buffers, children, dictionary = parts(r, depth, length)
     bitmap = r.choice([None, None, noise(r)])
     said = {"length": length, "null_count": r.choice([0, -1]) if bitmap is None else r.choice([-1, -1, 0, 1])}
@@ -171,7 +172,7 @@ def struct_of(r, depth, length):
 
 
 def form_of(r, made):
-    """Export an array through a random interface. The other fields of the interface's struct may also be invalid."""
+    """Export an array through a random interface. Other fields of the interface's struct may be invalid, too."""
     form = r.choice([None, by_hand.OnDevice, by_hand.Streamed, by_hand.StreamedOnDevice])
     if form is None:
         return made
@@ -187,7 +188,7 @@ def form_of(r, made):
 
 
 def draw(r):
-    """Draw a description, and a call that imports an array as dense or nested, and reads all elements."""
+    """Draw an array. Return its description, and a call that imports it as dense or nested and reads all elements."""
     dense, length = r.random() < 0.3, r.randint(0, 6)
     array = struct_of(r, 0, length)
     made = form_of(r, array)

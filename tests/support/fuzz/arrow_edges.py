@@ -18,7 +18,7 @@ NAMES = [b"key", b"value", b"f0", b"f1", b"f0"]
 
 
 def is_without_driver():
-    """Return whether the CUDA driver cannot be loaded. A driver crashes the process for an invalid event."""
+    """Return whether there is no CUDA driver, which would crash the process for an invalid event."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -63,10 +63,10 @@ def named(children):
 
 
 def tower(r):
-    """Draw a deep schema, in which a level may repeat its child. Return the schema, and its depth and size."""
+    """Draw a deep schema, in which a level may repeat its child. Return the schema, its depth and its size."""
     made, nodes = by_hand.numbers(0), 1
     depth = r.choice([0, 1, 2, 5, 22, 63, 64, 65, 200])
-    # Share of the levels without a child, or with several children.
+    # Probability that a level does not have exactly one child.
     shares = r.choice([0, 0, 0.02, 0.02, 0.05, 0.05, 0.5] if depth > 5 else [0, 0.5])
     for _ in range(depth):
         width = r.choice([2, 2, 3, 0, 50]) if r.random() < shares else 1
@@ -90,7 +90,7 @@ def tower(r):
 
 
 def draw_schema(r):
-    """Draw a stream without arrays. Only its schema is read."""
+    """Draw a stream that contains no arrays, so that only its schema is read."""
     made, (depth, nodes) = tower(r)
     stream = r.choice([by_hand.Streamed, by_hand.StreamedOnDevice])(made)
     stream.left = []
@@ -149,7 +149,7 @@ def empty(r, depth=0):
 
 
 def draw_empty(r):
-    """Draw a valid array of length 0, whose offsets may be empty as in Arrow C++ (ARROW-544)."""
+    """Draw a valid array of length 0. Its buffer of offsets may be empty, as in Arrow C++ (ARROW-544)."""
     made = empty(r)
     form = by_hand.FORMS[r.choice(list(by_hand.FORMS))](made)
 
@@ -164,9 +164,9 @@ def draw_empty(r):
 
 
 def draw_views(r):
-    """Draw arrays of string views with buffers that are NULL or have 0 bytes, and with wrong sizes and counts.
+    """Draw arrays of string views whose buffers are NULL or have 0 bytes, with wrong sizes and numbers of buffers.
 
-    Views may have any index and offset, because an array of views also contains the sizes of its buffers.
+    Views may have any buffer index and offset, because arrayhub can check them: the array contains the buffers' sizes.
     """
     length = r.choice([0, 0, 1, 3, 6])
     data, sizes = [], []
@@ -184,7 +184,7 @@ def draw_views(r):
     count = 3 + len(data)
     said = {"length": length, "null_count": r.choice([0, 0, -1])}
     if r.random() < 0.2:
-        # With a larger number, arrayhub would read beyond the end of the table of pointers.
+        # A larger number would make arrayhub read beyond the end of the table of pointers.
         said["n_buffers"] = r.choice([-(2**63), -2, -1, 0, 1, 2, *([count - 1] if count == 3 else [])])
     made = by_hand.Producer(r.choice([b"vu", b"vz"]), [None, first, *data, last], **said)
     if r.random() < 0.3:
@@ -198,7 +198,7 @@ def draw_views(r):
 
 
 def draw_event(r):
-    """Draw CUDA arrays with an invalid event, for machines without a CUDA driver."""
+    """Draw an array in CUDA memory whose event may be invalid, for machines without a CUDA driver."""
     device_type, device_id = r.choice([2, 2, 3, 13]), r.choice([0, 0, 1, -1, 7, 1_000_000, 2**31, 2**40])
     event = r.choice([None, 1, 8, ctypes.addressof(arrow.noise(r)), NOTHING.value, 2**48, 2**64 - 8])
     producer = r.choice([by_hand.numbers, lambda: by_hand.numbers(0), lambda: arrow.struct_of(r, 0, 3)])()

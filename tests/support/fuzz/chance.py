@@ -56,7 +56,7 @@ def lengths(r, most=4):
 
 
 def text(r, letters, most=12):
-    """Draw text of the given letters and words, occasionally with other characters."""
+    """Draw text that consists of elements of `letters`, and sometimes one other character."""
     words = [r.choice(letters) for _ in range(r.randint(0, most))]
     if r.random() < 0.2:
         words.insert(r.randint(0, len(words)), chr(r.choice([0, 10, 127, 233, 0x3000, 0xD800, 0x1F600])))
@@ -79,7 +79,7 @@ def changed(r, text, letters):
 
 
 def spoilt(r, said, strangers):
-    """Draw a valid description with some entries replaced or omitted. `strangers` draws a replacement for a key."""
+    """Replace or omit some entries of the valid description `said`. `strangers` draws the replacement for a key."""
     said = dict(said)
     for _ in range(r.choice([0, 1, 1, 1, 2, 3])):
         key = r.choice(list(said) or ["shape"])

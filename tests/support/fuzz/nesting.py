@@ -46,7 +46,7 @@ def draw_lists(r):
 
 
 def draw_empty(r):
-    """Draw an array without elements, and a call that exports the array and compares its reference counts."""
+    """Draw an array without elements, and a call that exports it and checks that its reference count is unchanged."""
     shape = [r.choice([1, 2, 3, 7]) for _ in range(r.randint(1, 4))]
     shape[r.randrange(len(shape))] = 0
     strides = [r.choice(STRIDES) for _ in shape]
@@ -67,7 +67,7 @@ def draw_empty(r):
                 getattr(x, "__arrow_c_array__", str)()  # absent for types that Arrow does not have
             elif torch is not None:
                 assert tuple(torch.from_dlpack(x).shape) == x.shape
-        except RuntimeError as error:  # raised by NumPy and torch for types that they do not have
+        except RuntimeError as error:  # NumPy and torch raise it for types that they do not have
             raise BufferError(str(error)) from error
         finally:
             assert sys.getrefcount(x) == before, (sys.getrefcount(x), before)

@@ -1,4 +1,4 @@
-"""Run a target in this process, input by input, or in a separate process that may crash."""
+"""Run a target in this process, or in a separate process that may crash."""
 
 import contextlib
 import os
@@ -9,11 +9,11 @@ import tempfile
 import traceback
 from pathlib import Path
 
-HANGS = 600  # seconds for all inputs of a target
+HANGS = 600  # seconds after which a target counts as hanging
 
 
 def run_here(target, inputs, seed, note):
-    """Run the inputs of a target, given by their numbers. Call `note` before each input. Return failures as text."""
+    """Run a target with the inputs of the given numbers. Call `note` before each run. Return failures as text."""
     from .targets import REFUSALS, TARGETS
 
     wrong = []
@@ -23,7 +23,7 @@ def run_here(target, inputs, seed, note):
         note(number, shown)
         try:
             call()
-        except UnicodeError as error:  # a ValueError that counts as a failure
+        except UnicodeError as error:  # a subclass of ValueError, but a failure
             wrong.append(report(target, seed, number, shown, error))
         except REFUSALS as error:
             if not str(error):
@@ -81,7 +81,7 @@ def run_apart(target, count, seed, environment=None):
 
 @contextlib.contextmanager
 def noting(path, target, seed):
-    """Yield a function that writes each input to a file before it runs, so that the input is known after a crash."""
+    """Yield a function that writes an input to a file before its run, so that the input is known after a crash."""
     with open(path, "wb", buffering=0) as file:
 
         def note(number, shown):

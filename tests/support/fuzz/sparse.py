@@ -1,6 +1,6 @@
 """Random sparse arrays of SciPy, torch and jax, whose indices, pointers and shapes may be inconsistent.
 
-Each import raises an error, or its exports have indices within the shape.
+arrayhub must either reject the import, or export only indices within the shape.
 """
 
 import pickle
@@ -46,7 +46,7 @@ def _pointers(r, count, stored):
 
 
 def _replaced(r, made, **parts):
-    """Replace parts of a SciPy array without SciPy's checks, sometimes with truncated parts. Return the array."""
+    """Replace attributes of a SciPy array, which SciPy does not check, and truncate some. Return the array."""
     for name, value in parts.items():
         setattr(made, name, value if r.random() > 0.05 else value[: r.randint(0, len(value))])
     return made
@@ -116,7 +116,8 @@ PRODUCERS = [_scipy, _scipy, _torch, _torch]
 if find_spec("jax"):
     PRODUCERS.append(_jax)
 if find_spec("sparse"):
-    # The methods of pydata/sparse are compiled by Numba, which does not support float16.
+    # as_pydata_sparse is used only for a round trip: Numba compiles the methods of pydata/sparse, and does not support
+    # float16.
     USES["as_pydata_sparse"] = lambda x: ah.assparse(ah.as_pydata_sparse(x, copy="if_needed")).to_dense()
 
 

@@ -1,6 +1,6 @@
-"""The table of targets. Each target draws one input, and returns its description and a call with the input.
+"""The table of targets. Each target draws one input, and returns its description and a function that uses the input.
 
-A call may raise any of REFUSALS with a message. Arrays that are accepted must be inside the described memory.
+This function may raise any of REFUSALS with a message. Imported arrays must be inside the memory of the input.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ RIGHT_SHAPES = [
 
 
 class Host:
-    """An object with an interface dict under a given name, and valid memory."""
+    """An object with an interface dict as the attribute `name`, and valid memory."""
 
     def __init__(self, name, interface, memory):
         self.memory = memory
@@ -67,7 +67,7 @@ def typestr(r):
 
 
 def descr(r, depth=0):
-    """Draw a description of fields. In some descriptions, a list of fields occurs several times."""
+    """Draw the ``descr`` of a record type. Some nest a list of fields that occurs twice at each level."""
     if r.random() < 0.1:
         return chance.strange(r)
     if depth == 0 and r.random() < 0.1:
@@ -138,7 +138,7 @@ VIA = {
 
 
 def inside_description(x, said, obj):
-    """Check that the array of an accepted dict has the described shape, size and address."""
+    """Check that an imported array has the shape, size and address of the dict `said`."""
     assert x.shape == tuple(int(n.__index__()) for n in said["shape"]), x.shape
     low, high = reach(x)
     data = said.get("data")
@@ -172,7 +172,7 @@ def inside_memory(x):
 
 def show(value):
     try:
-        return reprlib.repr(value)  # not repr, which prints shared lists at each occurrence
+        return reprlib.repr(value)  # limits the length: repr prints shared lists at each occurrence
     except Exception as error:  # raised by `repr` of some invalid values
         return f"{type(value).__name__} whose repr raises {type(error).__name__}"
 
@@ -199,7 +199,7 @@ def draw_struct(r):
         if r.random() < 0.5:
             change_during(r, producer, fields)
     if producer.struct.nd > 1 and producer.struct.nd <= 64:
-        producer.struct.nd = 1  # otherwise consumers would read beyond the struct's arrays, whose size they cannot know
+        producer.struct.nd = 1  # the arrays of shape and strides have only one element, which consumers cannot check
 
     def call():
         x = ah.asarray(producer, via="array_struct")
@@ -210,7 +210,7 @@ def draw_struct(r):
 
 
 def change_during(r, producer, fields):
-    """Add a field to the description whose ``__index__`` changes the struct while the description is read."""
+    """Add a field to the ``descr`` whose ``__index__`` changes the struct while arrayhub reads the ``descr``."""
 
     def change():
         producer.struct.nd, producer.struct.itemsize = 60, r.choice([4, 1 << 20])
@@ -370,7 +370,7 @@ def draw_constructor(r):
 
 
 def small(r, value):
-    """Return whether an allocation may be tried, because it is small, or so large that it fails at once."""
+    """Return whether an allocation is harmless, because it is small, or so large that it fails at once."""
     try:
         lengths = [int(n.__index__()) for n in (value if isinstance(value, (tuple, list)) else (value,))]
     except Exception:
@@ -432,7 +432,7 @@ PICKLED = [
 
 
 def spoilt_state(r, state):
-    """Draw a state of a pickle in which any number of parts may be invalid."""
+    """Replace some parts of a pickle's state, possibly by invalid values."""
     wrong = [
         lambda: r.choice([1, 1, 1, 2, chance.scalar(r)]),
         lambda: r.choice([chance.lengths(r), chance.scalar(r)]),
@@ -448,7 +448,7 @@ def spoilt_state(r, state):
 
 
 def draw_unpickle(r):
-    """Draw arguments for the function that restores a pickled array, some of them invalid."""
+    """Draw arguments for the function that restores a pickled array. Some may be invalid."""
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(r.choice([2, 5]))
     said = spoilt_state(r, state)
     if r.random() < 0.2:
@@ -463,7 +463,7 @@ def draw_unpickle(r):
 
 
 def _bytearray_of_sane_length(reader):
-    """Read a bytearray of limited length, because pickle allocates the bytearray before it reads its bytes."""
+    """Read a bytearray of limited length, because pickle allocates the bytearray before it reads the elements."""
     (length,) = struct.unpack("<Q", reader.read(8))
     if length > 1 << 30:
         raise pickle.UnpicklingError("a bytearray of more than 1 GiB")
@@ -471,7 +471,7 @@ def _bytearray_of_sane_length(reader):
 
 
 def _dtype_of_whole_state(reader):
-    """Build an object from a state of 8 or 9 elements. NumPy 2.4 crashes the process for states of 6 elements."""
+    """Reject states except of 8 or 9 elements, because numpy.dtype (2.4) crashes the process for 6 elements."""
     state = reader.stack[-1]
     if not isinstance(state, tuple) or len(state) not in (8, 9):
         raise pickle.UnpicklingError("a state that numpy.dtype does not check")
@@ -482,7 +482,10 @@ KNOWN = {("arrayhub", "_unpickle"), ("numpy", "dtype"), ("numpy._core.numeric", 
 
 
 def asked_of_us(stream, buffers=()):
-    """Return the arguments that a pickle passes to arrayhub's function if it does not call other functions."""
+    """Return the arguments of each call of arrayhub's function by a pickle.
+
+    Raise ValueError for pickles that call unknown functions, and for invalid pickles.
+    """
     asked = []
 
     class Reader(pickle._Unpickler):
@@ -503,7 +506,7 @@ def asked_of_us(stream, buffers=()):
 
 
 def bytes_changed(r, stream):
-    """Draw a stream with changed bytes, which is sometimes truncated."""
+    """Change some bytes of a stream, and truncate some streams."""
     stream = bytearray(stream)
     for _ in range(r.randint(1, 3)):
         stream[r.randrange(len(stream))] = r.randrange(256)
@@ -513,7 +516,7 @@ def bytes_changed(r, stream):
 
 
 def draw_pickle(r):
-    """Draw a truncated or changed pickle. Only pickles that do not call other functions are read."""
+    """Draw a pickle with changed bytes. Only pickles that call no unknown functions are loaded."""
     stream = bytes_changed(r, pickle.dumps(ah.asarray(r.choice(PICKLED)()), r.choice([2, 4, 5])))
 
     def call():
@@ -536,9 +539,9 @@ def file_of(r, nbytes):
 
 
 def draw_by_name(r):
-    """Draw a pickle with a file's name instead of elements.
+    """Draw a pickle that contains the name of a file instead of the elements.
 
-    The other parts of the pickle may be invalid. The file may be too short or missing.
+    Other parts of the pickle may be invalid. The file may be too short, missing, or not a regular file.
     """
     _, (state, data) = ah.asarray(r.choice(PICKLED)()).__reduce_ex__(4)
     nbytes = memoryview(data[0] if type(data) is tuple else data).nbytes
@@ -590,7 +593,7 @@ def draw_by_name(r):
 
 
 def draw_name_pickle(r):
-    """Draw a changed pickle of a mapped file, as multiprocessing sends it."""
+    """Draw a pickle of a mapped file, as multiprocessing sends it, with changed bytes."""
     element, writable, step = r.choice(["f8", "u1", "<i2"]), r.random() < 0.5, r.choice([1, 1, 3, -1])
 
     def call():
@@ -610,7 +613,7 @@ def draw_name_pickle(r):
 
 
 def draw_frames(r):
-    """Draw dask's header and frames of an array, in one or several buffers, some of them invalid."""
+    """Draw dask's header and frames of an array, some of them invalid. The frames share a buffer or have their own."""
     from distributed.protocol.serialize import pickle_loads
 
     from arrayhub.transport import dask
@@ -653,7 +656,7 @@ def draw_frames(r):
 
     def call():
         if arrived and isinstance(arrived[0], (bytes, bytearray, memoryview)):
-            # Raises for pickles that call other functions.
+            # Raises ValueError for pickles that call unknown functions.
             asked_of_us(bytes(arrived[0]), [bytearray(10000)] * len(frames))
         for _ in range(2):
             try:
@@ -671,7 +674,7 @@ def draw_frames(r):
 
 
 def went_through(error, function):
-    """Return whether an error was raised in a call of a function."""
+    """Return whether an error was raised during a call of `function`."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code is function.__code__:
@@ -681,7 +684,7 @@ def went_through(error, function):
 
 
 def inside(x, buffer):
-    """Return whether an array is in a bytearray."""
+    """Return whether the memory of an array belongs to a bytearray."""
     start = ctypes.addressof(ctypes.c_char.from_buffer(buffer)) if buffer else 0
     return start <= x.ptr < start + len(buffer)
 

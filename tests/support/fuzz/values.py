@@ -1,6 +1,6 @@
-"""Random numbers, strings, times and sequences, of the built-in types, their subclasses and similar types.
+"""Random numbers, strings, times and sequences of built-in types, of their subclasses, and of similar types.
 
-If arrayhub accepts a value, the result must equal NumPy's conversion of the value.
+If arrayhub accepts a value, its result must equal NumPy's conversion of the value.
 """
 
 import datetime
@@ -95,7 +95,7 @@ def value(r, depth=0):
 
 
 def same(given, expected):
-    """Return whether an array has the type, shape and bytes of NumPy's array."""
+    """Return whether two ndarrays have equal types, shapes and bytes."""
     return given.dtype == expected.dtype and given.shape == expected.shape and given.tobytes() == expected.tobytes()
 
 
@@ -112,7 +112,7 @@ def draw(r):
             return np.full(into.shape, np.array(drawn, dtype), dtype)  # NumPy rejects full(1, 2**63, bool)
         try:
             into[...] = drawn
-        except ValueError:  # a sequence with leading dimensions of length 1, which only an array may have
+        except ValueError:  # NumPy drops leading dimensions of length 1 only from arrays
             into[...] = np.array(drawn)
         return into
 
@@ -135,7 +135,7 @@ def draw(r):
                 return
             try:
                 x = ours()
-            except OverflowError:  # raised by NumPy for numbers that are out of range
+            except OverflowError:  # for numbers that are out of range, as in NumPy
                 return
             if isinstance(drawn, bytes | range):  # bytes are imported as a buffer, and a range as an array
                 return
@@ -143,8 +143,8 @@ def draw(r):
                 expected = numpys()
             except Exception as error:
                 raise AssertionError(
-                    f"NumPy refuses it ({type(error).__name__}: {error}), and arrayhub accepts it: {x}"
+                    f"NumPy rejects a value that arrayhub accepts ({type(error).__name__}: {error}): {x}"
                 ) from None
-            assert same(np.array(ah.as_numpy(x)), expected), f"{ah.as_numpy(x)!r} in place of {expected!r}"
+            assert same(np.array(ah.as_numpy(x)), expected), f"{ah.as_numpy(x)!r} instead of {expected!r}"
 
     return f"{what} {dtype} {into.shape} {drawn!r:.300}", call

@@ -1,4 +1,4 @@
-"""``python -m tests.support.libraries`` runs every row and writes docs/libraries.md, with the versions that ran."""
+"""``python -m tests.support.libraries`` tests every row, and writes docs/libraries.md with the tested versions."""
 
 import sys
 

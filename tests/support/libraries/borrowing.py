@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Numbers of elements. An allocator soon reuses freed memory of the first size, and unmaps freed memory of the second.
+# Numbers of elements. Freed memory of the first size is soon reused by the allocator, of the second size is unmapped.
 SIZES = (256, 1 << 20)
 
 HELD = "held"  # the view keeps its values
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     what : str
         The object and the operation, in words.
     make : callable
-        Returns an object with a given number of elements, or a pair of the object and a function for the operation.
+        Returns an object with a given number of elements, or the object and a function that performs the operation.
     outcome : str
         HELD, KEPT or MOVES.
     """
@@ -55,7 +55,7 @@ CASES: list[Case] = []
 
 
 def case(library, what, outcome=HELD):
-    """Add the decorated function, which creates the object, as a case."""
+    """Return a decorator that adds a case. The decorated function creates the case's object."""
 
     def entered(make):
         CASES.append(Case(library, what, make, outcome))
@@ -161,7 +161,7 @@ def _resize_unchecked(n):
     return x, lambda: x.resize(64 * n, refcheck=False)
 
 
-@case("ctypes", "an array's contents by a pointer")
+@case("ctypes", "contents of a pointer to an array")
 def _contents(n):
     x = (ctypes.c_float * n)(*numbers(n))
     return ctypes.pointer(x).contents
@@ -209,7 +209,7 @@ def _torch_share(n):
     return x, x.share_memory_
 
 
-@case("jax", "device_put that may alias")
+@case("jax", "device_put(may_alias=True)")
 def _jax(n):
     jax = module("jax")
     return jax.device_put(numbers(n), jax.devices("cpu")[0], may_alias=True)
@@ -223,7 +223,7 @@ def _jax_delete(n):
     return x, x.delete
 
 
-@case("jax", "an array that is donated")
+@case("jax", "an array, donated to a jitted function")
 def _jax_donated(n):
     jax = module("jax")
     x = jax.device_put(numbers(n), jax.devices("cpu")[0]) + 0
@@ -381,7 +381,7 @@ def _matplotlib(n):
     return figure.canvas.buffer_rgba(), end
 
 
-@case("netCDF4", "a Dataset in memory, closed")
+@case("netCDF4", "result of closing an in-memory Dataset")
 def _netcdf4(n):
     x = module("netCDF4").Dataset("in memory", "w", memory=1024)
     x.createDimension("n", n)
@@ -449,7 +449,7 @@ def _openvino_constant(n):
     return module("openvino").op.Constant(numbers(n), shared_memory=True)
 
 
-@case("openvino", "a Tensor in a shared Tensor", MOVES)
+@case("openvino", "a part of Tensor(shared_memory=True)", MOVES)
 def _openvino_part(n):
     openvino = module("openvino")
     return openvino.Tensor(openvino.Tensor(numbers(n).reshape(2, -1), shared_memory=True), [0, 0], [1, n // 2])
@@ -525,7 +525,7 @@ def _skia(n):
     return module("skia").Image.fromarray(np.full((n // 64, 16, 4), 7, "u1"))
 
 
-@case("skia", "Data without a copy of the memory", MOVES)
+@case("skia", "Data that does not copy its memory", MOVES)
 def _skia_data(n):
     return module("skia").Data(bytearray(b"\7" * n), False)
 
@@ -579,14 +579,14 @@ def _wasmtime(n):
 
 
 def ballast(nbytes):
-    """Allocate memory that would reuse and overwrite freed memory."""
+    """Allocate and write memory, which reuses and overwrites memory that has been freed."""
     count = 64 if nbytes < 1 << 17 else 8
     arrays = [np.full(nbytes, 255, "u1") for _ in range(count)]
     return arrays + [bytearray(b"\xdd" * (nbytes + more)) for more in (0, 8, 16, 64) for _ in range(count // 4)]
 
 
 def run(one, n):
-    """Run a case in this process. Return whether the view kept its values, and the name of the error, if any."""
+    """Run a case in this process. Return whether the view kept its values, and the name of the operation's error."""
     import arrayhub
 
     made = one.make(n)
@@ -607,7 +607,7 @@ def run(one, n):
 
 
 def check(one):
-    """Assert the outcome of a case, which must not be MOVES."""
+    """Run a case, and assert that its outcome is as expected: HELD or KEPT."""
     for n in SIZES:
         same, refusal = run(one, n)
         assert same, f"{one.library}: {one.what}, {n} elements: the view shows other values"

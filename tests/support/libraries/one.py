@@ -1,4 +1,4 @@
-"""Run every row of a library: ``python -m tests.support.libraries.one NAME``.
+"""Test every row of a library: ``python -m tests.support.libraries.one NAME``.
 
 The last line of the output is the version of the library.
 """
@@ -60,11 +60,11 @@ def main(name):
         os._exit(MISSING)
     wrong = run(library, module)
     print(importlib.metadata.version(library.distribution) if library.distribution else platform.python_version())
-    for child in multiprocessing.active_children():  # a manager process would keep the output open
+    for child in multiprocessing.active_children():  # a manager process would keep stdout open
         child.kill()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1 if wrong else 0)  # without cleanup: taichi's runtime and others crash during cleanup
+    os._exit(1 if wrong else 0)  # skips the cleanup, in which taichi and others crash
 
 
 if __name__ == "__main__":

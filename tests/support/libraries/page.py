@@ -1,4 +1,4 @@
-"""docs/libraries.md: the tables as text, and the versions that they were last tested with."""
+"""Text of docs/libraries.md: the tables, and the version with which each library was last tested."""
 
 import pathlib
 import re
@@ -18,8 +18,8 @@ _OPENING = """\
 
 This page lists what `arrayhub.asarray(x)` returns for objects of libraries that [the matrix](matrix.md) does not
 cover, and how these libraries import a `USMArray`. (The matrix covers polars and Arrow.) `asarray` returns a **view**
-of the object's memory, or raises an error that names the call to make instead. It does not copy these objects without a
-request.
+of the object's memory, or raises an error that names the call to make instead. `asarray` copies these objects only if
+`copy=True` is passed.
 
 `python -m tests.support.libraries` generates this page from the tables in `tests/support/libraries`, after it has
 tested every row with the installed libraries:
@@ -29,25 +29,25 @@ tested every row with the installed libraries:
 - The call that an error names works.
 
 `tests/interop/test_libraries.py` tests the same rows. Libraries marked \\* are not in the extra `test-all`, and are
-tested only if they are installed. The version is that of the last test.
+tested only if they are installed. The table shows the version that was tested last.
 
 """
 
 _OUT = """\
 ## Export
 
-The table shows how libraries import a `USMArray` `x` in host memory, and one in shared USM. The host can read shared
-USM, but DLPack reports shared USM as memory of a oneAPI device, which most of these libraries do not support. These
-calls import shared USM:
+The table shows how libraries import a `USMArray` `x` in host memory or in shared USM. The host can read shared USM,
+but DLPack describes shared USM as memory of a oneAPI device, which most of these libraries do not support. Shared USM
+can be exported as host memory in these ways:
 
-- `x.to_host()` returns a view on the host's device.
-- `as_numpy(x)`, `as_jax(x)` and `as_torch(x)` return views, too.
-- A consumer that requests `dl_device=(1, 0)`, as `numpy.from_dlpack(x, device='cpu')` does, gets the host's device. So
-  does a consumer of DLPack before 1.0.
+- `x.to_host()` returns a view of shared USM whose device is the host.
+- `as_numpy(x)`, `as_jax(x)` and `as_torch(x)` also return views.
+- If a consumer requests `dl_device=(1, 0)`, as `numpy.from_dlpack(x, device='cpu')` does, DLPack describes the memory
+  as host memory. The same applies to consumers that support only DLPack before 1.0.
 
-`convert(x, to)` accepts the name of any module with a function `from_dlpack`. A library that always copies requires
-`copy=True`. A library that does not support read-only memory requires `copy=True` or `allow_readonly=True` for a
-read-only array.
+The argument `to` of `convert(x, to)` can be the name of any module with a function `from_dlpack`. Libraries that always
+copy require `copy=True`. Libraries that do not support read-only memory require `copy=True` or `allow_readonly=True`
+for read-only arrays.
 
 | library | call | host memory | shared USM | reason |
 |---|---|---|---|---|
@@ -62,8 +62,8 @@ These objects free or move their memory although views of it exist, and do not n
 arrays and memoryviews, too. While a view exists, do not perform these operations, or import the object with
 `copy=True`.
 
-In two similar cases, the view keeps the memory alive: onnxruntime's `OrtValue`, whose own DLPack tensors do not keep
-the underlying NumPy array alive, and the storage of a torch tensor, which the tensor may replace.
+In two similar cases, arrayhub's view keeps the memory alive: an `OrtValue` of onnxruntime, although the `OrtValue`'s
+own DLPack tensors do not keep the underlying NumPy array alive, and a torch tensor that replaces its storage.
 
 | library | object and operation |
 |---|---|
@@ -71,7 +71,7 @@ the underlying NumPy array alive, and the storage of a torch tensor, which the t
 
 
 def versions():
-    """Return {library: version} as stated on the page."""
+    """Return {library: version} from docs/libraries.md."""
     if not PAGE.exists():
         return {}
     return dict(re.findall(r"^\| \*\*(\S+?)\*\* ([^ |]+) ", PAGE.read_text(), re.MULTILINE))
@@ -111,7 +111,7 @@ def written(known):
 
 
 def ran(library):
-    """Test the rows of a library in a separate process. Return its exit status, its version and its error output."""
+    """Test the rows of a library in a separate process. Return the exit status, the library's version, and stderr."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.support.libraries.one", library.name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     return done.returncode, (done.stdout.strip().splitlines() or [""])[-1], done.stderr

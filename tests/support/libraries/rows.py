@@ -1,4 +1,4 @@
-"""Rows of the tables of libraries, and the checks of a row."""
+"""Classes of the rows in the tables of libraries, and functions that test a row."""
 
 import builtins
 import functools
@@ -22,7 +22,7 @@ class View(NamedTuple):
     make : callable
         Creates an object with more than one element, given the library's module.
     shown : callable
-        Returns an ndarray that shares the object's memory, by the library's own functions.
+        Returns an ndarray that shares the object's memory, using only functions of the library.
     access : str
         Expected `USMArray.access`.
     note : str
@@ -46,7 +46,8 @@ class Refused(NamedTuple):
     why : str
         Reason for docs/libraries.md.
     instead : callable or None
-        Makes the call. `asarray` must import the result, or each part of a tuple. None: `call` itself is evaluated.
+        Makes the call. `asarray` must import the result, or each item if the result is a tuple. If None, the text
+        `call` is evaluated.
     """
 
     what: str
@@ -64,7 +65,8 @@ class Out(NamedTuple):
     what : str
         The call, for docs/libraries.md.
     take : callable or None
-        Converts a USMArray of eight float32, aligned to 64 bytes, to the library's array. None: `what` is evaluated.
+        Converts a USMArray of eight float32, aligned to 64 bytes, to the library's array. If None, the text `what` is
+        evaluated.
     copies : bool
         Whether the library copies the memory.
     usm : str
@@ -91,7 +93,7 @@ def called(call, x):
 
 
 def check(row, module):
-    """Test a row with an object of a library. `module` is the library's module."""
+    """Test a `View` or `Refused` row with an object from the library's `module`."""
     (_check_view if isinstance(row, View) else _check_refused)(row, module)
 
 
@@ -105,12 +107,12 @@ def _check_view(row, module):
     if row.access == "readwrite":
         before = shown.tobytes()
         ah.as_numpy(a)[...] = np.frombuffer(bytes([1]) * a.itemsize, a.dtype)[0]
-        assert shown.tobytes() == a.tobytes() != before, "what is written through the view is not in the object"
+        assert shown.tobytes() == a.tobytes() != before, "a write to the view does not change the object"
     before = a.tobytes()
     del obj, shown
     gc.collect()
     ballast = [np.full(a.nbytes, 255, "u1") for _ in range(64)]  # reuses and overwrites freed memory
-    assert a.tobytes() == before, "the memory does not live as long as the view"
+    assert a.tobytes() == before, "the memory is freed while the view exists"
     assert ballast
 
 
@@ -121,15 +123,15 @@ def _check_refused(row, module):
     except (TypeError, BufferError, ah.InterfaceError) as error:
         said = str(error)
     else:
-        raise AssertionError(f"asarray accepts it: {a}")
-    assert row.call in said, f"no {row.call!r} in: {said}"
+        raise AssertionError(f"asarray accepts the object: {a}")
+    assert row.call in said, f"the error does not name {row.call!r}: {said}"
     given = row.instead(obj) if row.instead else called(row.call, obj)
     for part in given if type(given) is tuple else (given,):
         ah.asarray(part)
 
 
 def check_out(row, memory):
-    """Test a row with an export of `memory`, a USMArray."""
+    """Test an `Out` row with `memory`, a USMArray."""
     take = row.take or functools.partial(called, row.what)
     on_usm = memory.device.type == "oneapi"
     if on_usm and row.usm:
@@ -142,4 +144,4 @@ def check_out(row, memory):
     taken = take(memory)
     back = ah.asarray(taken)
     assert back.tolist() == ah.as_numpy(memory).tolist()
-    assert (back.ptr != memory.ptr) == row.copies, "a copy" if back.ptr != memory.ptr else "a view"
+    assert (back.ptr != memory.ptr) == row.copies, f"{row.what} copies: {not row.copies}"

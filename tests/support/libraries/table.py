@@ -1,4 +1,4 @@
-"""Table of docs/libraries.md: for each library, the imports of its objects and its import of a USMArray."""
+"""Tables of docs/libraries.md: imports of libraries' objects by `asarray`, and of a USMArray by the libraries."""
 
 import ctypes
 import importlib
@@ -41,19 +41,19 @@ BY_NAME = {}
 
 
 def library(name, *rows, module="", distribution="", environment=(), in_extra=True):
-    """Add a library. `module` and `distribution` default to its name."""
+    """Add a library to the table. `module` and `distribution` default to `name`."""
     BY_NAME[name] = Library(
         name, rows, module or name, name if distribution == "" else distribution, dict(environment), in_extra
     )
 
 
 def importing(module):
-    """Import a module. Unlike an import statement, the call can be part of a lambda."""
+    """Import a module. Unlike an import statement, this call can be part of a lambda."""
     return importlib.import_module(module)
 
 
 def nothing(x):
-    """Return no objects. This is the `instead` of rows whose objects do not have values."""
+    """Return an empty tuple, as `instead` of rows whose objects do not have values."""
     return ()
 
 
@@ -93,7 +93,7 @@ library(
         "Array, Value, with a lock",
         lambda multiprocessing: multiprocessing.Array("d", [1.0, 2.0, 3.0]),
         lambda x: memoryview(x.get_obj()),
-        note="the lock is not acquired; use `with x.get_lock():`",
+        note="`asarray` does not acquire the lock; use `with x.get_lock():`",
     ),
     View(
         "Array of structures",
@@ -101,7 +101,7 @@ library(
         lambda x: np.ctypeslib.as_array(x.get_obj()),
     ),
     View("RawArray, RawValue", lambda multiprocessing: multiprocessing.RawArray("i", 3), memoryview),
-    Refused("ShareableList", _shareable_list, "list(x)", "its values are packed, each with its own type"),
+    Refused("ShareableList", _shareable_list, "list(x)", "each value is packed with its own type"),
     Refused("a manager's Array, list", _manager_array, "x[:]", "the memory belongs to another process"),
     distribution=None,
 )
@@ -117,18 +117,18 @@ def to_numpy(x):
 library(
     "pandas",
     View("Int64, Float64, boolean arrays without NA", lambda pd: pd.array([1, 2], dtype="Int64"), to_numpy),
-    View("Series, Index of these", lambda pd: pd.Series([1.0, 2.0], dtype="Float64"), to_numpy),
+    View("Series, Index of these types", lambda pd: pd.Series([1.0, 2.0], dtype="Float64"), to_numpy),
     View("DatetimeArray, TimedeltaArray", lambda pd: pd.array(pd.date_range("2020", periods=2)), to_numpy),
     View("NumpyExtensionArray", lambda pd: pd.array(np.arange(3.0), dtype=np.dtype("f8")), to_numpy),
     View(
-        "arrays on Arrow of one chunk without NA",
+        "Arrow-backed arrays of one chunk without NA",
         lambda pd: pd.array([1, 2], dtype="int64[pyarrow]"),
         lambda x: x.__arrow_array__().chunk(0).to_numpy(),
         "immutable",
         "Arrow's memory",
     ),
     Refused(
-        "arrays on Arrow with NA",
+        "Arrow-backed arrays with NA",
         lambda pd: pd.array([1, None], dtype="Int64"),
         "x.to_numpy()",
         "a dense array cannot represent missing values",
@@ -145,13 +145,13 @@ library(
         "Categorical, Period, Interval",
         lambda pd: pd.Categorical([1, 2]),
         "x.to_numpy()",
-        "the meaning of its codes would be lost",
+        "the codes alone do not represent the values",
     ),
     Refused(
         "MultiIndex",
         lambda pd: pd.MultiIndex.from_tuples([(1, 2)]),
         "x.get_level_values(i)",
-        "its array is created on each access",
+        "each access creates a new array",
         lambda x: x.get_level_values(0).to_numpy(),
     ),
 )
@@ -176,7 +176,7 @@ library(
         "lists",
         lambda ak: ak.Array([[1], [2, 3]]),
         "arrayhub.asnested(x)",
-        "lists differ in length; `asnested` shares their parts",
+        "lists differ in length; `asnested` shares their memory",
         lambda x: importing("arrayhub").asnested(x).content,
     ),
     Refused(
@@ -206,7 +206,7 @@ library(
         "astype(), fields(), asstr()",
         lambda h5py: _h5(h5py).astype("f4"),
         "x[...]",
-        "it is read and converted on each access",
+        "each access reads and converts the data",
     ),
     Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "it contains several arrays", member),
 )
@@ -302,13 +302,13 @@ library(
         note="its legacy DLPack capsules are writable",
     ),
     View("a slice, a transpose", _warp(lambda wp: wp.array(np.arange(6.0), device="cpu")[::2]), numpys),
-    View("array of structs", _warp(_warp_structs), numpys, note="on the CPU; on a GPU: `x.numpy()`"),
+    View("array of structs", _warp(_warp_structs), numpys, note="on the CPU; for a GPU, use `x.numpy()`"),
     View("a vector, a matrix", _warp(lambda wp: wp.vec3(1.0, 2.0, 3.0)), memoryview),
     Refused(
         "indexedarray",
         _warp(lambda wp: wp.zeros(4, device="cpu")[wp.array([1, 3], dtype=wp.int32, device="cpu")]),
         "x.contiguous()",
-        "its protocols describe the array without the index",
+        "its protocols ignore the index",
     ),
     Out("warp.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'warp')"),
@@ -331,7 +331,7 @@ library(
         "ndarray",
         _taichi(lambda ti: ti.ndarray(ti.f32, (2, 3))),
         "x.to_numpy()",
-        "its memory is not exported by a protocol",
+        "no protocol exports its memory",
     ),
     Refused(
         "Matrix, Vector",
@@ -384,7 +384,7 @@ library(
         "csvm_empty, fsvm_empty",
         _opencl(lambda cl, context, queue: cl.fsvm_empty(context, (4,), np.float32)),
         np.asarray,
-        note="NumPy arrays; the caller must map coarse-grained memory",
+        note="they are NumPy arrays; the caller must map coarse-grained memory",
     ),
     Refused(
         "array.Array",
@@ -393,14 +393,25 @@ library(
         "the host can access device memory only while it is mapped",
         lambda x: (x.map_to_host(), x.get()),
     ),
-    Refused("array.Array in SVM", _opencl(_cl_svm_array), "x.get()", "the same; it does not have a buffer to map"),
-    Refused("Buffer", _opencl(lambda *cl: _cl_array(*cl).data), "pyopencl.enqueue_map_buffer", "the same", _cl_mapped),
+    Refused(
+        "array.Array in SVM",
+        _opencl(_cl_svm_array),
+        "x.get()",
+        "the host can access coarse-grained memory only while it is mapped",
+    ),
+    Refused(
+        "Buffer",
+        _opencl(lambda *cl: _cl_array(*cl).data),
+        "pyopencl.enqueue_map_buffer",
+        "the host can access device memory only while it is mapped",
+        _cl_mapped,
+    ),
     Refused("SVMAllocation", _opencl(_cl_svm), "x.map_rw", "coarse-grained memory must be mapped", lambda x: x.buf),
     Refused(
         "SVM",
         _opencl(lambda cl, context, queue: cl.SVM(np.zeros(4))),
         "x.mem",
-        "the same; `x.mem` is the array that it was created from",
+        "coarse-grained memory must be mapped; `x.mem` is the original array",
     ),
     in_extra=False,
 )
@@ -439,7 +450,7 @@ library(
         "a tensor or parameter that requires gradients",
         lambda paddle: paddle.create_parameter([2], "float32"),
         "x.detach()",
-        "gradients would be lost; its exchange table does not reject such tensors",
+        "gradients would be lost; paddle's exchange table does not reject such tensors",
     ),
     Refused(
         "sparse tensors",
@@ -466,7 +477,7 @@ library(
         "array of bfloat16",
         lambda mx: mx.array([1.0, 2.0]).astype(mx.bfloat16),
         lambda x: importing("arrayhub").as_numpy(importing("arrayhub").from_dlpack(x)),
-        note="by DLPack: its buffer does not have a PEP 3118 format",
+        note="through DLPack, because its buffer does not have a PEP 3118 format",
     ),
     Out("mx.array(x), mx.from_dlpack(x)", lambda x: importing("mlx.core").from_dlpack(x), copies=True),
     Out("convert(x, 'mlx.core', copy=True)", copies=True, note="rejected without `copy=True`, because mlx copies"),
@@ -488,7 +499,7 @@ library(
         "keras.Variable",
         lambda tf: tf.keras.Variable(np.zeros(3)),
         "keras.ops.convert_to_numpy(x)",
-        "it holds a Variable",
+        "it wraps a Variable",
     ),
     Refused(
         "RaggedTensor",
@@ -561,7 +572,7 @@ library(
         "Image",
         lambda itk: itk.image_from_array(np.arange(6.0, dtype="f4").reshape(2, 3)),
         lambda x: importing("itk").array_view_from_image(x),
-        note="the view keeps it alive",
+        note="the view keeps the Image alive",
     ),
     distribution="itk-core",
     in_extra=False,
@@ -630,8 +641,8 @@ def _plane_or_copy(x):
 
 library(
     "av",
-    View("VideoPlane", _plane, _rows_of_plane, note="by DLPack, which excludes the padding of rows"),
-    View("AudioPlane, Packet", lambda av: av.Packet(10), memoryview, note="bytes"),
+    View("VideoPlane", _plane, _rows_of_plane, note="through DLPack, which excludes the padding of rows"),
+    View("AudioPlane, Packet", lambda av: av.Packet(10), memoryview, note="its elements are bytes"),
     Refused("VideoFrame", _frame, "x.planes[i]", "planes may differ in size", _plane_or_copy),
     Refused(
         "AudioFrame",
@@ -654,15 +665,20 @@ library(
         "get_view(), PixelArray",
         lambda pygame: _surface(pygame).get_view("2"),
         memoryview,
-        note="locks the Surface during its lifetime",
+        note="the view locks the Surface while it exists",
     ),
     View("Color", lambda pygame: pygame.Color(1, 2, 3), memoryview, "readonly"),
-    View("Mask", lambda pygame: pygame.Mask((3, 3), fill=True), memoryview, note="of its 64-bit words"),
+    View(
+        "Mask",
+        lambda pygame: pygame.Mask((3, 3), fill=True),
+        memoryview,
+        note="its elements are the mask's 64-bit words",
+    ),
     Refused(
         "Surface",
         _surface,
         "x.get_view('2')",
-        "a view locks the Surface",
+        "each view locks the Surface",
         lambda x: (x.get_view("2"), importing("pygame.surfarray").pixels2d(x)),
     ),
     Refused("Vector2, Vector3", lambda pygame: pygame.Vector3(1, 2, 3), "list(x)", _SEQUENCE),
@@ -730,7 +746,7 @@ library(
         "QImage",
         _qimage,
         "setsize(x.sizeInBytes())",
-        "the same; PyQt's pointer does not have a size",
+        "as for PySide6; PyQt's pointer does not have a size",
         lambda x: _sized(x.bits(), x),
     ),
     Refused("bits() without a size", lambda qt: _qimage(qt).bits(), "x.setsize(n)", "it is an address", nothing),
@@ -761,7 +777,7 @@ library(
         "Path",
         lambda matplotlib: importing("matplotlib.path").Path([(0, 0), (1, 1)]),
         "x.vertices",
-        "its codes would be lost",
+        "the path codes would be lost",
     ),
 )
 
@@ -825,7 +841,7 @@ library(
         "a masked Table",
         _masked_table,
         "x.filled(value).as_array()",
-        "its validity is stored in a mask",
+        "validity is stored in a separate mask",
         lambda x: x.filled(0).as_array(),
     ),
 )
@@ -956,7 +972,7 @@ library(
         "COO in a DataArray",
         lambda sparse: importing("xarray").DataArray(sparse.COO(np.eye(3))),
         "x.data.todense()",
-        "the same",
+        "it is sparse",
     ),
 )
 library(
@@ -1121,20 +1137,20 @@ library(
         lambda daft: daft.Series.from_pylist([1.0, 2.0]),
         lambda x: x.to_arrow().to_numpy(),
         "immutable",
-        note="by its Arrow interface",
+        note="through Arrow's interface",
     ),
     in_extra=False,
 )
 library(
     "qutip",
     Refused("Qobj", lambda qutip: qutip.qeye(3), "x.full()", "it may be sparse"),
-    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "the same"),
+    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "it may be sparse"),
     in_extra=False,
 )
 library(
     "bitstring",
     Refused("Array", lambda bitstring: bitstring.Array("int32", [1, 2]), "x.tolist()", "its elements are bits"),
-    Refused("Bits, BitArray", lambda bitstring: bitstring.BitArray("0xff"), "x.tobytes()", "the same"),
+    Refused("Bits, BitArray", lambda bitstring: bitstring.BitArray("0xff"), "x.tobytes()", "its elements are bits"),
     in_extra=False,
 )
 
@@ -1212,7 +1228,7 @@ library(
         "arrays of quaternions",
         lambda quaternion: quaternion.as_quat_array(np.ones((2, 4))),
         "quaternion.as_float_array(x)",
-        "no protocol has this dtype",
+        "no protocol can represent this dtype",
     ),
     module="quaternion",
     in_extra=False,
@@ -1235,7 +1251,7 @@ library(
         "nnx.Param, nnx.Variable",
         lambda flax: importing("flax.nnx").Param(importing("jax").numpy.ones(3)),
         "x[...]",
-        "a write to it replaces its array",
+        "a write replaces the array",
     ),
     in_extra=False,
 )
@@ -1250,7 +1266,7 @@ library(
         "shared variables",
         lambda pytensor: pytensor.shared(np.arange(3.0)),
         "x.get_value()",
-        "an update replaces its array",
+        "an update replaces the array",
     ),
     Refused(
         "constants", lambda pytensor: importing("pytensor.tensor").constant([1.0, 2.0]), "x.data", "it is symbolic"
@@ -1332,7 +1348,7 @@ def _pixmap(pymupdf):
 
 library(
     "pymupdf",
-    Refused("Pixmap", _pixmap, "x.samples_mv", "its bytes do not keep it alive"),
+    Refused("Pixmap", _pixmap, "x.samples_mv", "`samples_mv` does not keep the Pixmap alive"),
     in_extra=False,
 )
 library(
@@ -1377,7 +1393,7 @@ library(
 )
 library(
     "keras",
-    Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "it holds a tensor"),
+    Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "it wraps a tensor"),
     Refused("KerasTensor", lambda keras: keras.KerasTensor((2, 3)), "no values yet", _SYMBOLIC, nothing),
     environment={"KERAS_BACKEND": "torch"},
     in_extra=False,
@@ -1443,7 +1459,7 @@ library("numpy", *_NUMPY, Out("numpy.from_dlpack(x)", usm="x.to_host()"), Out("n
 library(
     "jax",
     View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
-    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write to it replaces its array"),
+    Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write replaces the array"),
     Out("jax.dlpack.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'jax.numpy')"),
 )
