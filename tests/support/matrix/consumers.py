@@ -1,4 +1,4 @@
-"""The consumers of the matrix: how each imports a USMArray, and the memory that it reports."""
+"""The consumers of the matrix: for each, functions that import a USMArray and inspect the result."""
 
 import functools
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from .memory import FULL, buffer_address, called, elements_at
 
 
 class Consumer(NamedTuple):
-    """A consumer, which is a column of docs/matrix.md.
+    """A consumer, which is one column of docs/matrix.md.
 
     Attributes
     ----------
@@ -129,8 +129,8 @@ def _take_numba(u):
     import numba
 
     view = ah.as_numba(u)
-    # Types that numba lacks are rejected here. A compiled function would reject them, too, but would leak the array. It
-    # would also read elements in foreign byte order as native ones, if it was compiled for the native type before.
+    # Reject types that numba lacks. A compiled function would also reject them, but would leak the array. If it was
+    # compiled for the native type before, it would read elements in non-native byte order as native elements.
     numba.typeof(view)
     _compiled_address()(view)
     return view
@@ -206,6 +206,6 @@ CONSUMERS = [
     ),
 ]  # fmt: skip
 
-# These consumers request a legacy capsule, which cannot represent read-only memory, and support only the host device.
+# With NumPy 2.0, these consumers request legacy capsules, which cannot represent read-only memory.
 if not HAS_DLPACK_1:
     CONSUMERS = [row for row in CONSUMERS if row.name not in ("numpy.from_dlpack", "array_api_strict")]

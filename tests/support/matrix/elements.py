@@ -1,4 +1,4 @@
-"""The element types of the matrix, and the protocols that support each: the table of docs/protocols.md as data."""
+"""The element types of the matrix, and the protocols that can represent each type, as in docs/protocols.md."""
 
 from typing import NamedTuple
 
@@ -18,9 +18,9 @@ class Element(NamedTuple):
     dlpack, pep3118 : bool
         Whether the protocol can represent the type.
     padded : bool
-        Whether elements of less than a byte are padded to one byte, for which legacy DLPack capsules lack a flag.
+        Whether elements of less than a byte are padded to one byte. Legacy DLPack capsules lack a flag for padding.
     bits_as : numpy.dtype
-        NumPy type of the same size. The elements are created with this type.
+        NumPy type of the same size, which is used to create the elements.
     """
 
     name: str
@@ -79,7 +79,7 @@ ELEMENTS = {
 def fill(out, element):
     """Fill a compact one-dimensional array with varying values.
 
-    The first element of every layout is not zero, so that a test detects that a consumer has written zero.
+    The first element of every layout is not zero, so that a test can detect a zero that a consumer has written.
     """
     count = np.arange(1, out.size + 1)
     if element.name == "record":

@@ -11,8 +11,8 @@ class Layout(NamedTuple):
     base : tuple of int
         Shape of a compact array.
     view : callable or None
-        Returns a view of the compact array, in every library that indexes like NumPy. None for "broadcast", for which
-        each producer calls a function of its library.
+        Returns a view of the compact array. The array can be of any library that indexes like NumPy. None for
+        "broadcast", for which each producer calls a function of its library.
     contiguous : str
         "C", "F", or "" if the view is not compact.
     """
@@ -39,7 +39,7 @@ LAYOUTS = {
         Layout("empty", (0, 4), _whole, "C"),
         Layout("unaligned", (3, 4), _whole, "C"),
         Layout("read-only", (3, 4), _whole, "C"),
-        Layout("1-d", (12,), _whole, "C"),  # for producers of one dimension
+        Layout("1-d", (12,), _whole, "C"),  # for producers of one-dimensional arrays
         Layout("1-d offset", (14,), lambda x: x[2:], "C"),
         Layout("1-d empty", (0,), _whole, "C"),
     ]

@@ -39,12 +39,12 @@ def elements_at(address, shape, byte_strides, itemsize):
 
 
 def called(module, name):
-    """Return a function that imports a library and calls its function of the given name."""
+    """Return a function of one argument that imports `module`, and calls the module's function `name`."""
     return lambda x: operator.attrgetter(name)(importlib.import_module(module))(x)
 
 
 class Py_buffer(ctypes.Structure):
-    """CPython's Py_buffer, to request a buffer without another library."""
+    """CPython's Py_buffer, with which `buffer_address` requests a buffer."""
 
     _fields_ = [
         ("buf", ctypes.c_void_p),
@@ -65,7 +65,7 @@ FULL, FULL_RO = 0x11D, 0x11C
 
 
 def buffer_address(exporter, flags=FULL_RO, write=None):
-    """Write the bytes `write`, if any, to an exporter's buffer. Return the address of the buffer."""
+    """Return the address of an exporter's buffer, after writing the bytes `write` to the buffer if given."""
     view = Py_buffer()
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(exporter), ctypes.byref(view), ctypes.c_int(flags))
     address = view.buf
@@ -76,20 +76,21 @@ def buffer_address(exporter, flags=FULL_RO, write=None):
 
 
 class _Holder:
-    """Holder of one reference to an object."""
+    """Object that holds one reference to another object."""
 
     def __init__(self, held):
         self.held = held
 
 
 _calibration = _Holder(object())
-_ALONE = sys.getrefcount(_calibration.held)  # reference count of an object that only a holder refers to
+_ALONE = sys.getrefcount(_calibration.held)  # reference count of an object to which only a holder refers
 
 
 def watch(root):
-    """Return a function that returns whether the memory of `root` is free after the caller has dropped `root`.
+    """Return a function that tests whether `root` has been released, after the caller has dropped its references.
 
-    The function tests a weak reference if the type supports it. Otherwise it keeps a reference and tests the count.
+    The function uses a weak reference if the type supports weak references. Otherwise the function keeps a reference,
+    and tests whether this is the only one.
     """
     if root is None:
         return lambda: True

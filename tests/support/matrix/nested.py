@@ -1,4 +1,4 @@
-"""Nested arrays: tables of producers, kinds of arrays, consumers, refusals. test_nested_matrix.py runs them."""
+"""Nested arrays: tables of producers, kinds of arrays, consumers and refusals. test_nested_matrix.py uses them."""
 
 import itertools
 import weakref
@@ -12,7 +12,7 @@ LONG = "a string of more than twelve bytes"
 
 
 class Kind(NamedTuple):
-    """A kind of array: values, a function that returns the pyarrow type, and the datashape of the NestedArray."""
+    """A kind of array: its values, a function that returns its pyarrow type, and the NestedArray's datashape."""
 
     values: list
     type_of: object
@@ -49,7 +49,7 @@ JAGGED = ("lists",)
 
 
 class Made(NamedTuple):
-    """The result of a producer: the object, the address of its values or None, and a test for freed memory."""
+    """Result of a producer: the object, the address of its values or None, and a test whether they were freed."""
 
     obj: object
     address: int | None
@@ -57,7 +57,7 @@ class Made(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """A row: a function that creates a `Made` from a `Kind`, and the kinds that the producer supports."""
+    """A producer: ``make(kind)`` returns a `Made`. `kinds` names the kinds that the producer supports."""
 
     name: str
     library: str
@@ -128,7 +128,7 @@ def _of_awkward(kind):
     if "categorical" in kind.datashape:
         return Made(ak.from_arrow(pa.array(kind.values, kind.type_of(pa))), None, lambda: True)
     source = ak.from_iter(kind.values)
-    # awkward represents missing values by an index, so the buffers are not compared.
+    # awkward represents missing values by an index, so the address is not compared.
     if "?" in kind.datashape or "option" in kind.datashape:
         return Made(ak.values_astype(source, "int32") if "int32" in kind.datashape else source, None, lambda: True)
     leaf = leaf_of_awkward(source.layout)
@@ -137,7 +137,7 @@ def _of_awkward(kind):
 
 
 def leaf_of_awkward(layout):
-    """Return the ndarray at the end of a tree of layouts: the numbers or characters of the last field."""
+    """Return the ndarray of the innermost layout: the numbers or characters of the last field."""
     while not hasattr(layout, "data"):
         layout = layout.contents[-1] if hasattr(layout, "contents") else layout.content
     return layout.data
@@ -189,9 +189,9 @@ PRODUCERS = [
 
 
 class Consumer(NamedTuple):
-    """A column: functions that convert a NestedArray, and return the values and the last address of the result.
+    """A consumer: `take` converts a NestedArray, and `values` returns the values of the result.
 
-    `address` returns the address of the last buffer. If `address` is None, addresses are not compared.
+    `address` returns the address of the result's last buffer. If `address` is None, addresses are not compared.
     """
 
     name: str
@@ -225,7 +225,7 @@ def _address_in_nanoarrow(array):
 
 
 def _values_of_arro3(array):
-    """Convert the values with pyarrow, because arro3's to_pylist panics for list views."""
+    """Return the values through pyarrow, because arro3's to_pylist panics for list views."""
     import pyarrow as pa
 
     return pa.array(array).to_pylist()
@@ -305,12 +305,12 @@ CONSUMERS = [
 
 
 def is_run(obj, consumer):
-    """Return whether a cell can be run. nanoarrow 0.9 corrupts memory and crashes if it exports string views."""
+    """Return whether a conversion can be run. nanoarrow 0.9 corrupts memory if it exports string views."""
     return consumer != "nanoarrow" or "view" not in kinds_in(ah.asnested(obj))
 
 
 def kinds_in(x):
-    """Return the kinds of all nodes as one string."""
+    """Return the kinds of an array and of all its descendants as one string."""
     if not isinstance(x, ah.NestedArray):
         return ""
     below = x.children if x.kind == "record" else [x.content]
@@ -318,7 +318,7 @@ def kinds_in(x):
 
 
 class Refusal(NamedTuple):
-    """Cells that a consumer rejects, with the error and the reason. The first matching row applies."""
+    """Arrays that a consumer rejects, with the error and the reason. The first matching row applies."""
 
     consumers: tuple
     kinds: tuple
@@ -328,7 +328,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-ALL = None  # in the table of refusals: every consumer, kind or producer
+ALL = None  # stands for every consumer, kind or producer
 
 _NOT_JAGGED = tuple(name for name in KINDS if name not in JAGGED)
 _MISSING = ("missing numbers", "truth values", "missing lists")
@@ -347,7 +347,7 @@ REFUSALS = [
     ),
     Refusal(
         ("torch",), JAGGED, ("USM, shared", "USM, device"), BufferError, "cannot read",
-        "torch does not support SYCL devices",
+        "torch tensors cannot use memory of SYCL devices",
     ),
     Refusal(
         ("torch",), _NOT_JAGGED, ALL, BufferError,
@@ -369,7 +369,7 @@ REFUSALS = [
     ),
 ]  # fmt: skip
 
-# Consumers that copy the numbers or characters, with the reason.
+# Consumers and kinds for which the numbers or characters are copied, and the reason.
 COPIES = {
     ("awkward", "truth values"): "awkward stores one byte per value",
     ("polars", "categories"): "polars uses its own categories",
@@ -377,7 +377,7 @@ COPIES = {
 
 
 def refusal_of(producer, kind, consumer):
-    """Return the row of REFUSALS that applies to a cell, or None if the cell must pass."""
+    """Return the first row of REFUSALS that applies to a conversion, or None if the conversion must pass."""
     for row in REFUSALS:
         if (
             (row.consumers is ALL or consumer in row.consumers)

@@ -1,4 +1,4 @@
-"""The producers of the matrix, with one row each: the types and layouts, and the function that creates an array.
+"""The producers of the matrix: for each, the supported types and layouts, and a function that creates an array.
 
 Memory comes from `aligned` or from the producer's own allocator. Each `Made` refers to the object whose deallocation
 frees the memory.
@@ -44,7 +44,7 @@ class Made:
     obj : object
         Argument of ``asarray``.
     root : object
-        Object whose deallocation frees the memory, see `memory.watch`. None if the memory is never freed.
+        Object whose deallocation frees the memory; `memory.watch` tests it. None if the memory is never freed.
     address : int or None
         Address of element zero as reported by the producer. None if each access creates new memory.
     byte_strides : tuple of int
@@ -53,7 +53,7 @@ class Made:
     access : str
         Expected value of ``USMArray.access``.
     close : callable
-        Releases resources of the operating system at the end of the test. Fails while a view exists.
+        Releases resources of the operating system at the end of the test. Raises an error while a view exists.
     """
 
     obj: object
@@ -67,12 +67,12 @@ class Made:
 
 
 class Producer(NamedTuple):
-    """A row of the table.
+    """A producer, which is one row of docs/matrix.md.
 
     Attributes
     ----------
     name : str
-        The row of docs/matrix.md.
+        Name of the row.
     library : str or None
         Library to import.
     make : callable
@@ -108,7 +108,7 @@ class Producer(NamedTuple):
 
 
 def as_numpy(element, layout):
-    """Return an ndarray of a layout on aligned memory, and the memory."""
+    """Return an ndarray with the given type and layout on aligned memory, and the ndarray that owns the memory."""
     base = int(np.prod(layout.base))
     itemsize = element.bits_as.itemsize
     root = aligned(max(base * itemsize, 1), misfit=1 if layout.name == "unaligned" else 0)
@@ -132,13 +132,13 @@ def _owner(root):
 
 
 def _described(obj, root, view, access=None):
-    """Describe `obj` by `view`, an ndarray of the same memory."""
+    """Return a `Made` for `obj`. The ndarray `view` shares the memory of `obj`, and provides the description."""
     access = access or ("readwrite" if view.flags.writeable else "readonly")
     return Made(obj, _owner(root), view.ctypes.data, view.shape, view.strides, view.tobytes(), access)
 
 
 def _of_view(wrap, access=None):
-    """Return a function that creates a `Made`, whose object is the result of `wrap` for an ndarray."""
+    """Return a function that creates a `Made` whose object is ``wrap(view)``, with an ndarray `view`."""
 
     def make(element, layout):
         view, root = as_numpy(element, layout)
@@ -207,7 +207,7 @@ def _make_arrow_array(element, layout):
 
 
 def _own(obj, model, address, access=None):
-    """Describe an object that has its own memory. The ndarray `model` has equal values, shape and strides."""
+    """Return a `Made` for an object with its own memory. The ndarray `model` has the same values, shape and strides."""
     made = _described(obj, model, model, access)
     made.root, made.address = obj, address
     return made
@@ -224,7 +224,7 @@ def _make_jax(element, layout):
 
 
 def _usm(kind, element, layout):
-    """Return a usm_ndarray of a layout on aligned USM, the memory, and the equivalent ndarray."""
+    """Return a usm_ndarray with the given type and layout on aligned USM, the USM, and an equal ndarray."""
     import dpctl.memory
     import dpnp.tensor
 
@@ -272,7 +272,7 @@ def _make_memory(kind):
 
 
 def _of_values(build, access="readwrite"):
-    """Return a function that creates a `Made`, whose object `build` creates from the bytes of the elements."""
+    """Return a function that creates a `Made` whose object is ``build(elements as bytes, element type)``."""
 
     def make(element, layout):
         model, _ = as_numpy(element, layout)
@@ -285,7 +285,7 @@ def _of_values(build, access="readwrite"):
 
 
 def _bytes(values, element):
-    return bytes(bytearray(values))  # a new object, even if `values` is of type bytes
+    return bytes(bytearray(values))  # bytes(values) would return `values` itself if it is of type bytes
 
 
 ARRAY_CODES = {
@@ -307,7 +307,7 @@ C_TYPES = {
 
 
 class Record(ctypes.Structure):
-    """The record of the matrix in C layout."""
+    """C struct with the fields of the element type "record"."""
 
     _fields_ = [("x", ctypes.c_double), ("n", ctypes.c_int), ("m", ctypes.c_int)]
 
@@ -423,7 +423,7 @@ PRODUCERS = [
 ]  # fmt: skip
 
 
-if not HAS_DLPACK_1:  # NumPy exports legacy capsules for these producers
+if not HAS_DLPACK_1:  # NumPy 2.0 exports only legacy capsules for these producers
     PRODUCERS = [row for row in PRODUCERS if row.name not in ("array_api_strict", "capsule (versioned)")]
 
 

@@ -1,7 +1,7 @@
-"""The documented errors of the matrix: cells, error types and reasons.
+"""Errors that docs/matrix.md documents: the cells in which an error must occur, its type and its reason.
 
-Each row follows from a fact about a protocol or a library, not from arrayhub's implementation. A test fails if
-the error of the first row that applies to a cell does not occur.
+Each row follows from a fact about a protocol or a library, not from arrayhub's implementation. A test fails unless the
+first row that applies to a cell describes its error.
 """
 
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from .memory import BOUNDARY
 
 
 class Cell(NamedTuple):
-    """A cell of the matrix, with the properties on which its error may depend.
+    """A cell of the matrix for one element type and layout, with the properties on which its error may depend.
 
     Attributes
     ----------
     address : int or None
-        Address of element zero. None if it is not known, as in the table of the page.
+        Address of element zero. None if no array has been created, as for the table of the page.
     """
 
     producer: object
@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A row of the table.
+    """A documented error of one or more consumers.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Refusal(NamedTuple):
         Returns whether a `Cell` is rejected, or None if this depends on the allocator.
     error : type or tuple of type
     message : str
-        A regular expression that the message contains.
+        A regular expression that matches a part of the error's message.
     reason : str
-        For docs/matrix.md.
+        Reason for the error, as text for docs/matrix.md.
     """
 
     consumers: tuple
@@ -107,7 +107,7 @@ REFUSALS = [
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.usm, (RuntimeError, BufferError),
         "nsupported device|DLPack: ",
-        "NumPy's `from_dlpack` rejects oneAPI devices; use `as_numpy(x)`, or `to_host(x)` for device USM",
+        "`numpy.from_dlpack` rejects oneAPI devices; use `as_numpy(x)`, or `to_host(x)` for device USM",
     ),
     Refusal(
         ("dpnp",), lambda c: not c.usm, BufferError, "not SYCL USM",
@@ -134,27 +134,27 @@ REFUSALS = [
     # Element types.
     Refusal(
         DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code",
-        "DLPack does not have codes for extended precision, dates, strings, records and foreign byte order",
+        "DLPack does not have codes for extended precision, dates, strings, records and non-native byte order",
     ),
     Refusal(
         ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
-        "elements of less than a byte are padded; legacy DLPack capsules, which the library requests, lack a flag for"
+        "elements of less than a byte are padded; the library requests legacy DLPack capsules, which lack a flag for"
         " padding",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.padded, (RuntimeError, BufferError),
         "lacks a flag for padding|Unsupported dtype",
-        "elements of less than a byte are padded; DLPack 1.0, which NumPy requests, lacks a flag for padding, and NumPy"
-        " releases that request a later version do not support the types",
+        "elements of less than a byte are padded; NumPy requests DLPack 1.0, which lacks a flag for padding, and NumPy"
+        " releases that request a later version of DLPack do not support these element types",
     ),
     Refusal(
         ("numpy.from_dlpack", "array_api_strict"), lambda c: c.element.name not in NUMBERS, (RuntimeError, BufferError),
         "Unsupported dtype",
-        "NumPy's `from_dlpack` supports only NumPy's own numbers; `numpy.asarray(x)` also supports types of ml_dtypes",
+        "`numpy.from_dlpack` supports only NumPy's own numbers; `numpy.asarray(x)` also supports types of ml_dtypes",
     ),
     Refusal(
         ("array_api_strict",), lambda c: c.element.name not in STANDARD, TypeError, "dtype",
-        "the array API standard does not have the type",
+        "the array API standard does not have the element type",
     ),
     Refusal(
         ("torch",), lambda c: c.element.name == "complex128" and not c.empty and c.off(16),
@@ -175,9 +175,9 @@ REFUSALS = [
     Refusal(
         ("numba",), lambda c: c.element.name in NUMBA_HAS_NOT or c.element.padded, BufferError,
         "numba: compiled functions",
-        "numba does not support types of ml_dtypes, complex32, extended precision and foreign byte order",
+        "numba does not support types of ml_dtypes, complex32, extended precision and non-native byte order",
     ),
-    # Further requirements of jax.
+    # jax's requirements.
     Refusal(
         ("jax",), lambda c: c.element.name not in {*NUMBERS, "bfloat16", *FLOAT8}, BufferError, "jax",
         "jax does not have the element type",
@@ -194,9 +194,9 @@ REFUSALS = [
 
 
 def refusal_of(cell):
-    """Return the row of REFUSALS that describes the error of a cell, or None if the cell must pass.
+    """Return the first row of REFUSALS that applies to a cell (None if the cell must pass), and whether it is certain.
 
-    The second result is False if the error depends on the allocator, so that the cell may also pass.
+    The error is not certain if it depends on the alignment of memory from an allocator.
     """
     for refusal in REFUSALS:
         if cell.consumer in refusal.consumers:

@@ -1,4 +1,4 @@
-"""Sparse arrays: tables of producers, consumers and the cells that need a copy or are rejected.
+"""Sparse arrays: tables of producers, of consumers, and of conversions that need a copy or are rejected.
 
 tests/sparse/test_rules_matrix.py runs each cell. CuPy's cells are in tests/gpu/test_sparse.py.
 """
@@ -13,18 +13,18 @@ import arrayhub as ah
 
 
 class SparseProducer(NamedTuple):
-    """A row: a function from a format to a sparse object, the formats, the index type, and properties."""
+    """A producer. ``make(format)`` returns a sparse object in one of `formats`, with indices of type `indices`."""
 
     name: str
     make: object
     formats: tuple
     indices: str
-    joined: bool = True  # whether the coordinates are one array
+    joined: bool = True  # whether all coordinates are stored in one array
     writeable: bool = True
 
 
 def aligned(array):
-    """Return a copy of an ndarray at a 64-byte boundary, which jax requires."""
+    """Return a copy of an ndarray that is aligned to 64 bytes, as jax requires."""
     return ah.as_numpy(ah.asarray(array).aligned(copy=True))
 
 
@@ -100,7 +100,7 @@ SPARSE_CONSUMERS = ("scipy", "torch", "jax", "pydata_sparse", "binsparse")
 
 
 class Obstacle(NamedTuple):
-    """A reason why a cell requires a copy (`copy` is true) or is rejected (`copy` is false)."""
+    """A reason why a conversion requires a copy (`copy` is true) or is rejected (`copy` is false)."""
 
     consumers: tuple
     applies: object
@@ -111,21 +111,21 @@ class Obstacle(NamedTuple):
 
 OBSTACLES = [
     Obstacle(("jax",), lambda p, f: f not in ("coo", "csr"), False, "is not supported", "jax has only coo and csr"),
-    Obstacle(("scipy",), lambda p, f: f == "bsc", False, "is not supported", "SciPy does not have bsc"),
+    Obstacle(("scipy",), lambda p, f: f == "bsc", False, "is not supported", "SciPy does not have the format bsc"),
     Obstacle(
         ("pydata_sparse",),
         lambda p, f: f in BLOCKS,
         False,
         "is not supported",
-        "pydata/sparse does not have blocks",
+        "pydata/sparse lacks block formats",
     ),
-    Obstacle(("binsparse",), lambda p, f: f in BLOCKS, False, "not a format", "the protocol does not have blocks"),
+    Obstacle(("binsparse",), lambda p, f: f in BLOCKS, False, "not a format", "the protocol lacks block formats"),
     Obstacle(
         ("torch",),
         lambda p, f: f == "coo" and p.indices == "int32",
         True,
         "indices of int32",
-        "torch's coordinates are int64",
+        "torch stores coordinates as int64",
     ),
     Obstacle(("jax",), lambda p, f: p.indices == "int64", True, "indices of int64", "int64 requires `jax_enable_x64`"),
     Obstacle(
@@ -140,13 +140,13 @@ OBSTACLES = [
 
 
 def obstacle_of(producer, format, consumer):
-    """Return the first obstacle of a cell, or None if the memory is shared."""
+    """Return the first obstacle that applies to a conversion, or None if the result must share the memory."""
     found = (row for row in OBSTACLES if consumer in row.consumers and row.applies(producer, format))
     return next(found, None)
 
 
 def export(x, consumer, copy=None):
-    """Convert `x` to an array of a consumer, and return this array as a SparseArray."""
+    """Convert `x` to a consumer's sparse array, and import the result as a SparseArray."""
     if consumer == "binsparse":
         return ah.assparse(Binsparse(x))
     return ah.assparse(ah.convert(x, consumer, copy=copy))

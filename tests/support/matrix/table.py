@@ -1,7 +1,7 @@
-"""docs/matrix.md, generated from the tables in this package.
+"""Text of docs/matrix.md, generated from the tables in this package.
 
-test_matrix.py tests the cells of dense arrays, test_nested_matrix.py the cells of nested arrays, and
-test_rules_matrix.py the cells of sparse arrays.
+test_matrix.py runs the conversions of dense arrays, test_nested_matrix.py those of nested arrays, and
+test_rules_matrix.py those of sparse arrays.
 """
 
 import pathlib
@@ -24,15 +24,16 @@ PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "matrix.md"
 _OPENING = """\
 # The matrix
 
-Every producer, with each of its element types and layouts, is passed through `arrayhub.asarray` to every consumer. A
-cell counts the pairs of element type and layout that pass, of all pairs that the producer has. A pair passes if
+An array of every producer, with each of its element types and layouts, is passed through `arrayhub.asarray` to every
+consumer. Each cell of the table states how many of the producer's pairs of element type and layout pass. A pair passes
+if these conditions hold:
 
-- the consumer has the same values, at the same address, in the element type of the same name;
-- writes of the consumer are in the producer's memory, and read-only memory stays read-only;
-- the producer is released when the last view is dropped.
+- The consumer's array has the same values at the same address, and the same element type.
+- The consumer's writes change the producer's memory, and read-only memory stays read-only.
+- The producer is released after the last view is deleted.
 
-All other pairs raise an error. [Refusals](#refusals) lists the reasons for each consumer, with the call to make
-instead. Pairs that depend on an address that an allocator selects are counted as passed.
+All other pairs raise an error. [Refusals](#refusals) lists the reasons for each consumer, and the call to make
+instead. A pair counts as passed if it fails only for some addresses that an allocator may return.
 
 `PYTHONPATH=.:tests/support python -m tests.support.matrix` writes this page from the tables in `tests/support/matrix`,
 and `tests/interop/test_matrix.py` runs each pair.
@@ -53,7 +54,7 @@ def cells():
 
 
 def _count(passed, pairs):
-    """Return the text of a cell: the number of pairs that pass, and the number of all pairs."""
+    """Return the text of a cell: how many of the pairs pass."""
     return f"all {pairs}" if passed == pairs else f"{passed} of {pairs}" if passed else "none"
 
 
@@ -65,11 +66,11 @@ def _entry(producer, consumer):
 
 def _errors(refusal):
     errors = refusal.error if isinstance(refusal.error, tuple) else (refusal.error,)
-    return " or ".join("an error of numba" if error is Exception else error.__name__ for error in errors)
+    return " or ".join("numba's own error" if error is Exception else error.__name__ for error in errors)
 
 
 def _head(consumers):
-    """Return the first lines of a table, in which browsers may break names between their parts."""
+    """Return the first two lines of a table. ``<wbr>`` permits browsers to break long names between their parts."""
     names = (consumer.name.replace(".", ".<wbr>").replace("_", "_<wbr>") for consumer in consumers)
     return f"| from \\ into | {' | '.join(names)} |", "|---|" + "---|" * len(consumers)
 
@@ -103,10 +104,14 @@ _NESTED_OPENING = """
 ## Nested data
 
 `tests/support/matrix/nested.py` passes lists, strings, missing values and records through `arrayhub.asnested` to
-every consumer. A cell passes if four conditions hold: the values are unchanged after the producer was released; the
-type is as described in [nested arrays](nested.md); numbers and characters are at the producer's address, if it is
-known; and the last view releases the memory. The number counts the kinds that pass, of all kinds of the producer.
-The second table lists the reasons why the other kinds fail.
+every consumer. A kind of data passes if these conditions hold:
+
+- The values are unchanged after the producer is released.
+- The type is as described in [nested arrays](nested.md).
+- Numbers and characters are at the producer's address, if this address is known.
+- The memory is released with the last view.
+
+Each cell states how many of the producer's kinds pass. The second table lists the reasons why the other kinds fail.
 
 Kinds: {kinds}.
 
@@ -125,7 +130,7 @@ def _nested():
     yield "| consumers | error | reason |"
     yield "|---|---|---|"
     for row in NESTED_REFUSALS:
-        error = "an error of its own" if row.error is Exception else row.error.__name__
+        error = "the consumer's own error" if row.error is Exception else row.error.__name__
         yield f"| {', '.join(row.consumers)} | {error} | {row.reason} |"
 
 
@@ -138,11 +143,10 @@ def _nested_entry(producer, consumer):
 _SPARSE_OPENING = """
 ## Sparse arrays
 
-`tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names the
-formats that are shared: all parts have the producer's addresses. "copy" precedes formats for which
-`copy="if_needed"` copies some parts, and "refused" precedes formats that the library does not have. The second table
-lists the reasons.
-`tests/sparse/test_rules_matrix.py` runs each cell, and `tests/gpu/test_sparse.py` runs those of CuPy.
+`tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names first
+the formats in which all memory is shared. "copy" precedes formats for which `copy="if_needed"` copies some of the
+arrays, and "refused" precedes formats that the library does not have. The second table lists the reasons.
+`tests/sparse/test_rules_matrix.py` runs each conversion, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """
 _SPARSE_NAMES = {"scipy": "SciPy", "pydata_sparse": "pydata/sparse", "binsparse": "`__binsparse__`"}
 
