@@ -36,17 +36,17 @@ SLOW = (
     "inspection/test_printout.py::test_memory_blocks_of_all_producers",
     "interop/",
     "libraries/test_consumer_quirks_torch.py",
-    "libraries/test_dpctl_usm_ndarray.py::test_another_release",
+    "libraries/test_dpctl_usm_ndarray.py::test_arrays_of_another_release_are_read_by_a_safe_method",
     "libraries/test_numba.py",
-    "libraries/test_torch.py::test_inside_a_transformed_function",
-    "libraries/test_torch.py::test_states_that_memory_does_not_show",
+    "libraries/test_torch.py::test_tensors_inside_a_transformed_function_are_refused",
+    "libraries/test_torch.py::test_tensors_with_a_state_that_memory_lacks_are_refused",
     "libraries/test_torch_storage.py",
     "nested/test_advice.py",
     "nested/test_array_chunks.py",
-    "nested/test_array_memory.py::test_offsets_that_their_owner_rewrites_lead_nowhere",
+    "nested/test_array_memory.py::test_offsets_rewritten_after_validation_raise",
     "nested/test_asnested_roundtrip.py",
     "nested/test_from_torch.py",
-    "nested/test_pickling.py::test_another_process_reads_an_array",
+    "nested/test_pickling.py::test_array_is_sent_to_another_process",
     "project/test_benchmarks.py",
     "project/test_builds.py",
     "robustness/",
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Exclude the objects of imported libraries from garbage collection, which would otherwise take 0.5 s each time."""
+    """Exclude the objects of imported libraries from garbage collection: a collection of them takes 0.5 s."""
     gc.collect()
     gc.freeze()
 
@@ -118,7 +118,7 @@ ABSENT = re.compile(r"could not import '(\w+)")
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Name the libraries that are not installed, with the number of tests or files that were skipped without them."""
+    """List the libraries that are not installed, with the number of tests or files that were skipped for each."""
     absent = collections.Counter(
         library[1]
         for report in terminalreporter.getreports("skipped")
@@ -129,10 +129,10 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"{library}: {skipped} skipped")
     if absent:
         terminalreporter.write_line(
-            "pip install '.[test-all]' installs all of them, except those that need a GPU or another system."
+            "pip install '.[test-all]' installs all of them, except those that need a GPU or another operating system."
         )
     else:
-        terminalreporter.write_line("none of those that the selected tests use")
+        terminalreporter.write_line("none: all libraries that the selected tests use are installed")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -167,7 +167,7 @@ def policy():
 
 
 def pytest_make_parametrize_id(val):
-    """Name a test case by its value, without addresses, so that all processes of a run agree."""
+    """Name a test case by its value. Omit addresses, which differ between the processes of a parallel run."""
     if isinstance(val, (str, bytes, bool, float, type, type(None))) or callable(val):
-        return None  # pytest's own names
+        return None  # pytest chooses the name
     return re.sub(r"0x[0-9a-f]{6,}|\b\d{13,16}\b", "address", repr(val))[:80]

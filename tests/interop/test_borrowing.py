@@ -1,4 +1,4 @@
-"""A view keeps its values if its producer is dropped, closed or resized. See `libraries.borrowing`."""
+"""A view keeps its values if its producer is dropped, closed or resized. `libraries.borrowing` has the cases."""
 
 import pytest
 from children import python

@@ -1,4 +1,4 @@
-"""Functions of libraries with a USMArray in place of a NumPy array: the same result, or an error."""
+"""Functions of other libraries return the same result for a USMArray as for a NumPy array, or raise an error."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ PANDAS = {
 
 
 @pytest.mark.parametrize("name", PANDAS)
-def test_pandas(name, pandas):
+def test_pandas_functions_return_the_same_as_for_ndarrays(name, pandas):
     a = np.array([1, 2, 3])
     ours, theirs = (PANDAS[name](pandas, x) for x in (ah.asarray(a), a))
     assert type(ours) is type(theirs)
@@ -56,7 +56,7 @@ def test_pandas(name, pandas):
 
 
 def test_pandas_stores_0d_arrays_as_objects_and_items_as_numbers(pandas):
-    """pandas stores arrays without dimensions as objects, except ndarrays. Items are stored as numbers."""
+    """pandas stores a 0-d USMArray as an object. It stores the result of `item` as a number."""
     x = ah.asarray(np.array([1, 2, 3]))
     assert column(pandas, x[0])["c"].dtype == object
     assert column(pandas, x.item(0))["c"].dtype == column(pandas, x[0].item())["c"].dtype == np.int64
@@ -81,7 +81,7 @@ PLOTS = {
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_matplotlib(name, axes):
+def test_matplotlib_draws_the_same_as_for_ndarrays(name, axes):
     a = np.array([1.0, 2.0, 4.0, 8.0, 8.0, 9.0]) if name != "bins" else np.arange(6.0)
     ours, theirs = PLOTS[name](axes, ah.asarray(a)), PLOTS[name](axes, a)
     np.testing.assert_equal(ours, theirs)
@@ -107,13 +107,13 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("dtype", ["u1", "i8"])
-def test_a_size_without_dimensions_is_numpys(name, dtype):
+def test_0d_arrays_are_accepted_as_sizes_and_indices(name, dtype):
     n, a = np.array(3, dtype), np.array([4, 5, 6])
     np.testing.assert_equal(SIZES[name](ah.asarray(n), ah.asarray(a)), SIZES[name](n, a))
 
 
 @pytest.mark.parametrize("call", [np.arange, np.eye, lambda n: np.tile([1], n), lambda n: np.split(np.arange(6), n)])
-def test_sizes_in_arithmetic_are_type_errors(call):
+def test_functions_that_compute_with_the_size_raise_type_error(call):
     n = ah.asarray(np.array(3))
     with pytest.raises(TypeError, match=r"arrayhub\.as_numpy\(x\)|USMArray'"):
         call(n)
@@ -129,14 +129,14 @@ def test_skimage_rejects_element_strides():
     np.testing.assert_array_equal(util.view_as_blocks(ah.as_numpy(x), (2, 2)), util.view_as_blocks(a, (2, 2)))
 
 
-def test_windows_are_numpys():
+def test_sliding_windows_equal_those_of_the_ndarray():
     x = ah.asarray(np.arange(16.0).reshape(4, 4))
     view = np.lib.stride_tricks.sliding_window_view
     np.testing.assert_array_equal(view(x[::-1], (2, 2)), view(ah.as_numpy(x)[::-1], (2, 2)))
 
 
 def test_f2py_overwrites_arguments_that_are_not_ndarrays():
-    """With overwrite_a=0, f2py copies only ndarrays. The calls named in docs/protocols.md do not change the memory."""
+    """With overwrite_a=0, f2py copies only ndarrays. The calls that docs/protocols.md names preserve the memory."""
     lapack = pytest.importorskip("scipy.linalg.lapack")
     linalg = pytest.importorskip("scipy.linalg")
     values = [[4.0, 3.0], [6.0, 3.0]]

@@ -1,8 +1,8 @@
 """Imports with ARRAYHUB_DISABLE_FAST_PATHS=1 use only protocols, with the same results.
 
 Facts that a protocol does not provide (a mask, a tensor's state, a dtype without a type string) are still read from the
-library. Therefore the whole suite has to pass in this mode. This file runs all tests of libraries' arrays, each file in
-a separate process; CONTRIBUTING.md has the command for the rest.
+library. Therefore the whole suite has to pass in this mode. This file runs the tests that import arrays of libraries,
+each test file in a separate process. CONTRIBUTING.md has the command that runs the other tests.
 """
 
 import importlib.util
@@ -15,21 +15,20 @@ from exporters import FAST_PATHS_OFF
 
 TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
-# Files that this test omits, with the reason: most of them do not import arrays of known libraries. The files take two
-# thirds of the time of the whole suite.
+# Test files that are not run here, with the reason. They take two thirds of the time of the whole suite.
 ELSEWHERE = {
-    "adapters/test_cuda_array.py": "producers made by hand",
-    "adapters/test_dlpack.py": "producers made by hand",
-    "adapters/test_format_language.py": "text",
-    "adapters/test_sycl_usm.py": "producers made by hand",
+    "adapters/test_cuda_array.py": "producers defined in the test",
+    "adapters/test_dlpack.py": "producers defined in the test",
+    "adapters/test_format_language.py": "format strings without arrays",
+    "adapters/test_sycl_usm.py": "producers defined in the test",
     "capi/test_table.py": "compiles consumers",
-    "docs": "pages",
+    "docs": "documentation pages",
     "interop/test_fast_paths_off.py": "this file",
-    "interop/test_private_names.py": "names that the fast paths use",
+    "interop/test_private_names.py": "removes names that the fast paths use",
     "project": "sources, builds and tools",
-    "robustness/test_callback_exceptions.py": "producers made by hand",
+    "robustness/test_callback_exceptions.py": "producers defined in the test",
     "robustness/test_failing_allocations.py": "as test_growth.py",
-    "robustness/test_fuzz.py": "producers made by hand",
+    "robustness/test_fuzz.py": "producers defined in the test",
     "robustness/test_growth.py": "repeats all imports, including those through protocols",
     "robustness/test_interrupts.py": "as test_growth.py",
     "robustness/test_invalid_arguments.py": "calls without arrays",
@@ -42,8 +41,8 @@ ELSEWHERE = {
 EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
 MINUTES = 20  # timeout for a test that hangs
-NO_TESTS = 5  # pytest's status for a file without tests, or one that skips itself
-FEWEST = 4000  # minimum number of tests in the remaining files
+NO_TESTS = 5  # pytest's exit status for a file that has no tests, or that skips all of them at import
+FEWEST = 4000  # minimum number of tests in FILES
 
 
 def pytest_run(*arguments):
@@ -58,10 +57,10 @@ def test_most_tests_run_without_fast_paths():
     assert int(re.search(r"(\d+) tests collected", done.stdout)[1]) > FEWEST
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="this is the run with the fast paths off")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="this run has the fast paths disabled already")
 @pytest.mark.timeout(60 * MINUTES)
 @pytest.mark.parametrize("file", FILES)
-def test_the_file_passes(file):
+def test_file_passes_without_fast_paths(file):
     done = pytest_run("--tb=short", TESTS / file)
     assert done.returncode in (0, NO_TESTS), done.stdout[-20_000:]
     assert "passed" in done.stdout or "skipped" in done.stdout
@@ -132,7 +131,7 @@ for producer in PRODUCERS:
 """
 
 
-def test_descriptions_are_equal_without_fast_paths():
+def test_array_properties_are_equal_without_fast_paths():
     fast, plain = (python(REPORT, **{SWITCH: value}) for value in "01")
     assert fast.count("\n") > 400
     assert plain == fast

@@ -1,4 +1,4 @@
-"""GT4Py stencils with USMArrays: interpreted (numpy) and compiled (gt:cpu_ifirst), compared with NumPy.
+"""GT4Py stencils compute the same values from USMArrays as NumPy, interpreted (numpy) and compiled (gt:cpu_ifirst).
 
 The compiled stencils require a C++ compiler and take about half a minute each. Each stencil is built once.
 """
@@ -46,24 +46,24 @@ def project(vectors: Field[IJK, (float, (3,))], out: Field[float]):
 def build(tmp_path_factory):
     """Return a function that builds a stencil for a backend. Each stencil is built once."""
     built = {}
-    # GT4Py modifies distutils' configuration variables in place. The first call creates the dict that GT4Py modifies.
+    # GT4Py modifies the dict of distutils' configuration variables in place. This call creates the dict.
     setuptools.distutils.sysconfig.get_config_vars()
     config.cache_settings["root_path"] = str(tmp_path_factory.mktemp("gt_cache"))
 
     def stencil(definition, backend):
         if (definition, backend) not in built:
-            # setuptools would read a pyproject.toml in the current folder.
+            # A new folder, because setuptools reads a pyproject.toml in the current folder.
             with contextlib.chdir(tmp_path_factory.mktemp("gt_build")):
                 built[definition, backend] = gtscript.stencil(backend=backend, definition=definition)
         found = built[definition, backend]
-        found.clean_call_args_cache()  # GT4Py skips the check of the layout for known shapes and origins
+        found.clean_call_args_cache()  # otherwise GT4Py checks a layout only on the first call
         return found
 
     return stencil
 
 
 def allocated(dims, backend, origin=None, *, shape=SHAPE, seed=None):
-    """Return a USMArray with the layout of a backend, aligned at its origin, with some values."""
+    """Return a USMArray in the layout of a backend, aligned at its origin, with random values or zeros."""
     lengths = [shape[name] for name in dims]
     a = ah.empty(lengths, dims=dims, origin=origin, aligned_index=origin, backend=backend, alignment=64)
     np.asarray(a)[...] = 0 if seed is None else np.random.default_rng(seed).random(a.shape)
@@ -71,7 +71,7 @@ def allocated(dims, backend, origin=None, *, shape=SHAPE, seed=None):
 
 
 def values(a, order):
-    """Return a copy of a labeled array with a different order of dimensions."""
+    """Return an ndarray copy of a labeled array, with its dimensions in the given order."""
     return np.array(a.align(*order))
 
 
@@ -161,7 +161,7 @@ def test_origin_of_a_view_is_the_same_element(build, backend):
 
 @pytest.mark.parametrize("dims", [("I", "J", "K", "0"), ("0", "K", "J", "I"), ("K", "0", "I", "J")], ids="".join)
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_data_dimensions(build, backend, dims):
+def test_data_dimension_may_have_any_position(build, backend, dims):
     vectors = allocated(dims, backend, seed=1)
     out = allocated("KJI", backend)
     build(project, backend)(vectors, out)
@@ -169,8 +169,8 @@ def test_data_dimensions(build, backend, dims):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_frozen_stencils(build, backend):
-    """Frozen stencils do not read the dimension names, and use NumPy's interface or the buffer."""
+def test_frozen_stencils_accept_usm_arrays(build, backend):
+    """Frozen stencils ignore dimension names, and use `__array_interface__` or the buffer protocol."""
     inp, out, total = (allocated("IJK", backend, seed=seed) for seed in (1, 2, 3))
     weight = allocated("IJ", backend, seed=4)
     before = np.array(total)
@@ -185,7 +185,7 @@ def test_frozen_stencils(build, backend):
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
 def test_unknown_dims_are_not_exported_to_gt4py(build, backend):
-    """Without exported names, the dimensions are I, J, K in the order of the indices, as for any array."""
+    """GT4Py assigns I, J and K, in this order, to the dimensions of an array that exports no dimension names."""
     vectors, out = allocated(("I", "J", "K", "0"), backend, seed=1), allocated("IJK", backend)
     build(project, backend)(vectors.with_dims(("lon", "lat", "level", "part")), out.with_dims(("lon", "lat", "level")))
     assert np.allclose(np.asarray(out), np.asarray(vectors) @ [1.0, 2.0, 3.0], rtol=1e-14)
@@ -222,7 +222,7 @@ def test_layout_of_another_backend_warns(build):
 # ------------------------------------------------------------------------------------------------------- gt4py.next
 
 
-def test_fields_of_next_are_imported_with_dims_and_origin():
+def test_fields_of_gt4py_next_are_imported_with_dims_and_origin():
     gtx = pytest.importorskip("gt4py.next")
     field = gtx.as_field({gtx.Dimension("K"): (2, 6), gtx.Dimension("I"): (3, 8)}, np.arange(20.0).reshape(4, 5))
     a = ah.asarray(field)
@@ -235,7 +235,7 @@ def test_fields_of_next_are_imported_with_dims_and_origin():
     assert (plain.dims, plain.origin, hasattr(plain, "__gt_dims__")) == (("Edge",), (0,), False)
 
 
-def test_fields_of_next_hold_the_memory():
+def test_fields_of_gt4py_next_are_imported_without_a_copy():
     gtx = pytest.importorskip("gt4py.next")
     from gt4py.next import common
 

@@ -14,13 +14,13 @@ import arrayhub as ah
 
 
 def asked(library):
-    """Return a library as a test parameter. Two libraries are skipped if NumPy exports only legacy capsules."""
+    """Return a library as a test parameter. Skip numpy and array_api_strict if NumPy exports only legacy capsules."""
     marks = needs_dlpack_1 if library.name in ("numpy", "array_api_strict") else ()
     return pytest.param(library, id=library.name, marks=marks)
 
 
 @pytest.mark.parametrize("library", [asked(library) for library in LIBRARIES])
-def test_library(library):
+def test_library_behaves_as_documented(library):
     status, said, errors = ran(library)
     if status == MISSING:
         pytest.skip(f"{library.name} is {'part of' if library.in_extra else 'not part of'} the extra test-all: {said}")
@@ -31,7 +31,7 @@ def test_page_equals_the_tables():
     assert PAGE.read_text() == written(versions()), "docs/libraries.md is old; run python -m tests.support.libraries"
 
 
-def test_page_has_every_version():
+def test_page_has_the_version_of_every_library():
     assert set(versions()) == {library.name for library in LIBRARIES}
 
 
@@ -47,7 +47,7 @@ def shared():
 
 
 @needs_dlpack_1
-def test_usm_device_is_reported_to_other_consumers(shared):
+def test_shared_usm_is_exported_with_its_sycl_device(shared):
     assert shared.__dlpack_device__() == (14, 0)
     seen = np.from_dlpack(shared, device="cpu")
     assert seen.ctypes.data == shared.ptr and seen.flags.writeable is FROM_DLPACK_WRITES
@@ -58,7 +58,7 @@ def test_usm_device_is_reported_to_other_consumers(shared):
 
 
 @needs_dlpack_1
-def test_copy_for_a_library_without_the_device_is_host_memory():
+def test_device_memory_is_copied_to_the_host_for_a_library_without_sycl():
     """The error suggests ``copy=True``, and the call with ``copy=True`` works."""
     pytest.importorskip("dpctl")
     pytest.importorskip("array_api_strict")
@@ -69,7 +69,7 @@ def test_copy_for_a_library_without_the_device_is_host_memory():
 
 
 @pytest.mark.parametrize("take", ["numpy", "jax", "torch"])
-def test_device_memory_names_the_copy(take):
+def test_errors_for_device_memory_name_a_copy(take):
     pytest.importorskip("dpctl")
     pytest.importorskip(take)
     x = ah.USMArray((8,), dtype="f4", buffer="device")
@@ -81,7 +81,7 @@ def test_device_memory_names_the_copy(take):
 
 
 @needs_dlpack_1
-def test_convert_by_the_name_of_a_module():
+def test_convert_accepts_the_name_of_a_module():
     x = np.arange(4.0)
     strict = pytest.importorskip("array_api_strict")
     y = ah.convert(x, "array_api_strict")
@@ -119,7 +119,7 @@ def written_module(tmp_path, monkeypatch, text):
     ids=["copies", "another view", "unseen", "refuses", "forgets read-only"],
 )
 @needs_dlpack_1
-def test_libraries_follow_the_copy_rules_of_convert(tmp_path, monkeypatch, text, words):
+def test_convert_raises_if_a_library_breaks_the_copy_rules(tmp_path, monkeypatch, text, words):
     if "torch" in text:
         pytest.importorskip("torch")
     written_module(tmp_path, monkeypatch, text)
@@ -129,7 +129,7 @@ def test_libraries_follow_the_copy_rules_of_convert(tmp_path, monkeypatch, text,
         ah.convert(x, "taker")
 
 
-def test_read_only_memory_by_a_legacy_capsule(tmp_path, monkeypatch):
+def test_read_only_memory_in_a_legacy_capsule_needs_allow_readonly(tmp_path, monkeypatch):
     written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
     pytest.importorskip("torch")
     x = np.arange(4.0)
@@ -156,7 +156,7 @@ class Odd:
         return (1, 0)
 
 
-def test_any_exception_of_a_protocol_is_a_refusal():
+def test_any_exception_of_a_protocol_becomes_a_buffer_error():
     with pytest.raises(BufferError, match="no DLPack for this") as raised:
         ah.asarray(Odd())
     assert type(raised.value.__cause__) is Odd.Error

@@ -1,6 +1,7 @@
-"""Every cell of the matrix passes all checks, or is rejected exactly as refusals.py documents.
+"""Each array of a producer is exported to each consumer, or rejected with the error that refusals.py documents.
 
-One test runs a producer's element type and layout through all consumers, with a fresh array for each.
+A cell of the matrix is a producer, an element type, a layout and a consumer. Each test runs one producer, element type
+and layout with all consumers, and creates a new array for each consumer.
 """
 
 import gc
@@ -33,7 +34,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("producer", "element", "layout"), ROWS)
-def test_row(producer, element, layout):
+def test_every_consumer_views_or_rejects_as_documented(producer, element, layout):
     if not installed(producer):
         pytest.skip(f"{producer.library} is not installed")
     failures = []
@@ -99,11 +100,13 @@ def taken_by(consumer, array):
     try:
         return consumer.take(array)
     except Exception as error:
-        raise AssertionError(f"refused, and no row of refusals.py says so: {type(error).__name__}: {error}") from error
+        raise AssertionError(
+            f"refused, but refusals.py has no row for the error: {type(error).__name__}: {error}"
+        ) from error
 
 
 def check_taken(consumer, taken, array, made, cell):
-    """Check that the consumer has the same memory, type and access."""
+    """Check that the consumer's array has the same memory, type and access as `array`."""
     low, high = span(made.shape, made.byte_strides, cell.element.bits_as.itemsize)
     if made.values:
         expected = array.ptr + (low if consumer.whole_reach else 0)
@@ -115,7 +118,7 @@ def check_taken(consumer, taken, array, made, cell):
     dtype = consumer.dtype(taken) if consumer.dtype is not None else None
     if dtype is not None:
         assert dtype == (cell.element.name if isinstance(dtype, str) else cell.element.dtype), f"dtype {dtype}"
-    if consumer.readonly is not None and made.values:  # without elements there is nothing to write
+    if consumer.readonly is not None and made.values:  # an array without elements may have either access
         expected = made.access != "readwrite"
         assert consumer.readonly(taken) is expected, f"read-only is {not expected} in the consumer"
 
@@ -128,7 +131,7 @@ def check_write(consumer, taken, made, itemsize):
 
 
 def check_refused(consumer, array, refusal):
-    """Check that the consumer rejects the array as the table states."""
+    """Check that the consumer raises the documented error."""
     try:
         consumer.take(array)
     except refusal.error as error:
@@ -149,8 +152,8 @@ def test_page_equals_the_tables():
 
 
 @needs_dlpack_1
-def test_every_refusal_occurs():
-    """Each row of the table of rejections applies to a cell."""
+def test_every_documented_refusal_applies():
+    """Each row of refusals.py applies to one or more cells."""
     met = {id(refusal_of(cell)[0]) for cell in cells()}
     unmet = [refusal.reason for refusal in REFUSALS if id(refusal) not in met]
     assert not unmet

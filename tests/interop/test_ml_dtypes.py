@@ -1,4 +1,4 @@
-"""Types of ml_dtypes beyond the matrix: copies, and jax's arrays in torch."""
+"""Types of ml_dtypes in cases that the matrix does not test, such as copies and jax arrays in torch."""
 
 import jax
 import ml_dtypes
@@ -27,7 +27,7 @@ VIEWS = [
 
 @pytest.mark.parametrize("name", [*SHARED, *OTHERS])
 @pytest.mark.parametrize("view", VIEWS)
-def test_copies(name, view):
+def test_copies_keep_the_values(name, view):
     x = view(np.array(VALUES, "f4").astype(getattr(ml_dtypes, name)))
     copies = [ah.as_numpy(x, copy=True)]
     if name in SHARED:
@@ -36,7 +36,7 @@ def test_copies(name, view):
         assert np.array_equal(copied.astype("f4"), x.astype("f4"))
 
 
-def test_pairs_of_bfloat16():
+def test_bcomplex32_is_exported_through_dlpack():
     """ml_dtypes' bcomplex32 is exported as DLPack's kDLBcomplex, code 18 (dmlc/dlpack#187)."""
     if not hasattr(ml_dtypes, "bcomplex32"):
         pytest.skip("this ml_dtypes lacks bcomplex32")
@@ -53,7 +53,7 @@ def test_pairs_of_bfloat16():
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_arrays_of_jax_in_torch(name):
+def test_torch_views_jax_arrays(name):
     x = jax.device_put(np.array(VALUES, name), jax.devices("cpu")[0])
     a, at = ah.asarray(x), x.unsafe_buffer_pointer()
     assert (a.shape, a.dtype, a.access, a.protocol, a.ptr) == ((2, 3), np.dtype(name), "immutable", "dlpack", at)

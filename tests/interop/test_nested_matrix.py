@@ -1,4 +1,4 @@
-"""Every cell of the matrix of nested arrays: values, types, addresses and lifetimes, or the documented error."""
+"""Each consumer receives the values, type and memory of each producer's nested array, or the documented error."""
 
 import gc
 import importlib.util
@@ -25,7 +25,7 @@ def all_libraries():
 
 
 @pytest.mark.parametrize(("producer", "kind"), CELLS)
-def test_row(producer, kind):
+def test_every_consumer_accepts_or_rejects_as_documented(producer, kind):
     failures = []
     for consumer in CONSUMERS:
         if kind not in consumer.kinds or not is_run(producer.make(KINDS[kind]).obj, consumer.name):
@@ -65,7 +65,7 @@ def check_refused(consumer, x, refusal):
     assert re.search(refusal.message, str(raised.value)), str(raised.value)
 
 
-def test_every_refusal_occurs():
+def test_every_documented_refusal_applies():
     met = {
         id(refusal_of(producer.name, kind, consumer.name))
         for producer in PRODUCERS

@@ -1,6 +1,6 @@
-"""Tests of `tools/peers.py`, and its quick suites: other projects' tests with arrayhub between producer and consumer.
+"""Tests of `tools/peers.py`, which runs tests of other projects with arrayhub between producer and consumer.
 
-``python tools/peers.py`` runs all suites.
+This file runs only the quick suites. ``python tools/peers.py`` runs all suites.
 """
 
 import importlib.util
@@ -56,7 +56,7 @@ def test_only_explained_differences_are_accepted(peers, routed, rows, faults):
     assert all(part in fault for part, fault in zip(faults, found, strict=True))
 
 
-def test_a_row_explains_all_parameters_of_a_case_or_one(peers):
+def test_a_row_explains_a_test_with_one_or_all_parameters(peers):
     assert peers.explains(ROW, "file.py::test_a[1]", "BufferError")
     assert not peers.explains(ROW, "file.py::test_ab", "BufferError")
     assert not peers.explains({**ROW, "cases": ["test_a[2]"]}, "file.py::test_a[1]", "BufferError")

@@ -1,6 +1,6 @@
-"""Private names of other libraries and of CPython: without each name, arrayhub uses an alternative or raises an error.
+"""If a private name of a library or of CPython is missing, arrayhub uses an alternative or raises an error.
 
-docs/private_names.md has the table.
+docs/private_names.md lists the names.
 """
 
 import re
@@ -69,13 +69,13 @@ SPANNING = """
         assert arrayhub.asarray(show(block._pointer + 5, 1)).nbytes == 1
     for first, last in zip(blocks, blocks[1:]):
         if last._pointer - first._pointer == 1 << 20 and gone:
-            continue      # adjacent allocations: without the functions, their pages look like one allocation
+            continue      # without the functions, adjacent allocations are accepted as one
         try:
             arrayhub.asarray(show(first._pointer, last._pointer + (1 << 20) - first._pointer))
         except arrayhub.InterfaceError as error:
             assert "within one USM allocation" in str(error), error
         else:
-            raise AssertionError(f"{first._pointer:#x} to {last._pointer:#x} came in")
+            raise AssertionError(f"{first._pointer:#x} to {last._pointer:#x} was imported")
 """
 
 
@@ -101,7 +101,7 @@ def test_a_view_over_several_allocations_is_refused(gone):
     python(HEAD + SPANNING, *gone)
 
 
-# For each private name, a program that removes the name before arrayhub looks it up, and then must work.
+# For each private name, a program that removes the name before arrayhub looks it up, and then uses the alternative.
 OTHER_WAYS = {
     "jax: unsafe_buffer_pointer": """
         import jax
@@ -200,7 +200,7 @@ def test_fallback_without_the_private_name(name):
     python(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[name]))
 
 
-def test_without_the_callers_name_multiprocessing_sends_the_elements():
+def test_multiprocessing_sends_the_elements_if_its_module_is_renamed():
     python(
         HEAD
         + """
@@ -405,9 +405,9 @@ TORCH = {
 
 
 @pytest.mark.parametrize("name", TORCH)
-def test_tensors_are_refused_and_held_without_a_private_name(name):
+def test_tensors_are_imported_or_refused_without_a_private_name(name):
     pytest.importorskip("torch")
-    # These modules use the name, so they are imported first.
+    # Import these modules before the name is removed, because their imports use the name.
     lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"
     python(
         textwrap.dedent(HEAD)
@@ -420,7 +420,7 @@ def test_tensors_are_refused_and_held_without_a_private_name(name):
             a = arrayhub.asarray(tensor)
         except BufferError:
             return tensor
-        raise AssertionError(f"{tensor} came in as {a}")
+        raise AssertionError(f"{tensor} was imported as {a}")
 
     t = torch.arange(6.0).reshape(2, 3)
     x = arrayhub.asarray(t)
@@ -508,7 +508,7 @@ def test_without_numba_internals_arrays_are_typed_as_buffers_with_a_warning(tmp_
 # ------------------------------------------------------------------------------------------------------------- CPython
 
 
-def test_the_private_names_of_cpythons_that_are_used_are_in_the_table():
+def test_every_used_private_name_of_cpython_is_in_the_table():
     """docs/private_names.md lists the private names of CPython in the C and Python sources."""
     used = set()
     for source in CORE.parent.rglob("*"):

@@ -72,7 +72,7 @@ def arrays(draw, dtypes=DTYPES):
     if dtype.kind == "b":
         raw %= 2
     elif dtype.kind == "U":
-        raw[:] = 0  # other bytes may not be valid code points
+        raw[:] = 0  # arbitrary bytes may not be valid code points
     strides = np.ndarray(shape, f"V{dtype.itemsize + gap}", raw, misfit).strides
     compact = np.ndarray(shape, dtype, raw, misfit, strides)
     view = draw(views(compact))
@@ -85,7 +85,7 @@ def arrays(draw, dtypes=DTYPES):
 
 
 def whole_strides(x):
-    """Return whether the strides are a multiple of the item size, as DLPack requires."""
+    """Return whether the strides are multiples of the item size, as DLPack requires."""
     return not x.size or all(
         step % x.itemsize == 0 for step, length in zip(x.strides, x.shape, strict=True) if length > 1
     )
@@ -118,7 +118,7 @@ WAYS_OUT = {
 
 
 def effective(x):
-    """Return the strides, with 0 for dimensions of one element, or None for an array without elements."""
+    """Return the strides, with 0 for dimensions of length 1, or None for an array without elements."""
     return tuple(step if length > 1 else 0 for step, length in zip(x.strides, x.shape, strict=True)) if x.size else None
 
 
@@ -138,7 +138,7 @@ def same(out, x, may_write=True):
 
 @moderate
 @given(arrays())
-def test_every_pair_of_protocols(x):
+def test_every_pair_of_protocols_keeps_memory_and_layout(x):
     note(f"{x.dtype!r} shape {x.shape} byte strides {x.strides} writeable {x.flags.writeable} at {x.ctypes.data % 16}")
     for way_in in PROTOCOLS:
         if x.dtype.num >= 256 and way_in.startswith("array"):
@@ -189,7 +189,7 @@ def describes(u, x):
 
 @moderate
 @given(arrays())
-def test_straight_through_numpy(x):
+def test_numpy_views_the_imported_ndarray(x):
     """Import an ndarray through the fast path, and export it through the first protocol that NumPy tries."""
     u = ah.asarray(x)
     describes(u, x)
@@ -199,7 +199,7 @@ def test_straight_through_numpy(x):
 
 @moderate
 @given(arrays(), st.sampled_from("CFK"))
-def test_copies_are_numpys_copies(x, order):
+def test_copies_equal_those_of_numpy(x, order):
     for copied in (ah.asarray(x).copy(order), ah.asarray(x, copy=True)):
         out = np.asarray(copied)
         assert copied.access == "readwrite"
@@ -262,7 +262,7 @@ def same_usm(out, array, view, offset):
 
 @moderate
 @given(layout=element_layouts(), kind=st.sampled_from(["device", "shared", "host"]))
-def test_usm_round_trip(tensor, layout, kind):
+def test_usm_round_trip_keeps_memory_and_layout(tensor, layout, kind):
     compact, view, writeable = layout
     array, offset = laid_over_usm(tensor, compact, view, writeable, kind)
     # dpnp exports every 0-d array as read-only by DLPack, and does not read negative strides from a dict.

@@ -61,7 +61,7 @@ for name, x in TENSORS.items():
     )
 
 
-def test_the_named_call_works():
+def test_the_call_named_for_a_tensor_works():
     python(
         TENSORS
         + """
@@ -96,7 +96,7 @@ NAMED = [
 """
 
 
-def test_the_named_call_works_for_strings_in_other_objects():
+def test_the_call_named_for_variables_ragged_and_sparse_tensors_works():
     python(
         TENSORS
         + NAMED
@@ -114,7 +114,7 @@ for x, call, values in NAMED:
     )
 
 
-def test_tensors_of_a_graph_have_no_values():
+def test_symbolic_tensors_of_a_graph_are_refused():
     python(
         TENSORS
         + """

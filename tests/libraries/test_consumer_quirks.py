@@ -1,4 +1,4 @@
-"""The table of exports that depend on the consumer."""
+"""Tests of `consumer_quirks`, the table of exports that depend on the consumer."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ def test_each_row_links_an_upstream_issue():
     assert all(quirk.issue.startswith("https://github.com/") for quirk in QUIRKS)
 
 
-def test_usm_has_one_device_for_every_consumer_but_awkward():
+def test_usm_is_on_its_sycl_device_for_every_consumer_but_awkward():
     """A consumer that does not support oneAPI devices requests the host's device, or receives a host array."""
     x = ah.USMArray((3,), "f4", buffer="shared")
     assert {row.consumer for row in QUIRKS if "__dlpack" in row.request} == {"torch", "awkward"}
@@ -47,11 +47,11 @@ def test_awkward_refuses_device_usm():
     assert len(awkward.Array(x.to_host())) == 3
 
 
-def test_the_page_on_private_names_lists_each_caller():
+def test_private_names_page_lists_each_caller():
     assert [caller for row in QUIRKS for caller in row.callers if caller not in NAMES] == []
 
 
-def test_the_table_is_the_only_module_that_reads_frames():
+def test_only_consumer_quirks_and_tracing_read_frames():
     package = Path(ah.__file__).parent
     frames = re.compile(r"_getframe|PyEval_GetFrame|currentframe|f_back")
     readers = {

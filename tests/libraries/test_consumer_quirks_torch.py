@@ -27,7 +27,7 @@ def reader(name):
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "u1", "?", "c8"])
-def test_values_are_right(name, dtype):
+def test_torch_functions_read_the_right_values(name, dtype):
     a = np.arange(6).astype(dtype).reshape(2, 3)
     for view in (a, a.T, a[:, ::2]):
         np.testing.assert_array_equal(reader(name)(ah.asarray(view)).numpy(), view)
@@ -46,7 +46,7 @@ except BufferError as error:
 
 
 @pytest.mark.parametrize("name", ["from_dlpack", "as_tensor"])
-def test_read_only_memory_is_warned_of(name):
+def test_read_only_memory_causes_a_warning(name):
     """arrayhub warns, as torch does for read-only NumPy arrays, because torch ignores DLPack's read-only flag."""
     take = getattr(torch, name)
     for x in (ah.asarray(b"hello"), ah.asarray(np.broadcast_to(np.zeros(1), 3))):
@@ -68,7 +68,7 @@ def test_negative_stride_of_a_dimension_of_length_1_is_accepted():
 @pytest.mark.skipif(torch.version.xpu is not None, reason="this torch supports oneAPI devices")
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", ["shared", "host"])
-def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
+def test_torch_without_xpu_imports_host_readable_usm_as_host_memory(name, kind):
     pytest.importorskip("dpctl")
     x = ah.USMArray((2, 3), "f4", buffer=kind)
     x[...] = np.arange(6).reshape(2, 3)
@@ -80,7 +80,7 @@ def test_a_torch_without_xpu_imports_usm_from_the_hosts_device(name, kind):
 
 
 def test_torch_is_recognized_in_any_folder(tmp_path):
-    """torch is recognized in a folder named arrayhub, as in an environment inside a checkout of this package."""
+    """torch is recognized even if it is installed below a folder named arrayhub, such as a checkout of this package."""
     (tmp_path / "arrayhub").mkdir()
     (tmp_path / "arrayhub" / "torch").symlink_to(Path(torch.__file__).parent)
     code = """
@@ -104,12 +104,12 @@ def test_other_consumers_accept_negative_strides():
 
 @pytest.mark.parametrize("a", [np.arange(3.0), np.arange(3, dtype="u1"), np.array(1.5), np.frombuffer(b"abcd", "i4")])
 @pytest.mark.parametrize("read", [torch.asarray, lambda x: torch.frombuffer(x, dtype=torch.uint8)])
-def test_torch_cannot_read_bytes_as_numbers(a, read):
+def test_torch_functions_that_read_raw_bytes_warn_and_raise(a, read):
     with pytest.warns(RuntimeWarning, match=r"arrayhub\.as_torch\(x\)"), pytest.raises((RuntimeError, ValueError)):
         read(ah.asarray(a))
 
 
-def test_an_interrupt_while_it_warns_is_not_lost(monkeypatch):
+def test_an_interrupt_during_the_warning_is_not_lost(monkeypatch):
     """An interrupt is sent again as a signal, because torch discards exceptions of its buffer request."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -145,7 +145,7 @@ def test_bytes_are_exported_to_other_consumers():
 
 
 def test_python_code_called_by_torch_may_request_bytes():
-    """Only the direct caller of the buffer request counts, not torch further up in the stack."""
+    """arrayhub checks only the direct caller of the buffer request, and ignores torch further up in the stack."""
     written = []
 
     class Tensor(torch.Tensor):

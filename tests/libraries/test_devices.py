@@ -6,7 +6,7 @@ from children import python
 import arrayhub
 
 
-def test_torch():
+def test_torch_devices_are_accepted():
     torch = pytest.importorskip("torch")
     assert arrayhub.Device(torch.device("cpu")) == arrayhub.Device("cpu")
     assert arrayhub.Device(torch.device("cuda:1")).dlpack == (2, 1)
@@ -18,15 +18,15 @@ def test_torch():
         arrayhub.Device(torch.ones(2))
 
 
-def test_jax():
+def test_jax_devices_are_accepted():
     jax = pytest.importorskip("jax")
     assert arrayhub.Device(jax.devices("cpu")[0]) == arrayhub.Device("cpu")
     with pytest.raises(TypeError, match="accepted"):
         arrayhub.Device(jax.numpy.ones(2))
 
 
-def test_dpnp():
-    """New memory belongs to the queue of dpnp's device object."""
+def test_dpnp_devices_are_accepted():
+    """New memory is allocated with the queue of dpnp's device object."""
     dpnp = pytest.importorskip("dpnp")
     x = dpnp.zeros(2, sycl_queue=pytest.importorskip("dpctl").SyclQueue())
     assert arrayhub.Device(x.device) == arrayhub.Device(dpnp.tensor.zeros(2).device) == arrayhub.asarray(x).device

@@ -1,4 +1,4 @@
-"""Import of dpctl and dpnp arrays: struct and dict give the same array, host reads wait, and memory is released."""
+"""Import and export of dpctl and dpnp arrays, waits for their queues, and release of their memory."""
 
 import weakref
 
@@ -63,7 +63,7 @@ def offset_of(u):
 
 
 def test_an_unknown_struct_falls_back_to_the_dict():
-    class Other(dpt.usm_ndarray):  # instances have a different size, because they have a dict
+    class Other(dpt.usm_ndarray):  # its instances are larger than those of usm_ndarray, because they have a __dict__
         pass
 
     plain = whole("shared", "f4")
@@ -72,10 +72,10 @@ def test_an_unknown_struct_falls_back_to_the_dict():
         a = ah.asarray(obj)
         assert (a.ptr, a.strides, a.usm_type) == (plain._pointer + 20, (6, -1), "shared")
         assert np.array_equal(np.asarray(a), dpt.asnumpy(plain)[:, ::-1])
-    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # the complete allocation
+    assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # base is the complete allocation
 
 
-def test_renamed_and_fake_usm_ndarrays():
+def test_fake_usm_ndarrays_are_refused():
     impostor = type("usm_ndarray", (), {"__module__": "dpnp.tensor._usmarray", "__slots__": tuple("abcdefgh")})
     with pytest.raises((TypeError, BufferError)):
         ah.asarray(impostor())
@@ -85,11 +85,8 @@ def test_renamed_and_fake_usm_ndarrays():
         ah.asarray(hollow)
 
 
-def test_dict_pointing_outside_the_memory_object():
-    """If the array is not inside its Memory object, the array's own dict is used.
-
-    Usually, the dict and the Memory object describe the same memory.
-    """
+def test_dict_is_used_if_it_points_outside_the_memory_object():
+    """The array's dict is used if its address is outside the array's Memory object."""
     true = dpnp.arange(4, dtype="f4", usm_type="shared")
     described = true._array_obj.__sycl_usm_array_interface__
 
@@ -105,8 +102,8 @@ def test_dict_pointing_outside_the_memory_object():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dpnp_receives_aligned_memory(kind):
-    """dpnp, which views the complete memory, receives only whole elements, for example 32 of 33 bytes."""
+def test_dpnp_receives_whole_elements_of_the_memory(kind):
+    """dpnp views the complete memory, so it receives a whole number of elements, for example 32 of 33 bytes."""
     memory = CLASSES[kind](33)
     memory.copy_from_host(np.arange(33, dtype="u1"))
     x = ah.USMArray((4,), "i8", memory)
@@ -204,7 +201,7 @@ def test_host_readable_usm_reaches_jax_without_a_copy(kind):
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
-def test_read_only_usm_in_host_libraries(kind):
+def test_read_only_usm_stays_read_only_in_host_libraries(kind):
     u = read_only(whole(kind, "f4"))
     assert not ah.as_numpy(u).flags.writeable
     assert memoryview(ah.asarray(u)).readonly
@@ -228,14 +225,14 @@ def test_device_usm_is_refused():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_is_compact_and_on_the_queue_of_its_array(kind):
+def test_a_copy_is_compact_and_uses_the_queue_of_the_original(kind):
     u = whole(kind, "f8")[1:, ::2]
     copied = ah.asarray(u).copy()
     assert (copied.device, copied.access, copied.memory.nbytes) == (ah.asarray(u).device, "readwrite", u.size * 8)
     assert copied.base.sycl_queue == u.sycl_queue
 
 
-def test_a_copy_in_the_order_of_the_array():
+def test_copy_with_order_k_keeps_the_order_of_strides():
     u = dpt.permute_dims(dpt.reshape(dpt.arange(24, usm_type="device"), (2, 3, 4)), (1, 0, 2))
     copied = ah.asarray(u).copy(order="K")  # compact, and neither C- nor F-contiguous
     assert copied.strides == u.strides
@@ -269,7 +266,7 @@ READERS = {
 
 
 def on_another_queue(x, queue):
-    """Import `x` like a DLPack consumer that passes a queue and immediately submits work to this queue."""
+    """Copy `x` like a DLPack consumer that passes a queue and immediately submits work to this queue."""
     a = ah.asarray(x)
     shown = ah.asarray(a.__dlpack__(stream=queue, max_version=(1, 0)))
     out = dpm.MemoryUSMHost(a.nbytes, queue=queue)
@@ -280,7 +277,7 @@ def on_another_queue(x, queue):
 
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("reader", READERS)
-def test_results_are_ready(reader, queue):
+def test_readers_wait_for_pending_work(reader, queue):
     queue = QUEUES[queue]()
     for _ in range(4):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared", sycl_queue=queue)
@@ -292,7 +289,7 @@ def test_results_are_ready(reader, queue):
 
 
 def test_values_are_not_ready_without_a_wait():
-    """Without a wait, the values are not available yet, so the test above can fail."""
+    """A view without a wait shows values that are not computed yet, so the test above could fail."""
     early = 0
     for _ in range(10):
         x = dpnp.ones(1_500_000, dtype="f4", usm_type="shared")
@@ -332,7 +329,7 @@ def test_dpnp_round_trip_without_a_copy(layout, kind, protect):
         assert np.array_equal(dpt.asnumpy(out), dpt.asnumpy(u))
 
 
-def test_read_only_by_dlpack():
+def test_dlpack_import_keeps_the_read_only_flag():
     u = read_only(whole("shared", "f4"))
     assert not dpnp.from_dlpack(ah.asarray(u)).flags.writable
     assert ah.asarray(u, via="dlpack").access == "readonly"
@@ -351,8 +348,8 @@ def test_empty_arrays_round_trip_through_dpnp(kind, shape):
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
-def test_a_consumer_without_a_version_gets_the_hosts_device(kind):
-    """onnxruntime requests capsules from before DLPack 1.0, and rejects other devices ("Unsupported device type")."""
+def test_legacy_consumer_receives_host_readable_usm_as_host_memory(kind):
+    """onnxruntime requests legacy capsules, and accepts only the host's device ("Unsupported device type")."""
     x = ah.USMArray((4,), "f4", buffer=kind)
     x[...] = range(4)
     back = ah.from_dlpack(x.__dlpack__())
@@ -363,7 +360,7 @@ def test_a_consumer_without_a_version_gets_the_hosts_device(kind):
     assert value.numpy().tolist() == [0, 1, 2, 3]
 
 
-def test_legacy_consumer_receives_the_device_of_device_memory():
+def test_legacy_consumer_receives_device_memory_with_its_device():
     x = ah.USMArray((4,), "f4", buffer="device")
     assert ah.from_dlpack(x.__dlpack__()).device == x.device
 
@@ -378,7 +375,7 @@ def other_queues():
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 def test_pyarrow_reads_host_readable_usm(kind):
-    """Export USM as host memory, because pyarrow tries the device interface first, but does not support SYCL."""
+    """USM is exported as host memory, because pyarrow tries the device interface first, but does not support SYCL."""
     pa = pytest.importorskip("pyarrow")
     x = ah.USMArray((3,), "f8", buffer=kind)
     x[...] = [1, 2, 3]
@@ -405,7 +402,7 @@ def test_pyarrow_refuses_device_usm():
 
 @pytest.mark.parametrize("queue", other_queues().values(), ids=other_queues())
 @pytest.mark.parametrize("kind", KINDS)
-def test_memory_that_dlpack_cannot_name(queue, kind):
+def test_memory_of_another_context_is_not_exported_through_dlpack(queue, kind):
     x = dpnp.arange(6, dtype="f4", usm_type=kind, sycl_queue=queue)
     a = ah.asarray(x)
     assert a.__dlpack_device__() == (14, dpctl.SyclDevice().get_device_id())
@@ -424,7 +421,7 @@ def test_memory_that_dlpack_cannot_name(queue, kind):
     assert np.from_dlpack(a.to_host()).tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_devices():
+def test_sycl_devices_and_queues_are_accepted_as_device():
     device = dpctl.SyclDevice()
     expected = ah.Device(f"oneapi:{device.get_device_id()}")
     for spec in (device, dpctl.SyclQueue(), device.filter_string, (14, device.get_device_id())):
@@ -437,7 +434,7 @@ def test_devices():
 # ------------------------------------------------------------------------------------------------ types that dpnp lacks
 
 
-def test_types_missing_in_dpnp():
+def test_as_dpnp_refuses_types_and_host_memory_that_dpnp_lacks():
     import ml_dtypes
 
     a = ah.USMArray((3,), ml_dtypes.bfloat16, "shared")
@@ -478,7 +475,7 @@ OTHER_STEPS = {
 
 
 @pytest.mark.parametrize("case", OTHER_STEPS)
-def test_other_copies_take_the_general_steps(case):
+def test_other_copies_do_not_use_the_kernel(case):
     out = on_device((3, 8))[:, ::2]
     array = OTHER_STEPS[case](out)
     most = array.nbytes - 1 if "limit" in case else 1 << 20

@@ -1,9 +1,9 @@
-"""Imports of usm_ndarray through C functions, struct and dict have equal results.
+"""Imports of usm_ndarray through its C functions, its struct and its dict have equal results.
 
-A struct of unknown layout is not read. The C functions and the layout differ between releases: dpctl had C functions
-until 0.21, and dpnp lacks them. The first half of this file tests the installed release (run it with dpctl 0.21 too).
-The second half compiles types that another release might have: with or without the functions, with different
-signatures, or with a different layout.
+A struct of unknown layout is not read. The C functions and the struct's layout differ between releases: dpctl.tensor
+has C functions until dpctl 0.21, and dpnp.tensor has none. The first half of this file tests the installed release (run it
+with dpctl 0.21 too). The second half compiles types that another release might have: with or without the functions,
+with different signatures, or with a different layout.
 """
 
 import functools
@@ -49,7 +49,7 @@ def tensor_module():
 
 
 def described(a):
-    """Return the properties that an interface dict describes, except those of the allocation."""
+    """Return the properties of an array that an interface dict describes, without those of its allocation."""
     flags = a.flags
     return {
         "layout": (a.shape, a.strides, flags.c_contiguous, flags.f_contiguous),
@@ -87,7 +87,7 @@ EXPECTED = len(KINDS) * len(DTYPES) * len(LAYOUTS) * 2
 # ------------------------------------------------------------------------------------------------ the installed release
 
 
-# Changes to a release before its first array is imported.
+# Statements that change the C functions of the installed release before the first array is imported.
 CHANGES = {
     "nothing": "",
     "no functions": "capi.clear()",
@@ -110,7 +110,7 @@ def test_struct_equals_the_dict_of_the_installed_release(change):
     assert int(python(code, beside=__file__)) == EXPECTED
 
 
-def test_the_values_arrive():
+def test_imported_arrays_have_the_right_values():
     """Test the values of the arrays. `compare` tests only their descriptions."""
     tensor = tensor_module()
     u = tensor.reshape(tensor.arange(24, dtype="i4", usm_type="shared"), (4, 6))
@@ -120,8 +120,8 @@ def test_the_values_arrive():
 
 # -------------------------------------------------------------------------------------------- possible other releases
 
-# A class usm_ndarray with other fields. It wraps a usm_ndarray of the installed release, and fills its fields from the
-# dict of this array.
+# Source of a class usm_ndarray with given fields. An instance wraps a usm_ndarray of the installed release, and fills
+# the fields from the dict of the wrapped array.
 LOOKALIKE = """\
 # cython: language_level=3
 from libc.stdlib cimport free, malloc
@@ -222,8 +222,7 @@ GETTERS = {
     "GetFlags": ("int", "flags_"),
     "GetUSMData": ("object", "base_"),
 }
-# The C functions of a release, as statements that change its table of functions `capi`. In turn: no change, no
-# functions, one function removed, a function with a different result type, a function with a different meaning.
+# Statements that change `capi`, the table of C functions of a release.
 FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",
@@ -260,7 +259,7 @@ def source(fields):
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """Return a function that compiles usm_ndarray with given fields, once, and returns the path of the module."""
+    """Return a cached function that compiles usm_ndarray with given fields and returns the path of the module."""
     pytest.importorskip("Cython")
     pytest.importorskip("dpnp.tensor")
 
@@ -282,8 +281,8 @@ def release(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
-def test_another_release(release, fields, functions, way):
-    """Only verified C functions of a type are called, because types of other releases have the same name."""
+def test_arrays_of_another_release_are_read_by_a_safe_method(release, fields, functions, way):
+    """arrayhub calls a C function only if it has verified it, because the types of all releases have the same name."""
     code = f"""
         import importlib.util, json, sys
         import arrayhub, dpctl.memory

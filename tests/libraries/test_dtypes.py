@@ -21,25 +21,25 @@ def check(dtype, expected):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "int8", "int64", "uint8", "bool", "complex64", "float16"])
-def test_torch(name):
+def test_torch_dtypes_are_accepted(name):
     (torch,) = libraries("torch")
     check(getattr(torch, name), name)
 
 
-def test_torch_types_of_ml_dtypes():
+def test_torch_dtypes_of_ml_dtypes_are_accepted():
     torch, ml_dtypes = libraries("torch", "ml_dtypes")
     check(torch.bfloat16, ml_dtypes.bfloat16)
     check(torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn)
 
 
-def test_jax():
+def test_jax_dtypes_are_accepted():
     jax, ml_dtypes = libraries("jax", "ml_dtypes")
     check(jax.numpy.float32, "f4")
     check(jax.numpy.bfloat16, ml_dtypes.bfloat16)
     check(jax.numpy.zeros(1, "int16").dtype, "i2")
 
 
-def test_pyarrow():
+def test_pyarrow_types_are_accepted():
     (pa,) = libraries("pyarrow")
     for name in ("int8", "uint64", "float16", "float32", "float64"):
         check(getattr(pa, name)(), name)
@@ -49,7 +49,7 @@ def test_pyarrow():
     check(pa.duration("ms"), "m8[ms]")
 
 
-def test_polars():
+def test_polars_types_are_accepted():
     (pl,) = libraries("polars")
     for cls, name in ((pl.Float32, "f4"), (pl.Int8, "i1"), (pl.UInt64, "u8"), (pl.Boolean, "?")):
         check(cls, name)
@@ -59,13 +59,13 @@ def test_polars():
     check(pl.Duration("ns"), "m8[ns]")
 
 
-def test_pandas():
+def test_pandas_dtypes_are_accepted():
     (pd,) = libraries("pandas")
     check(pd.Int64Dtype(), "i8")
     check(pd.Series([1.0], dtype="Float32").dtype, "f4")
 
 
-def test_dlpack_data_type():
+def test_objects_with_dlpack_data_type_are_accepted():
     class Element:
         def __init__(self, *code):
             self.code = code

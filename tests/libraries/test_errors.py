@@ -73,13 +73,13 @@ ARROW = {
 
 
 @pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in ARROW.values()], ids=ARROW)
-def test_arrow(make, calls):
+def test_arrow_errors_name_working_calls(make, calls):
     assert_helps(make(), *calls)
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
 @pytest.mark.parametrize("name", ARROW)
-def test_arrow_in_chunks(name, count):
+def test_errors_for_arrow_chunks_name_working_calls(name, count):
     """The error names the same calls as for an array, with ``x.combine_chunks()`` in place of ``x``."""
     make, *calls = ARROW[name]
     chunks = pa.chunked_array([make()] * count)
@@ -157,22 +157,22 @@ TORCH = {
 
 @pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in TORCH.values()], ids=TORCH)
 @pytest.mark.filterwarnings("ignore")
-def test_torch(make, calls):
+def test_torch_tensor_errors_name_working_calls(make, calls):
     try:
         obj = make()
-    except AttributeError as error:  # a dtype of later releases
+    except AttributeError as error:  # the installed torch lacks the dtype
         pytest.skip(str(error))
     assert_helps(obj, *calls)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_errors_name_working_calls():
+def test_torch_errors_do_not_name_calls_that_fail():
     assert "asnested" not in refusal(jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2))
     assert "to_padded_tensor" not in refusal(holes())
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_without_a_shape():
+def test_uninitialized_torch_parameters_name_materialize():
     parameter = torch.nn.UninitializedParameter()
     assert "x.materialize(shape), and then x.detach()" in refusal(parameter)
     parameter.materialize((2,))
@@ -193,7 +193,7 @@ def test_torch_without_a_shape():
     ],
     ids=["transposed", "ragged twice", "strided"],
 )
-def test_asnested_of_torch(make, call):
+def test_asnested_errors_for_torch_name_working_calls(make, call):
     obj = make()
     with pytest.raises(BufferError) as raised:
         ah.asnested(obj)
@@ -220,11 +220,11 @@ def masked_record(mask=0):
     ],
     ids=["nothing hidden", "one hidden", "records", "a record", "a record, one hidden"],
 )
-def test_masks(make, calls):
+def test_masked_array_errors_name_working_calls(make, calls):
     assert_helps(make(), *calls)
 
 
-def test_masks_of_astropy():
+def test_masked_astropy_errors_name_working_calls():
     table, masked = module("astropy.table"), module("astropy.utils.masked")
     assert_helps(masked.Masked(np.arange(2.0), mask=[False, False]), "x.filled(value)", "x.unmasked")
     assert_helps(table.MaskedColumn([1, 2]), "x.shrink_mask()")
@@ -272,7 +272,7 @@ def test_list_of_unreadable_objects_is_not_reported_as_ragged():
 # ------------------------------------------------------------------------------------------------------ other libraries
 
 
-def test_awkward():
+def test_awkward_errors_name_working_calls():
     ak = module("awkward")
     assert_helps(ak.Array([[1], [2, 3]]), "arrayhub.asnested(x)")
     assert_helps(ak.Array([1, None]), "arrayhub.asnested(x)")
@@ -291,7 +291,7 @@ def test_regular_lists_of_awkward_are_viewed():
         assert a.ptr == getattr(x, "layout", x).content.data.ctypes.data
 
 
-def test_polars():
+def test_polars_errors_name_working_calls():
     pl = module("polars")
     assert_helps(pl.Series([decimal.Decimal("1.1")]), "arrayhub.as_arrow(x).cast('float64')")
     assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(polars.Float64)")
@@ -302,7 +302,7 @@ def test_polars():
     assert_helps(pl.DataFrame({"name": [1.0], "b": [decimal.Decimal("1.1")]}), "arrayhub.asnested(x)")
 
 
-def test_strings_of_h5py():
+def test_h5py_string_errors_name_working_calls():
     h5py = module("h5py")
     file = h5py.File("strings", driver="core", backing_store=False, mode="w")
     file["names"], file["name"] = ["a", "b"], "a"
@@ -311,8 +311,8 @@ def test_strings_of_h5py():
     assert_helps(file["name"], "x[()]")
 
 
-def test_tables_of_fits():
-    """Tables are rejected, because their memory holds integers before scaling, and letters in place of booleans."""
+def test_fits_tables_are_refused_with_working_calls():
+    """FITS tables are rejected, because their memory has unscaled integers, and letters in place of booleans."""
     fits = module("astropy.io.fits")
     columns = [
         fits.Column("name", "I", bzero=32768, array=np.array([1, 40000], "u2")),
@@ -326,7 +326,7 @@ def test_tables_of_fits():
             ah.asarray(x, via=via)
 
 
-def test_a_dataset_of_lightgbm():
+def test_lightgbm_dataset_errors_name_working_calls():
     lightgbm = module("lightgbm")
     values = np.arange(400.0).reshape(200, 2)
     x = lightgbm.Dataset(values, np.zeros(200), params={"verbose": -1})
@@ -347,7 +347,7 @@ class Converts:
     numpy = collect = toarray = get_data = to_numpy
 
 
-def test_a_call_is_named_for_known_types_only():
+def test_calls_are_named_only_for_known_types():
     said = refusal(Converts())
     assert "x." not in said
     assert "if its library has a method that returns a NumPy array, pass the method's result" in said
@@ -359,7 +359,7 @@ def test_a_call_is_named_for_known_types_only():
     [set, frozenset, lambda values: map(int, values), lambda values: (n for n in values), lambda values: {1: 2}.keys()],
     ids=["set", "frozenset", "map", "generator", "keys"],
 )
-def test_containers_and_iterators_of_python_name_list(make):
+def test_errors_for_python_containers_and_iterators_name_list(make):
     assert_helps(make([1, 2]), "list(x)")
 
 
@@ -393,7 +393,7 @@ def advised(obj):
     return calls
 
 
-MISSING_VALUE = {  # objects of pandas, all but one with a missing value, and the calls that the error names
+MISSING_VALUE = {  # functions that create pandas objects with missing values, and the calls that the error must name
     "numbers": (
         lambda: pd.Series([1, None], dtype="Int64"),
         ["arrayhub.asnested(x)", "arrayhub.as_numpy(x, missing=value)", "arrayhub.as_torch(x, missing=value)"],
@@ -524,7 +524,7 @@ def test_missing_strings_of_arrow_name_an_argument_that_works():
 
 
 @pytest.mark.parametrize("name", ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"])
-def test_sparse_tensors_of_pyarrow(name):
+def test_pyarrow_sparse_tensor_errors_name_to_tensor(name):
     assert_helps(getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")
 
 
@@ -538,7 +538,7 @@ def test_sequences_with_a_call_stay_elements_of_lists():
 
 
 class Opaque:
-    """An element of no known type."""
+    """A class that arrayhub does not know."""
 
 
 def objects(*values):
@@ -552,7 +552,7 @@ def objects(*values):
     [objects(Opaque()), objects(1, "a"), objects(decimal.Decimal(1)), objects(None, Opaque())],
     ids=["unknown", "mixed", "decimals", "None first"],
 )
-def test_objects_that_asnested_refuses(x):
+def test_errors_for_objects_that_asnested_refuses_name_astype(x):
     with pytest.raises(TypeError):
         ah.asnested(x)
     assert "asnested" not in refusal(x)
@@ -560,13 +560,13 @@ def test_objects_that_asnested_refuses(x):
     assert "x.astype(str)" in refusal(x) and ah.asarray(given).shape == x.shape
 
 
-def test_objects_without_dimensions():
+def test_errors_for_0d_object_arrays_name_astype():
     x = np.array(1, object)
     assert "asnested" not in refusal(x)
     assert_helps(x, "x.astype(str)")
 
 
-def test_records_of_objects_that_asnested_refuses():
+def test_errors_for_records_of_unknown_objects_name_the_field():
     records = np.zeros(1, [("name", object), ("a", "f8")])
     records["name"][0] = Opaque()
     with pytest.raises(TypeError):
@@ -575,7 +575,7 @@ def test_records_of_objects_that_asnested_refuses():
     assert "x['name']" in refusal(records)
 
 
-def test_references_of_h5py():
+def test_errors_for_h5py_references_name_astype():
     h5py = module("h5py")
     file = h5py.File("references", driver="core", backing_store=False, mode="w")
     dataset = file.create_dataset("r", (2,), dtype=h5py.ref_dtype)
@@ -584,7 +584,7 @@ def test_references_of_h5py():
     assert_helps(dataset[...], "x.astype(str)")
 
 
-def test_objects_of_ctypes():
+def test_errors_for_ctypes_objects_name_list():
     x = (ctypes.py_object * 2)(1, 2)
     assert "asnested" not in refusal(x) and "astype" not in refusal(x)
     assert_helps(x, "list(x)")
@@ -612,7 +612,7 @@ def test_rows_of_equal_lengths_are_not_described_as_different():
     assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
 
 
-def test_missing_values_of_pandas_in_a_list_name_missing():
+def test_pandas_missing_values_in_a_list_name_the_argument_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
         assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said

@@ -1,4 +1,4 @@
-"""jax and pyarrow: imports from both, `as_jax`, and the calls that errors name."""
+"""Imports from jax and pyarrow, exports by `as_jax`, and the calls that their errors name."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from producers import producer, raising
 import arrayhub as ah
 
 
-def test_jax_arrays_without_memory():
+def test_deleted_arrays_int4_arrays_and_keys_are_refused():
     x = jnp.arange(3.0)
     x.delete()
     with pytest.raises(BufferError, match="jax: the array was deleted or donated"):
@@ -116,7 +116,7 @@ def test_as_jax_errors_state_the_reason():
         assert np.array_equal(np.asarray(ah.as_jax(x, copy=True)), x)
 
 
-def test_arrow_arrays_and_buffers():
+def test_arrow_arrays_and_buffers_use_different_protocols():
     """pyarrow's arrays are imported through DLPack, and its buffers through the buffer protocol."""
     assert ah.asarray(pa.array([1, 2])).protocol == "dlpack" and ah.asarray(pa.py_buffer(b"")).protocol == "buffer"
     assert ah.asarray(pa.py_buffer(b"abc")).access != "readwrite"

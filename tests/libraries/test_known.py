@@ -1,4 +1,4 @@
-"""The table of known libraries: the module of a library is imported by the first call that needs it."""
+"""arrayhub imports its module for a library in the first call that needs the module."""
 
 import pytest
 from children import python
@@ -44,7 +44,7 @@ def loaded():
         ("arrayhub.as_jax(numpy.arange(6), copy=True)", ["jax", "transfer.host"]),
     ],
 )
-def test_the_module_of_a_library_is_imported_for_its_arrays_only(call, modules):
+def test_call_imports_only_the_modules_that_it_needs(call, modules):
     if "jax" in modules:
         pytest.importorskip("jax")
         call = f"__import__('jax').config.update('jax_enable_x64', True) or {call}"

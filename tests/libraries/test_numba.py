@@ -1,4 +1,4 @@
-"""numba: as_numba, and njit functions with a USMArray argument."""
+"""`as_numba`, and USMArrays as arguments of njit functions."""
 
 import sys
 import weakref
@@ -10,7 +10,7 @@ from children import python, run
 import arrayhub
 
 numba = pytest.importorskip("numba")
-numba.core.entrypoints.init_all()  # numba calls this before the first compilation, but `typeof` does not
+numba.core.entrypoints.init_all()  # `njit` calls this before its first compilation, but `typeof` does not
 
 
 @numba.njit
@@ -30,7 +30,7 @@ def elements(x):
     return x.copy()
 
 
-def test_njit_function_types_it_as_an_array_and_writes_through():
+def test_njit_function_writes_to_the_memory_of_a_usm_array():
     a = np.arange(5.0)
     assert add_one(arrayhub.asarray(a)) == 15.0
     assert a.tolist() == [1, 2, 3, 4, 5]
@@ -80,7 +80,7 @@ def _in_a_list(a):
 @pytest.mark.parametrize("function", [_shrinking, _either, _in_a_list])
 @pytest.mark.parametrize("step", [1, 2])
 def test_functions_accept_ndarrays_and_usm_arrays(function, step):
-    """A variable may be a USMArray first and a Numba array later, or the reverse."""
+    """A variable of a compiled function may hold a USMArray first and a Numba array later, or the reverse."""
     compiled = numba.njit(function)
     x = np.arange(6.0)[::step] + 3
     assert compiled(arrayhub.asarray(x)) == compiled(x)
@@ -88,7 +88,7 @@ def test_functions_accept_ndarrays_and_usm_arrays(function, step):
     assert compiled(arrayhub.asarray(x)) == compiled(x)
 
 
-def test_typed_lists_and_classes_accept_it():
+def test_typed_lists_and_classes_accept_usm_arrays():
     a = np.arange(3.0)
     several = numba.typed.List([np.zeros(2)])
     several.append(arrayhub.asarray(a))
@@ -104,12 +104,12 @@ def test_typed_lists_and_classes_accept_it():
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f4", "f8", "c8", "c16", "M8[ns]", "m8[s]", "S3", "U2"])
-def test_element_types(dtype):
+def test_njit_functions_read_all_element_types(dtype):
     a = np.array([0, 1, 2]).astype(dtype)
     np.testing.assert_array_equal(elements(arrayhub.asarray(a)), a)
 
 
-def test_records():
+def test_njit_functions_read_fields_of_records():
     @numba.njit
     def field(x):
         return x[1].b
@@ -118,7 +118,7 @@ def test_records():
     assert field(arrayhub.asarray(a)) == 4.5
 
 
-def test_layouts_are_read_right():
+def test_njit_functions_read_all_layouts():
     a = np.arange(24.0).reshape(2, 3, 4)
     for view in (a, a.T, a[::-1, :, ::2], a[..., 1], np.broadcast_to(a[0], (5, 3, 4))):
         np.testing.assert_array_equal(elements(arrayhub.asarray(view)), view)
@@ -164,7 +164,7 @@ def test_the_memory_outlives_the_array():
     assert watch() is None
 
 
-def test_usm_that_the_host_reads():
+def test_njit_functions_write_to_host_readable_usm():
     dpnp = pytest.importorskip("dpnp")
     x = dpnp.arange(5.0, usm_type="shared")
     assert add_one(arrayhub.asarray(x)) == 15.0
@@ -190,7 +190,7 @@ def test_numba_loads_the_extension():
     assert python(code) == "3.0\n"
 
 
-def test_pending_work_is_waited_for():
+def test_njit_functions_wait_for_pending_work():
     dpnp = pytest.importorskip("dpnp")
     smallest = numba.njit(lambda x: x.min())
     smallest(arrayhub.asarray(np.ones(3, "f4")))
@@ -201,7 +201,7 @@ def test_pending_work_is_waited_for():
         assert smallest(arrayhub.asarray(x)) == 31
 
 
-def test_one_compilation_a_type_and_tuples_of_arrays():
+def test_arrays_of_one_type_are_compiled_once():
     @numba.njit
     def count(pair, other):
         return pair[0].size + pair[1].size + other.size

@@ -1,4 +1,4 @@
-"""Libraries that other projects add: a package with an entry point, and invalid registered functions."""
+"""Plug-ins: libraries that other projects add, by an entry point or by `register_library`."""
 
 import ctypes
 import gc
@@ -150,7 +150,7 @@ def test_the_c_interface_imports_and_returns_objects_of_the_library(site, tmp_pa
     ],
     ids=["import", "call", "not a function", "does nothing"],
 )
-def test_a_broken_entry_point_is_named(site, plugin, words):
+def test_error_names_the_broken_entry_point(site, plugin, words):
     (site / "slate" / "hub.py").write_text(plugin)
     python(
         site,
@@ -248,7 +248,7 @@ def refusing(obj):
         *("calls back", "mask"),
     ],
 )
-def test_a_wrong_parse_is_named(board, parse, error, words):
+def test_error_names_the_parse_function_that_failed(board, parse, error, words):
     name = board.__name__
     ah.register_library(name, types=["Board"], parse=parse)
     x = board.Board(np.arange(4.0))
@@ -269,7 +269,7 @@ def test_a_wrong_parse_is_named(board, parse, error, words):
         ("dtype", np.dtype("f4"), "returned elements of float64 for an object of dtype float32"),
     ],
 )
-def test_an_array_that_differs_from_its_object_is_named(board, attribute, value, words):
+def test_error_states_how_the_array_differs_from_its_object(board, attribute, value, words):
     ah.register_library(board.__name__, types={"Board": "values"})
     x = board.Board(np.arange(4.0))
     assert ah.asarray(x).ptr == x.values.ctypes.data
@@ -279,7 +279,7 @@ def test_an_array_that_differs_from_its_object_is_named(board, attribute, value,
     assert words in str(raised.value)
 
 
-def test_a_missing_attribute_is_named(board):
+def test_error_names_the_missing_attribute(board):
     ah.register_library(board.__name__, types={"Board": "memory.view()"})
     with pytest.raises(ah.InterfaceError, match=r"the attribute 'memory\.view\(\)'.* raised AttributeError"):
         ah.asarray(board.Board(np.arange(4.0)))
@@ -304,7 +304,7 @@ def test_types_that_unwrap_to_each_other_raise(board):
     ],
     ids=["raises", "refuses", "None", "None for a copy", "another library"],
 )
-def test_a_wrong_emit_is_named(board, emit, copy, error, words):
+def test_error_names_the_emit_function_that_failed(board, emit, copy, error, words):
     name = board.__name__
     ah.register_library(name, types={"Board": "values"}, emit=emit)
     with pytest.raises(error) as raised:
@@ -322,7 +322,7 @@ def test_a_wrong_emit_is_named(board, emit, copy, error, words):
     ],
     ids=["copy", "shape", "type"],
 )
-def test_an_emit_that_is_not_a_view_is_refused(board, change, words):
+def test_emit_whose_result_is_not_a_view_is_refused(board, change, words):
     name = board.__name__
     ah.register_library(name, types={"Board": "values"}, emit=lambda a: board.Board(change(np.asarray(a))))
     with pytest.raises(BufferError, match=words) as raised:
@@ -383,14 +383,14 @@ def test_registration_applies_to_inspected_types(board):
         ah.asarray(x)
 
 
-def test_dims_of_the_plugin_are_kept(board):
+def test_dims_of_a_registered_type_are_kept(board):
     ah.register_library(board.__name__, types={"Board": "values"})
     x = board.Board(np.zeros((2, 3)))
     x.dims = ("row", "column")
     assert ah.asarray(x).dims == ("row", "column")
 
 
-def test_device_memory_of_a_library_is_imported(board):
+def test_usm_of_a_registered_type_is_imported(board):
     memory = pytest.importorskip("dpctl.memory")
     ah.register_library(board.__name__, types={"Board": "values"})
     x = board.Board(memory.MemoryUSMShared(16))
@@ -449,12 +449,12 @@ def test_types_are_added_to_a_built_in_library():
         values = np.arange(3.0)
         assert ah.asarray(Holder(values)).ptr == values.ctypes.data
         import torch
-        assert ah.asarray(torch.zeros(3)).shape == (3,)      # the importer of arrayhub
+        assert ah.asarray(torch.zeros(3)).shape == (3,)      # arrayhub's own importer is still used
         """,
     )
 
 
-def test_lifetime_of_the_memory_is_that_of_the_result(board):
+def test_memory_is_released_with_the_imported_array(board):
     ah.register_library(board.__name__, types={"Board": "values"})
     values = np.arange(4.0)
     gone = weakref.ref(values)

@@ -77,8 +77,8 @@ def fake():
 
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
-def test_states_that_memory_does_not_show(via):
-    """States that the memory does not show are rejected. torch crashes for some states, so the process is separate."""
+def test_tensors_with_a_state_that_memory_lacks_are_refused(via):
+    """asarray rejects tensors whose state their memory does not show. Runs in a subprocess, as torch may crash."""
     python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))", beside=__file__)
 
 
@@ -90,7 +90,7 @@ def count_wrong_answers(via):
     wrong = 0
     for name, (expression, words) in REFUSED.items():
         try:
-            print(name, "came in:", ah.asarray(eval(expression), via=via))
+            print(name, "was imported:", ah.asarray(eval(expression), via=via))
         except BufferError as error:
             if re.search(words, str(error)) and len(str(error)) < 400:
                 continue
@@ -100,7 +100,7 @@ def count_wrong_answers(via):
 
 
 @pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
-def test_inside_a_transformed_function(transform):
+def test_tensors_inside_a_transformed_function_are_refused(transform):
     code = (
         "import torch, arrayhub as ah\nseen = []\n"
         "def look(x):\n"
@@ -162,13 +162,13 @@ def test_exports_that_torch_cannot_hold_are_refused(x, words):
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,)])
-def test_empty_arrays_with_negative_strides(shape):
+def test_empty_arrays_with_negative_strides_are_exported(shape):
     x = np.zeros(shape)[..., ::-1]
     assert ah.as_torch(x).shape == shape
 
 
 @pytest.mark.parametrize("dtype", [">i4", ">f8", ">c16", "M8[s]", ">M8[s]", "m8[ns]", "g", ">g", "G"])
-def test_the_call_of_the_error_about_a_missing_code_reaches_torch(dtype):
+def test_call_named_for_a_type_without_a_dlpack_code_works(dtype):
     x = np.arange(3).astype(dtype)
     for copy in (None,) if dtype in (">i4", ">f8", ">c16") else (None, "if_needed", True):
         with pytest.raises(BufferError, match="does not have a code") as raised:
@@ -179,6 +179,6 @@ def test_the_call_of_the_error_about_a_missing_code_reaches_torch(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["U3", ">U3", "S3", "i4,f4", ">i4,>f4"])
-def test_the_error_about_a_missing_code_names_as_numpy_for_other_types(dtype):
+def test_error_for_a_type_that_torch_cannot_convert_names_as_numpy(dtype):
     with pytest.raises(BufferError, match=r"does not have a code; call arrayhub\.as_numpy\(x, copy='if_needed'\)"):
         ah.as_torch(np.zeros(3, dtype))

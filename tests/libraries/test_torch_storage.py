@@ -10,7 +10,7 @@ import arrayhub as ah
 
 torch = pytest.importorskip("torch")
 
-N = 1 << 20  # elements: the system unmaps allocations of this size as soon as they are freed
+N = 1 << 20  # number of elements: the system unmaps allocations of this size as soon as they are freed
 
 # Statements that give a tensor new storage.
 CHANGES = {
@@ -46,7 +46,7 @@ for via in (None, "dlpack"):
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_view_outlives_the_storage_of_its_tensor(change):
-    """A view outlives the storage, with and without a Python object for the storage."""
+    """Test storage that has a Python object, and storage without one."""
     python(ONE.replace("CHANGE", CHANGES[change]))
 
 
@@ -91,11 +91,11 @@ def once():
 for _ in range(20): once()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(200): once()
-assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000       # KiB; 200 would be 800 000
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000       # KiB, of 800 000 for 200 tensors
 """)
 
 
-def test_a_view_dies_inside_a_mode_of_torch():
+def test_views_are_released_inside_a_torch_mode():
     python("""
 import torch, arrayhub as ah
 from torch._subclasses import FakeTensorMode
@@ -114,7 +114,7 @@ torch.ones(3).sum()
 """)
 
 
-def test_the_collector_cannot_change_the_tensor_while_it_is_read():
+def test_garbage_collection_cannot_change_a_tensor_during_its_import():
     """An import reads a consistent state, although it may run the garbage collector and finalizers."""
     python("""
 import gc, torch, arrayhub as ah

@@ -218,7 +218,7 @@ def test_xarray_is_viewed():
     assert_view(index, index.data)
 
 
-def test_xarray_of_other_arrays_is_refused():
+def test_xarray_objects_without_a_plain_array_are_refused():
     xarray = pytest.importorskip("xarray")
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
     assert_refused(xarray.NamedArray(("a",), masked), "x.data.filled(value)")
@@ -317,7 +317,7 @@ def test_field_named_mask_is_not_a_mask():
     assert ah.asarray(records).ptr == records.ctypes.data
 
 
-def test_mask_property_with_side_effects():
+def test_mask_property_is_read_before_shape_and_dtype():
     class Shifty(np.ndarray):
         @property
         def mask(self):
@@ -330,7 +330,7 @@ def test_mask_property_with_side_effects():
     assert a.byte_strides == x.strides and a.nbytes == x.nbytes
 
 
-def test_subclasses_of_ndarray():
+def test_subclasses_of_ndarray_are_viewed():
     records = np.rec.array([(1, 2.0)], dtype="i4,f8")
     for x in (np.matrix([[1, 2], [3, 4]]), records, np.char.asarray(["a", "b"]), np.arange(4.0).view(Marked)):
         assert_view(x, x)
@@ -404,7 +404,7 @@ def test_indexed_warp_arrays_are_refused():
     assert ah.as_numpy(picked.contiguous()).tolist() == [1, 3]
 
 
-def test_a_lightgbm_dataset_and_a_compressed_array():
+def test_lightgbm_datasets_and_compressed_arrays_are_refused():
     lightgbm, blosc2 = library("lightgbm"), library("blosc2")
     assert_refused(lightgbm.Dataset(np.zeros((10, 2)), np.zeros(10)), "x.data")
     assert_refused(blosc2.asarray(np.arange(10)), "x[:]")
@@ -472,7 +472,7 @@ def test_lists_refuse_members_that_asarray_refuses(values):
 
 
 class Celsius(float):
-    """A number whose instances have a dict, which could contain an interface."""
+    """A number whose instances have a __dict__, which could contain a protocol attribute."""
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_units_of_several_arrays_are_not_mixed():
     assert ah.asarray([none, none]).tolist() == [[1.0, 2.0]] * 2
 
 
-def test_units_and_zones_in_lists_and_as_values():
+def test_values_with_a_unit_or_a_time_zone_are_refused():
     pint = pytest.importorskip("pint")
     pandas = pytest.importorskip("pandas")
     unit = pint.UnitRegistry().Quantity
@@ -539,7 +539,7 @@ def test_tensors_in_lists_are_refused():
     assert ah.asarray([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
 
 
-def test_types_without_a_module():
+def test_types_without_a_module_are_imported_or_refused():
     import ctypes
 
     made = eval("(ctypes.c_double * 4)()", {"ctypes": ctypes})

@@ -1,4 +1,4 @@
-"""The calls that `explain` suggests for nested data: each is tried, for every source and library."""
+"""Each call that `explain` suggests for nested data works, for every source and library."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ NESTED = {
 
 
 def made(call, x):
-    """Return the result of a call that `explain` names."""
+    """Return the result of a call that `explain` names for `x`."""
     return eval(call, {"arrayhub": ah, "x": x})
 
 
 @pytest.mark.parametrize("to", LIBRARIES)
 @pytest.mark.parametrize("name", [*SOURCES, *NESTED])
-def test_the_first_call_works(name, to):
+def test_suggested_call_works(name, to):
     make = SOURCES.get(name) or NESTED[name]
     explanation = ah.explain(make(), to)
     (verdict,) = explanation.verdicts
@@ -37,7 +37,7 @@ def test_the_first_call_works(name, to):
             ah.convert(make(), to)
         except (BufferError, TypeError, ValueError):
             assert explanation.call == f"arrayhub.as_{to}(x, copy=True)"
-        else:  # the export copies without a request, for example Python lists
+        else:  # the export copies even without copy=True, for example Python lists
             assert explanation.call == f"arrayhub.as_{to}(x)"
     else:
         assert verdict.call == explanation.call
@@ -48,7 +48,7 @@ def test_the_first_call_works(name, to):
 
 
 @pytest.mark.parametrize("name", [*SOURCES, *NESTED])
-def test_every_verdict_ends_in_a_call_that_works(name):
+def test_every_verdict_names_a_call_that_works(name):
     make = SOURCES.get(name) or NESTED[name]
     explanation = ah.explain(make())
     assert made(explanation.call, make()) is not None
@@ -61,7 +61,7 @@ def test_every_verdict_ends_in_a_call_that_works(name):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_descriptions_work_or_name_a_call_and_do_not_read_streams(name):
+def test_description_functions_work_or_name_a_call_without_reading_streams(name):
     x = SOURCES[name]()
     streamed = name in ("pa reader", "duckdb relation", "duckdb relation lists")
     ah.explain(x)
@@ -81,8 +81,8 @@ def test_descriptions_work_or_name_a_call_and_do_not_read_streams(name):
         assert len(ah.asnested(x)) == 1
 
 
-def test_elements_after_the_first_thousand_are_considered():
-    """Trial copies use a thousand elements, but all elements are examined for missing values and row lengths."""
+def test_explain_considers_elements_after_the_first_thousand():
+    """`explain` tries copies of a thousand elements, but searches all elements for missing values and row lengths."""
     many = 3000
     missing = pa.array([*range(many), None])
     ragged = pa.array([[1.0, 2.0]] * many + [[1.0]])
@@ -92,7 +92,7 @@ def test_elements_after_the_first_thousand_are_considered():
             assert made(explanation.call, x) is not None, (explanation, to)
 
 
-def test_reasons_name_what_a_copy_does():
+def test_verdict_reasons_state_what_a_copy_does():
     def reason(x, to="numpy"):
         (verdict,) = ah.explain(x, to).verdicts
         return verdict.reason
@@ -135,7 +135,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_the_call_for_a_table_converts_all_columns(make):
+def test_suggested_call_for_a_table_converts_all_columns(make):
     def called(columns, to):
         x = make(columns)
         return eval(ah.explain(x, to).call, {"arrayhub": ah, "pyarrow": pa, "x": x})
@@ -164,7 +164,7 @@ KEPT = {
 @pytest.mark.parametrize("source", ["list", "pyarrow", "polars", "pandas", "NestedArray"])
 @pytest.mark.parametrize("to", ["numpy", "torch", "jax", "numba"])
 @pytest.mark.parametrize("name", KEPT)
-def test_the_call_for_lists_and_strings_keeps_their_structure(name, to, source):
+def test_suggested_call_for_lists_and_strings_keeps_their_structure(name, to, source):
     values = KEPT[name]
     array = pa.array(values).dictionary_encode() if name == "categories" else pa.array(values)
     if source == "polars":
@@ -179,7 +179,7 @@ def test_the_call_for_lists_and_strings_keeps_their_structure(name, to, source):
         assert type(result) is list and [row.tolist() for row in result] == values
 
 
-def test_the_call_for_missing_values_names_the_library():
+def test_suggested_call_for_missing_values_names_the_library():
     import pandas
 
     column = pandas.Series([1, None], dtype="Int64")
@@ -190,7 +190,7 @@ def test_the_call_for_missing_values_names_the_library():
     assert values[0] == 1 and mask.tolist() == [False, True]
 
 
-def test_explain_of_an_object_without_arrays_names_no_call():
+def test_explain_names_no_call_for_an_object_that_is_not_an_array():
     assert ah.explain(object()).call == "" and ah.explain(object(), "polars").call == ""
     assert ah.explain(np.zeros(2, "f4"), "numpy").verdicts[0].call == ""
 
@@ -223,23 +223,23 @@ def _frame(rows):
 
 @pytest.mark.parametrize("to", LIBRARIES)
 @pytest.mark.parametrize("make", PREPARED.values(), ids=PREPARED)
-def test_the_call_prepares_the_object(make, to):
+def test_suggested_call_for_a_library_works_for_objects_that_need_preparation(make, to):
     x = make()
     call = ah.explain(x, to=to).call
     if getattr(x, "shape", ()) == (10**9, 10**9) and "to_dense" in call:
-        return  # the memory would not suffice
+        return  # the dense array would exceed the memory
     assert eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
 
 
 @pytest.mark.parametrize("make", PREPARED.values(), ids=PREPARED)
-def test_the_call_without_a_library_prepares_the_object(make):
+def test_suggested_call_works_for_objects_that_need_preparation(make):
     x = make()
     assert eval(ah.explain(x).call, {"arrayhub": ah, "pyarrow": pa, "x": x}) is not None
 
 
 @pytest.mark.parametrize("to", ["arrow", "polars", "awkward"])
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [["x", 2.0], ["y", 4.0]]], ids=["one type", "several types"])
-def test_repeated_column_names(rows, to):
+def test_explain_names_a_call_for_repeated_column_names(rows, to):
     x = _frame(rows)
     assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
     with pytest.raises(BufferError, match=r"several columns named 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):

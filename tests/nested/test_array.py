@@ -61,7 +61,7 @@ IDS = list(ARRAYS)
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_pyarrow_round_trip_has_the_type_of_awkward(name):
+def test_pyarrow_round_trip_keeps_values_and_type(name):
     source, kind = ARRAYS[name]
     x = ah.asnested(source)
     plain = source.to_pylist()
@@ -80,7 +80,7 @@ def test_pyarrow_round_trip_has_the_type_of_awkward(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_slices_have_the_right_elements_and_are_exported(name):
+def test_slices_are_read_and_exported(name):
     source, _ = ARRAYS[name]
     repeated = pa.concat_arrays([source.cast(source.type)] * 12) if len(source) else source
     x, expected = ah.asnested(repeated), ah.asnested(repeated).to_list()
@@ -97,7 +97,7 @@ def test_slices_have_the_right_elements_and_are_exported(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_through_awkward(name):
+def test_awkward_round_trip_keeps_the_values(name):
     source, _ = ARRAYS[name]
     x = ah.asnested(source)
     array = ah.as_awkward(x)
@@ -109,7 +109,7 @@ def test_through_awkward(name):
 
 
 @pytest.mark.parametrize("name", [name for name in IDS if name not in ("times", "byte views")])
-def test_through_polars(name):
+def test_polars_round_trip_keeps_the_values(name):
     source, _ = ARRAYS[name]
     x = ah.asnested(source)
     frame = ah.as_polars(x)
@@ -119,7 +119,7 @@ def test_through_polars(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_a_copy_is_the_same(name):
+def test_copies_have_equal_values(name):
     source, kind = ARRAYS[name]
     copied = ah.asnested(source, copy=True)
     assert copied.to_list() == ah.asnested(source).to_list()
@@ -130,7 +130,7 @@ def test_a_copy_is_the_same(name):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_device_stream_round_trip(name):
+def test_device_stream_round_trip_keeps_the_memory(name):
     x = ah.asnested(ARRAYS[name][0])
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.to_list() == x.to_list()
@@ -139,7 +139,7 @@ def test_device_stream_round_trip(name):
         assert back.content.ptr == x.content.ptr
 
 
-def test_addresses_stay():
+def test_imports_and_exports_share_the_memory():
     source = pa.array(RAGGED)
     x = ah.asnested(source)
     assert x.content.ptr == source.values.buffers()[1].address
@@ -158,7 +158,7 @@ def test_addresses_stay():
     assert ah.asnested(frame).content.ptr == x.content.ptr
 
 
-def test_polars_shares_strings_by_views():
+def test_polars_shares_strings_as_string_views():
     source = pa.array(["a string of more than twelve bytes"] * 3)
     x = ah.asnested(ah.as_polars(source))
     assert x.kind == "string_view"
@@ -180,7 +180,7 @@ PRODUCERS = {
 
 
 @pytest.mark.parametrize("name", PRODUCERS)
-def test_every_producer(name):
+def test_arrays_of_every_producer_are_imported(name):
     x = ah.asnested(PRODUCERS[name]())
     gc.collect()
     assert x.to_list() == RAGGED
@@ -200,7 +200,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_every_frame(name):
+def test_frames_of_every_library_are_imported_as_records(name):
     x = ah.asnested(FRAMES[name]())
     gc.collect()
     assert x.kind == "record"
@@ -211,7 +211,7 @@ def test_every_frame(name):
     assert duckdb.sql("select * from x").fetchall() == [(1, "a"), (2, None)]
 
 
-def test_frames_are_exported():
+def test_records_are_exported_as_frames():
     x = ah.asnested(pa.table({"n": [1, 2], "s": ["a", "b"]}))
     frame = ah.as_pandas(x)
     assert frame["s"].tolist() == ["a", "b"]
@@ -220,7 +220,7 @@ def test_frames_are_exported():
     assert ah.convert(x, "arrow").to_pylist() == x.to_list()
 
 
-def test_dynds_own_example():
+def test_strings_of_the_dynd_example_are_stored_in_14_bytes():
     x = ah.asnested(["This", "is", "unicode."])
     assert x.content.nbytes == 14
     assert ah.as_numpy(x.offsets).tolist() == [0, 4, 6, 14]
@@ -228,7 +228,7 @@ def test_dynds_own_example():
     assert (x[0], x[-1], list(x)) == ("This", "unicode.", ["This", "is", "unicode."])
 
 
-def test_torch_jagged_round_trip():
+def test_torch_jagged_round_trip_shares_the_memory():
     tensors = [torch.arange(float(n)) for n in (1, 3, 2)]
     jagged = torch.nested.nested_tensor(tensors, layout=torch.jagged)
     x = ah.asnested(jagged)
@@ -261,7 +261,7 @@ def test_ragged_with_equal_lengths_becomes_dense():
     assert ah.as_numpy(ah.asnested(pa.array([True, False])).to_dense(copy=True)).tolist() == [True, False]
 
 
-def test_list_views_out_of_order():
+def test_list_views_out_of_order_are_read_and_exported():
     source = pa.ListViewArray.from_arrays([3, 0, 5, 0], [2, 3, 0, 1], pa.array([10, 11, 12, 13, 14]))
     expected = [[13, 14], [10, 11, 12], [], [10]]
     x = ah.asnested(source)
@@ -282,8 +282,8 @@ def test_missing_records_are_missing_in_their_fields():
 
 
 @pytest.mark.parametrize("start", [0, 1])
-def test_missing_records_are_missing_elsewhere(start):
-    """An array with missing records becomes a Series, because a DataFrame cannot represent missing records."""
+def test_exported_records_with_missing_ones_stay_missing(start):
+    """Missing records are exported as a Series, because a DataFrame cannot represent missing rows."""
     source = pa.array([{"a": 1}, None, {"a": None}])[start:]
     for take in (ah.as_polars, ah.as_pandas, ah.as_awkward, ah.asnested):
         taken = take(source, copy=False)
@@ -293,7 +293,7 @@ def test_missing_records_are_missing_elsewhere(start):
     assert ah.as_polars(whole).to_dicts() == ah.as_pandas(whole).to_dict("records") == [{"a": None}]
 
 
-def test_missing_in_either_validity_is_missing():
+def test_with_bits_combines_both_validity_bitmaps():
     inner, outer = ah.asnested([1, None, 3, 4])[1:], ah.asnested([None, 5, 6])
     covered = from_awkward._with_bits(inner, 3, outer.validity)
     assert covered.to_list() == [None, 3, 4]
@@ -302,7 +302,7 @@ def test_missing_in_either_validity_is_missing():
     assert from_awkward._with_bits(bits, 3, ah.asnested([5, None, 6]).validity).to_list() == [None, None, True]
 
 
-def test_a_field_shares_the_bits_of_its_records():
+def test_field_shares_the_validity_bitmap_of_its_records():
     source = pa.StructArray.from_arrays([pa.array(range(20))], ["x"], mask=pa.array([k == 3 for k in range(20)]))
     x = ah.asnested(source[2:])
     assert x["x"].validity.ptr == x.validity.ptr
@@ -310,8 +310,8 @@ def test_a_field_shares_the_bits_of_its_records():
     assert pa.array(x["x"]).to_pylist() == [2, None, *range(4, 20)]
 
 
-def test_new_children_start_at_offset_zero():
-    """New children of a slice start at offset 0, even with a validity bitmap that starts within a byte."""
+def test_converted_slices_have_offset_zero():
+    """`for_polars` creates children that start at offset 0, even if the validity bitmap starts within a byte."""
     x = ah.asnested(pa.array([[1], None, [2], [3, 4]], pa.list_view(pa.int64())))[1:]
     assert x.validity_offset == 1
     assert na.c_array(conform.for_polars(x)).offset == 0
@@ -366,7 +366,7 @@ def test_polars_refuses_lists_of_size_0(make, copy):
         ah.as_polars(make(), copy=copy)
 
 
-def test_rows_of_length_0_as_rows_of_any_length():
+def test_polars_accepts_rows_of_length_0_cast_to_lists():
     for source in (np.zeros((2, 0)), pa.array([[], []], pa.list_(pa.int32(), 0))):
         assert ah.as_polars(ah.as_arrow(source).cast(pa.list_(pa.float64()))).to_list() == [[], []]
     assert len(ah.as_polars(np.zeros((0, 0)))) == 0
@@ -376,7 +376,7 @@ def test_rows_of_length_0_as_rows_of_any_length():
 @pytest.mark.parametrize(
     "within", [lambda times: times, lambda times: pa.StructArray.from_arrays([[1], times], ["n", "t"])]
 )
-def test_zones_that_polars_does_not_know(zone, within):
+def test_error_for_a_zone_that_polars_lacks_names_a_call(zone, within):
     times = pa.array([1577836800000], pa.int64()).view(pa.timestamp("ms", zone))
     x = ah.asnested(within(times))
     advice = re.escape("as_polars(arrayhub.as_arrow(x" + ("['t']" if x.kind == "record" else "") + ").cast")
@@ -399,7 +399,7 @@ def test_records_without_fields_keep_their_rows():
     assert ah.asnested(ah.as_pandas(x)).to_list() == x.to_list()
 
 
-def test_error_names_the_types_that_numpy_records_lack():
+def test_error_for_records_names_the_field_that_numpy_cannot_store():
     x = ah.asnested([{"a": 1, "b": {"c": 2.5}}, {"a": 3, "b": {"c": None}}])
     says = r"1 of 2 elements of x\['b'\]\['c'\] is missing.*Use arrayhub\.as_numpy\(x\['b'\]\['c'\], missing='mask'\)"
     with pytest.raises(BufferError, match=says):
@@ -426,7 +426,7 @@ def test_error_names_the_types_that_numpy_records_lack():
     ],
     ids=["uuid", "opaque", "period", "interval"],
 )
-def test_extension_types_come_back_and_dense_arrays_are_their_storage(make, storage):
+def test_extension_types_survive_a_round_trip_but_asarray_drops_them(make, storage):
     source = make()
     assert ah.as_arrow(source).type == ah.as_arrow(ah.asnested(source)).type == pa.array(source).type
     assert pa.array(ah.asnested(source), type=storage).type == storage
@@ -483,7 +483,7 @@ EXTENSIONS = {
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_the_type_contains_the_extension_type(name):
+def test_type_contains_the_extension_type(name):
     make, kind = EXTENSIONS[name]
     x = ah.asnested(make())
     assert str(x.type) == kind == str(ah.parse_type(kind))
@@ -502,7 +502,7 @@ PERIODS = {
 
 @pytest.mark.parametrize("name", PERIODS)
 @pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"copy": "if_needed"}, {"missing": 0}, {"missing": "nan"}])
-def test_periods_of_pandas_are_not_their_numbers(name, arguments):
+def test_dense_exports_of_pandas_periods_name_to_timestamp(name, arguments):
     make, call = PERIODS[name]
     x = make()
     for export in (ah.as_numpy, ah.as_torch) if "missing" in arguments else (ah.as_numpy, ah.as_torch, ah.asarray):
@@ -512,19 +512,19 @@ def test_periods_of_pandas_are_not_their_numbers(name, arguments):
     assert starts[0] == np.datetime64("2020-01-01") and starts.shape == (2,)
 
 
-def test_the_numbers_of_periods_are_their_content():
+def test_periods_are_stored_as_integers():
     x = ah.asnested(pd.Series(pd.period_range("2020", periods=2, freq="M")))
     assert x.extension == ("pandas.period", b'{"freq": "M"}')
     assert x.to_list() == ah.as_numpy(x).tolist() == x.content.tolist() == [600, 601]
 
 
-def test_dense_arrays_are_nodes_too():
-    """Strided arrays and complex numbers, which Arrow cannot represent, become nodes."""
+def test_asnested_accepts_arrays_that_arrow_lacks():
+    """asnested accepts strided arrays and complex numbers, which Arrow cannot represent."""
     for source in (np.arange(10)[::2], np.arange(3) + 1j, np.arange(6.0).reshape(2, 3).T):
         assert ah.asnested(ah.asarray(source)).to_list() == source.tolist()
 
 
-def test_several_chunks():
+def test_chunks_are_kept_or_concatenated_by_a_copy():
     source = pa.chunked_array([[[1], [2]], [[3, 4]]])
     chunks = ah.asnested(source)
     assert [chunk.to_list() for chunk in chunks.chunks] == [[[1], [2]], [[3, 4]]]
@@ -533,7 +533,7 @@ def test_several_chunks():
     assert ah.asnested(pa.table({"a": pa.chunked_array([], pa.int8())})).to_list() == []
 
 
-def test_numpys_strings():
+def test_numpy_strings_are_imported_and_exported():
     source = np.array(["a", "", "a string of more than twelve bytes", "é"] * 3, np.dtypes.StringDType())
     x = ah.asnested(source)
     assert x.to_list() == source.tolist()
@@ -562,8 +562,8 @@ def test_empty_string_columns(kind):
 
 
 @pytest.mark.parametrize("step", [1, 2, -1])
-def test_numpy_strings_of_varying_length(step):
-    """Copy strings whose total size is underestimated, because the sampled strings are short and the others long."""
+def test_numpy_strings_of_varying_length_are_copied_completely(step):
+    """The buffer grows if its size was underestimated: here, the strings sampled for the estimate are short."""
     values = [None if k % 7 == 3 else "é" * (k % 3) if k % 5 == 0 or k < 4000 else "x" * (k % 97) for k in range(9000)]
     source = np.array(values, np.dtypes.StringDType(na_object=None))[::step]
     x = ah.asnested(source)
@@ -573,7 +573,7 @@ def test_numpy_strings_of_varying_length(step):
     assert len(ah.asnested(source[:0])) == 0
 
 
-def test_numpys_records_and_masks():
+def test_numpy_records_and_masks_are_imported():
     source = np.array([(1, 2.5, "ab"), (3, 4.5, "c")], [("i", "i4"), ("f", "f8"), ("s", "U2")])
     x = ah.asnested(source)
     assert x.to_list() == [{"i": 1, "f": 2.5, "s": "ab"}, {"i": 3, "f": 4.5, "s": "c"}]
@@ -588,7 +588,7 @@ def test_numpys_records_and_masks():
     ("dtype", "kind"),
     [("U", "string"), (StringDType(), "string"), (StringDType(na_object=None), "string"), ("S", "bytes")],
 )
-def test_masked_strings_are_strings_of_which_some_are_missing(dtype, kind):
+def test_masked_strings_become_missing_strings(dtype, kind):
     strings = np.array(["a", "no ASCII: \u00e4"] if kind == "string" else [b"a", b"b"], dtype)
     for mask in ([False, True], [True, True], [False, False], np.ma.nomask):
         x = ah.asnested(np.ma.array(strings, mask=mask))
@@ -601,7 +601,7 @@ def test_masked_strings_are_strings_of_which_some_are_missing(dtype, kind):
         ah.asnested(np.ma.array(strings, mask=[False, True]), copy=False)
 
 
-def test_masked_strings_and_those_that_are_missing_already():
+def test_masked_strings_may_also_have_missing_strings():
     strings = np.array(["a", None, "b"], StringDType(na_object=None))
     assert ah.asnested(np.ma.array(strings, mask=[False, False, True])).to_list() == ["a", None, None]
     no_text = np.ma.array(["a", "\ud800"], mask=[False, True])
@@ -626,12 +626,12 @@ def test_strings_that_utf8_cannot_encode_raise(make):
         (pa.array(["a"], pa.string_view()), "offsets", "kind 'string_view', which has content, buffers"),
     ],
 )
-def test_missing_parts_of_a_kind_raise(values, name, says):
+def test_attributes_of_another_kind_raise(values, name, says):
     with pytest.raises(AttributeError, match=says):
         getattr(ah.asnested(values), name)
 
 
-def test_python_values():
+def test_python_values_are_imported():
     day = datetime.datetime(2020, 1, 1)
     for values in ([1, None, 2], [[1], None], ["a", None], [b"a"], [[["a"], []], []], [{"a": 1}, {"b": "c"}, None],
                    [True, False], [1.5, 2], [day, None], [], [None], [[]], [[None, 1]]):  # fmt: skip
@@ -711,7 +711,7 @@ def test_index_out_of_range_raises_index_error(key):
             x[key]
 
 
-def test_rows_of_ml_dtypes_types():
+def test_rows_of_bfloat16_are_imported_and_exported():
     rows = [np.ones(n, ml_dtypes.bfloat16) for n in (2, 0, 3)]
     x = ah.asnested(rows)
     assert x.content.dtype == ml_dtypes.bfloat16
@@ -719,7 +719,7 @@ def test_rows_of_ml_dtypes_types():
     assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
 
 
-def test_the_refusal_of_ragged_rows_is_that_of_the_call():
+def test_errors_of_as_numpy_name_calls_that_work():
     x = ah.asnested(RAGGED)
     with pytest.raises(
         ValueError, match=r"^numpy: row 1 has .* Use x\.to_list\(\), or arrayhub\.as_awkward\(x\)"
@@ -733,7 +733,7 @@ def test_the_refusal_of_ragged_rows_is_that_of_the_call():
     assert ah.as_numpy(bits, copy=True).tolist() == [True, False]
 
 
-def test_bytes_of_a_fixed_size_in_awkward():
+def test_fixed_size_bytes_are_exported_to_awkward():
     pytest.importorskip("awkward")
     rows = pa.array([b"abcde", None, b"vwxyz"], pa.binary(5))
     lists = pa.array([[b"ab"], [], [b"cd", b"ef"]], pa.list_(pa.binary(2)))
@@ -751,7 +751,7 @@ def test_types_missing_in_awkward_are_refused(nested):
         ah.as_awkward([rows, rows[:1]] if nested else rows)
 
 
-def test_lifetimes():
+def test_memory_is_released_with_the_last_export():
     numbers = np.arange(10.0)
     alive = weakref.ref(numbers)
     flat = pa.array(ah.asarray(numbers))
@@ -797,7 +797,7 @@ def test_requested_schema_is_honored(rows, wanted):
 
 @pytest.mark.parametrize("name", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
 def test_requested_schema_is_honored_by_the_device_interfaces(name):
-    """The exported type is the requested type. pyarrow requests types through the device interface if it exists."""
+    """The device interfaces honor requested_schema too, because pyarrow prefers them for its requests."""
     x = ah.asnested(["a string of more than twelve bytes", None])
     taken = ah.asnested(given(name, getattr(x, name)(pa.string_view().__arrow_c_schema__())))
     assert taken.kind == "string_view"
@@ -808,7 +808,7 @@ def test_requested_schema_is_honored_by_the_device_interfaces(name):
     assert wide.values.buffers()[1].address == lists.content.ptr
 
 
-def test_pandas_arrays_of_arrows_memory():
+def test_pandas_arrays_on_arrow_memory_are_viewed():
     chunk = pa.array([[1], [2, 3]])
     x = ah.asnested(pd.Series(chunk, dtype=pd.ArrowDtype(chunk.type)).array, copy=False)
     assert x.content.ptr == chunk.values.buffers()[1].address
@@ -826,7 +826,7 @@ SHARED_EXTENSION_ARRAYS = {
 
 
 @pytest.mark.parametrize("name", SHARED_EXTENSION_ARRAYS)
-def test_pandas_arrays_share_their_values_like_their_series(name):
+def test_pandas_arrays_and_series_share_their_values(name):
     make, values = SHARED_EXTENSION_ARRAYS[name]
     array = make()
     for source in (array, pd.Series(array, copy=False)):
@@ -861,7 +861,7 @@ def test_pandas_index_is_imported_like_a_series(name):
     assert ah.as_arrow(source).equals(ah.as_arrow(pd.Series(source)))
 
 
-def test_an_index_without_a_type_of_arrows_is_refused():
+def test_index_without_an_arrow_type_is_refused():
     with pytest.raises(BufferError, match="pyarrow cannot convert"):
         ah.asnested(pd.Index([1, "a"]))
     with pytest.raises(BufferError, match=r"x\.to_numpy\(\) of a sparse column"):
@@ -870,7 +870,7 @@ def test_an_index_without_a_type_of_arrows_is_refused():
         ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
 
 
-def test_asarray_names_asnested():
+def test_errors_of_asarray_name_asnested():
     jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
     strings = np.array(["a"], np.dtypes.StringDType())
     dense = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED))
@@ -879,8 +879,8 @@ def test_asarray_names_asnested():
             ah.asarray(source)
 
 
-def test_xarray_arrays_are_imported_as_by_asarray():
-    """A dimension without coordinates is kept. xarray's own stream would be a table without this dimension."""
+def test_xarray_arrays_are_imported_as_dense_arrays():
+    """Dimensions without coordinates are kept. The Arrow stream of xarray is a table without such dimensions."""
     xarray = pytest.importorskip("xarray")
     numbers = np.arange(6.0).reshape(2, 3)
     source = xarray.DataArray(numbers, dims=("y", "x"), coords={"x": [1, 2, 3]}, name="T")
@@ -914,7 +914,7 @@ def test_nested_arrays_refuse_array_operations():
 
 
 @pytest.mark.parametrize("kind", ["shared", "host", "device"])
-def test_sycl_memory(sycl, kind):
+def test_usm_is_imported_sliced_and_exported(sycl, kind):
     dpnp = pytest.importorskip("dpnp")
 
     def in_usm(array):
@@ -937,7 +937,7 @@ def test_sycl_memory(sycl, kind):
 
 
 def leaves(node):
-    """Return a list of all arrays of a nested array."""
+    """Return a list of the dense arrays that a nested array consists of."""
     if not isinstance(node, ah.NestedArray):
         return [node]
     below = [getattr(node, name, None) for name in ("validity", "offsets", "sizes", "indices", "content")]
@@ -945,7 +945,7 @@ def leaves(node):
     return [leaf for part in below if part is not None for leaf in leaves(part)]
 
 
-def test_to_device_and_back(sycl):
+def test_copies_to_the_device_and_back_keep_the_values(sycl):
     for source, _ in ARRAYS.values():
         x = ah.asnested(source)
         for part in (x, x[1:]):
@@ -956,8 +956,8 @@ def test_to_device_and_back(sycl):
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_each_array_crosses_once(sycl, name):
-    """Each array is copied at most once, including offsets, which the host reads to find the referenced elements."""
+def test_each_array_is_copied_to_the_device_at_most_once(sycl, name):
+    """Offsets are copied only once, although the host reads them to find the referenced elements."""
     x = ah.asnested(ARRAYS[name][0])
     with ah.trace() as to_device:
         there = x.to_device("oneapi:0")
@@ -1002,7 +1002,7 @@ def test_device_memory_is_refused_by_host_interfaces(sycl):
         nested_of(times).__arrow_c_device_array__()
 
 
-def test_masks_in_lists_are_missing_values():
+def test_masked_elements_in_lists_become_missing_values():
     masked = np.ma.masked_array([1.0, 2.0], [False, True])
     assert ah.as_arrow(ah.asnested([masked, masked[:1]])).to_pylist() == [[1.0, None], [1.0]]
     assert ah.as_arrow(ah.asnested([{"a": masked}])).to_pylist() == [{"a": [1.0, None]}]
@@ -1027,7 +1027,7 @@ def test_time_zones_in_lists_are_preserved():
 NOON = datetime.datetime(2020, 7, 1, 12)
 
 
-def test_a_day_and_a_point_in_time_are_two_kinds():
+def test_dates_and_datetimes_in_one_list_are_refused():
     for values in ([NOON.date(), NOON], [NOON, NOON.date()], [np.datetime64("2020"), np.timedelta64(1, "D")],
                    [1, np.timedelta64(1, "D")], [np.timedelta64(1, "D"), 1]):  # fmt: skip
         with pytest.raises(TypeError, match="among elements such as.*all of one kind"):
@@ -1049,7 +1049,7 @@ def test_a_day_and_a_point_in_time_are_two_kinds():
     ],
     ids=str,
 )
-def test_times_are_lossless(value):
+def test_python_times_survive_a_round_trip(value):
     assert ah.as_arrow([value, None]).to_pylist() == [value, None]
 
 
@@ -1068,7 +1068,7 @@ def test_times_outside_the_utc_range_of_python_are_refused(moment, hours):
         ah.asnested([moment.replace(tzinfo=zone)])
 
 
-def test_a_zone_of_a_fixed_offset_is_its_offset():
+def test_named_fixed_offset_zone_is_stored_as_its_offset():
     for zone, name in (
         (datetime.timedelta(hours=2), "CEST"),
         (datetime.timedelta(hours=-2, minutes=-30), "Newfoundland"),
@@ -1081,7 +1081,7 @@ def test_a_zone_of_a_fixed_offset_is_its_offset():
         ah.asnested([NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(seconds=5)))])
 
 
-def test_integers_stay_integers():
+def test_integers_are_not_converted_to_floats():
     with pytest.raises(TypeError, match="no integer type holds -1 and 9223372036854775808"):
         ah.asnested([[2**63], [-1]])
     for values, kind in (([2**63, 1], "uint64"), ([np.uint64(1), np.int64(-1)], "int64"), ([2**63, 0.5], "float64")):
@@ -1089,7 +1089,7 @@ def test_integers_stay_integers():
         assert (x.to_list(), x.content.dtype) == (values, kind)
 
 
-def test_maps_are_lists_of_records():
+def test_maps_are_imported_as_lists_of_records():
     source = pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))
     x = ah.asnested(source)
     assert x.to_list() == [[{"key": "a", "value": 1}, {"key": "b", "value": None}], None, []]
@@ -1099,7 +1099,7 @@ def test_maps_are_lists_of_records():
     assert ah.asnested(duckdb.sql("select map {'a': 1} as m")).to_list() == [{"m": [{"key": "a", "value": 1}]}]
 
 
-def test_formats_of_one_library_are_refused_by_their_name():
+def test_error_names_an_arrow_format_that_only_polars_defines():
     with pytest.raises(BufferError, match="_pli128.*polars"):
         ah.asnested(pl.Series([1], dtype=pl.Int128))
 
@@ -1114,7 +1114,7 @@ class Series(pl.Series):
     [lambda s: s, lambda s: s[:0], pl.DataFrame, lambda s: pl.DataFrame({"n": range(2), "o": s}), lambda s: Series(s)],
     ids=["series", "empty", "frame", "columns", "subclass"],
 )
-def test_python_objects_of_polars_are_refused(make, take):
+def test_polars_columns_of_python_objects_are_refused(make, take):
     """Python objects are rejected, because polars exports their addresses as fixed-size bytes."""
     source = make(pl.Series("o", [object(), None], dtype=pl.Object))
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects.*to_list"):
@@ -1134,7 +1134,7 @@ DAYS = [datetime.date(2020, 1, 1), datetime.date(1950, 12, 31)]
 
 
 @pytest.mark.parametrize("values", [DAYS, [*DAYS, None], [[DAYS[0]], [DAYS[1]]], [{"a": DAYS[0]}]], ids=str)
-def test_days_are_days_elsewhere(values):
+def test_dates_are_exported_as_dates(values):
     x = ah.asnested(values)
     assert ah.as_awkward(x).to_list() == values
     if values[-1] is not None:
@@ -1165,7 +1165,7 @@ DAYS_OF_OTHERS = {
 
 
 @pytest.mark.parametrize("name", DAYS_OF_OTHERS)
-def test_64_bit_days_are_exported_by_a_copy(name):
+def test_64_bit_days_need_copy_true(name):
     source, expected = DAYS_OF_OTHERS[name]
     for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
         as_in_numpy = take is ah.as_pandas and isinstance(source, np.ndarray)
@@ -1203,7 +1203,7 @@ def test_times_without_an_arrow_unit_name_a_call():
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
-def test_times_missing_in_other_libraries_are_refused(kind):
+def test_times_that_other_libraries_lack_are_refused(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
         with pytest.raises(BufferError, match=rf"{re.escape(str(x.type)[4:])}.*x\)?\.content"):
@@ -1213,13 +1213,13 @@ def test_times_missing_in_other_libraries_are_refused(kind):
 @pytest.mark.parametrize(
     "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
 )
-def test_error_for_other_ndim_names_a_call(source):
+def test_errors_for_strings_of_other_ndim_name_reshape(source):
     with pytest.raises(TypeError, match=rf"has {source.ndim} dimensions.*reshape\(-1\)"):
         ah.asnested(source)
     assert len(ah.asnested(source.reshape(-1))) == 1
 
 
-def test_error_for_0d_arrays_names_a_call():
+def test_errors_for_0d_arrays_name_reshape():
     x = ah.asarray(np.array(1))
     for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
         for source in (x, 1, np.float32(1)):
@@ -1228,7 +1228,7 @@ def test_error_for_0d_arrays_names_a_call():
             assert take(ah.asarray(source).reshape(-1)) is not None
 
 
-def test_columns_without_a_pyarrow_array():
+def test_pandas_columns_that_pyarrow_cannot_convert_are_refused():
     assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
     sparse = pd.Series(pd.arrays.SparseArray([0, 1]))
     for source in (sparse, pd.Series([1, "a"]), pd.DataFrame({"a": [1j]})):
@@ -1237,17 +1237,17 @@ def test_columns_without_a_pyarrow_array():
     assert ah.asnested(sparse.to_numpy()).to_list() == [0, 1]
 
 
-def test_a_tensor_alone():
+def test_single_tensor_of_pyarrow_is_imported():
     tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(np.arange(8.0).reshape(2, 2, 2))
     assert ah.asnested(tensors[1]).to_list() == [[[4, 5], [6, 7]]]
 
 
-def test_records_of_which_one_is_missing_name_their_fields():
+def test_error_for_missing_records_names_the_fields():
     with pytest.raises(BufferError, match=r"x\[field\] for each field"):
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
 
 
-def test_the_error_about_surrogates_names_surrogatepass():
+def test_errors_about_surrogates_name_surrogatepass():
     with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
         ah.asnested(["a", "\ud800x"])
     with pytest.raises(ValueError, match="asarray: dtype is"):

@@ -1,4 +1,4 @@
-"""Columns and tables in several chunks as one NestedArray of kind ``chunked``."""
+"""Columns and tables in several chunks are imported as one NestedArray of kind ``chunked``."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ FORMS = {
 
 
 @each
-def test_a_column_is_one_array(column):
+def test_chunked_column_is_imported_as_one_array(column):
     x = ah.asnested(column)
     assert x.kind == "chunked" and len(x.chunks) == column.num_chunks
     assert len(x) == len(column) and x.to_list() == column.to_pylist() and x.null_count == column.null_count
@@ -40,7 +40,7 @@ def test_a_column_is_one_array(column):
 
 
 @each
-def test_elements_are_found_in_their_chunk(column):
+def test_indexing_reads_the_right_chunk(column):
     x, expected = ah.asnested(column), column.to_pylist()
 
     def plain(value):
@@ -60,7 +60,7 @@ def test_elements_are_found_in_their_chunk(column):
 def test_slices_are_views_across_chunks(chunks, data):
     column = pa.chunked_array(chunks, pa.int64())
     x, values = ah.asnested(column), column.to_pylist()
-    for _ in range(2):  # a slice of a slice
+    for _ in range(2):  # the second pass slices a slice
         start, stop = data.draw(st.integers(-9, 25)), data.draw(st.integers(-9, 25))
         x, values = x[start:stop], values[start:stop]
         assert x.to_list() == values and len(x) == len(values)
@@ -70,12 +70,12 @@ def test_slices_are_views_across_chunks(chunks, data):
         assert any(address <= chunk.content.ptr < address + 64 for address in held)
 
 
-def test_other_kinds_are_their_only_chunk():
+def test_array_of_another_kind_is_its_only_chunk():
     x = ah.asnested([[1], [2, 3]])
     assert x.chunks == (x,) if x is x.chunks[0] else False
 
 
-def test_parts_of_a_chunked_array():
+def test_attributes_and_operations_of_other_kinds_raise():
     x = ah.asnested(LISTS)
     for name in ("validity", "offsets", "content", "fields", "children"):
         with pytest.raises(AttributeError, match="kind 'chunked', which has chunks"):
@@ -104,7 +104,7 @@ def test_tables_have_chunked_columns():
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_dense_copies_concatenate(form):
+def test_dense_copies_concatenate_the_chunks(form):
     numbers = pa.chunked_array([[1.0, 2.0], [], [3.0]], pa.float64())
     obj = form(numbers)
     x = ah.asnested(obj)
@@ -119,7 +119,7 @@ def test_dense_copies_concatenate(form):
     assert np.array(x, copy=True).tolist() == [1, 2, 3]
 
 
-def test_one_chunk_with_elements_is_a_view():
+def test_slice_within_one_chunk_is_a_view():
     x = ah.asnested(pa.chunked_array([[1.0, 2.0], [3.0]]))
     first, last = x[:2], x[2:]
     for part, chunk in ((first, x.chunks[0]), (last, x.chunks[1])):
@@ -128,14 +128,14 @@ def test_one_chunk_with_elements_is_a_view():
         assert ah.asarray(chunk).ptr == ah.as_awkward(part).layout.data.ctypes.data == address
 
 
-def test_matrix_of_a_chunked_table():
+def test_chunked_table_is_copied_as_a_matrix():
     table = pa.concat_tables([pa.table({"a": [1, 2], "b": [0.5, 1.5]}), pa.table({"a": [3], "b": [2.5]})])
     assert ah.asnested(table).to_dense(copy=True).tolist() == [[1, 0.5], [2, 1.5], [3, 2.5]]
     assert ah.as_torch(ah.asnested(table), copy=True).shape == ah.asarray(table, copy=True).shape == (3, 2)
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_missing_values(form):
+def test_missing_values_of_all_chunks_are_replaced(form):
     obj = form(pa.chunked_array([[1, None], [3]]))
     assert ah.as_numpy(obj, missing="mask", copy=True).tolist() == [1, None, 3]
     assert ah.as_numpy(obj, missing=0).tolist() == ah.as_torch(obj, missing=0).tolist() == [1, 0, 3]
@@ -144,7 +144,7 @@ def test_missing_values(form):
         ah.as_numpy(obj, missing="mask")
 
 
-def test_filled_copies_are_one_array():
+def test_fill_null_returns_one_array():
     assert isinstance(ah.asnested(pa.chunked_array([[1, None], [3]])).fill_null(0), ah.USMArray)
     filled = ah.asnested(LISTS).fill_null([])
     assert filled.kind == "list" and filled.to_list() == [[1], [], [3, 4], [5], [], [6, 7]]
@@ -188,10 +188,10 @@ def test_only_the_outermost_array_is_chunked():
     ):
         with pytest.raises(TypeError, match="chunked"):
             make(**arguments)
-    assert len(chunked([x, x]).chunks) == 8  # the chunks of both arrays
+    assert len(chunked([x, x]).chunks) == 8  # four chunks of each array
 
 
-def test_chunks_of_several_types_have_no_stream():
+def test_chunks_of_several_types_are_not_exported():
     x = chunked([ah.asnested([1, 2]), ah.asnested(["a"])])
     assert x.to_list() == [1, 2, "a"]
     with pytest.raises(AttributeError, match="several chunks"):
@@ -203,7 +203,7 @@ def test_chunks_of_several_types_have_no_stream():
             call(x)
 
 
-def test_tensors_with_missing_rows_in_one_chunk():
+def test_tensors_with_missing_rows_in_one_chunk_keep_their_type():
     kind = pa.fixed_shape_tensor(pa.int32(), (2, 2))
     rows = [pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4)), pa.array([None, [5, 6, 7, 8]], pa.list_(pa.int32(), 4))]
     x = ah.asnested(pa.chunked_array([pa.ExtensionArray.from_storage(kind, row) for row in rows]))
@@ -212,13 +212,13 @@ def test_tensors_with_missing_rows_in_one_chunk():
     assert [len(ah.as_arrow(chunk)) for chunk in x.chunks] == [1, 2]
 
 
-def test_times_that_numpy_marks_as_missing():
+def test_nat_in_chunks_is_exported_as_missing():
     times = nested_of(ah.asarray(np.array(["2020-01-01", "NaT"], "M8[s]")))
     back = pa.chunked_array(chunked([times, times[1:]]))
     assert back.null_count == 2 and back.num_chunks == 2
 
 
-def test_devices():
+def test_chunked_arrays_are_copied_to_a_device_and_back():
     pytest.importorskip("dpctl")
     try:
         x = ah.asnested(LISTS).to_device("oneapi:0")
@@ -229,13 +229,13 @@ def test_devices():
     assert x.is_null().to_host().tolist() == ah.asnested(LISTS).is_null().tolist()
 
 
-def test_device_streams_have_the_chunks():
+def test_device_streams_keep_the_chunks():
     x = ah.asnested(LISTS)
     back = ah.asnested(given_arrow("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert len(back.chunks) == 4 and back.to_list() == LISTS.to_pylist()
 
 
-def test_descriptions():
+def test_inspection_functions_describe_each_chunk():
     x = ah.asnested(LISTS)
     facts = json.loads(json.dumps(ah.inspect(x)))
     assert list(facts["data"]) == [f"chunks[{k}]" for k in range(4)] and facts["arrmeta"]["kind"] == "chunked"
@@ -260,7 +260,7 @@ def test_like_and_convert_keep_chunks():
     assert ah.like(LISTS, x).kind == "chunked" and ah.convert(LISTS, "arrayhub.NestedArray").kind == "chunked"
 
 
-def test_streams_that_were_read_are_named():
+def test_error_for_a_stream_that_was_read_names_the_cause():
     batches = pa.table({"a": [[1], [2, 3]]}).to_batches(max_chunksize=1)
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     with pytest.raises(BufferError, match="create a stream again"):

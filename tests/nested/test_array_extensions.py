@@ -1,4 +1,4 @@
-"""Extension types inside records, lists, dictionaries, runs and unions, and requests for extension types at depth."""
+"""Extension types inside records, lists, dictionaries, runs and unions, and requests for such types."""
 
 import pickle
 
@@ -63,7 +63,7 @@ PARENTS = {
 
 @pytest.mark.parametrize("parent", PARENTS)
 @pytest.mark.parametrize("tensor", TENSORS)
-def test_extension_types_stay_at_depth(tensor, parent):
+def test_nested_extension_types_survive_a_round_trip(tensor, parent):
     source = PARENTS[parent](TENSORS[tensor])
     x = ah.asnested(source)
     for back in (pa.array(x), ah.as_arrow(source), pa.array(pickle.loads(pickle.dumps(x)))):
@@ -78,25 +78,27 @@ def test_extension_types_stay_at_depth(tensor, parent):
 
 
 @pytest.mark.parametrize("parent", ["a record", "a list", "rows"])
-def test_copies_of_permuted_tensors_at_depth_keep_the_names_of_dimensions(parent):
+def test_copies_of_nested_permuted_tensors_keep_dimension_names(parent):
     copy = pa.array(ah.asnested(PARENTS[parent](TENSORS["permuted and named"]), copy=True))
     kind = copy.type.field(0).type
     assert kind.shape == [3, 2] and kind.dim_names == ["w", "h"] and kind.permutation is None
 
 
-def test_tensors_in_records_are_arrays():
+def test_tensors_in_records_become_multidimensional_arrays():
     x = ah.asnested(PARENTS["a record"](TENSORS["permuted and named"]))
     assert x["t"].shape == (4, 3, 2) and x["t"].dims == (None, "w", "h")
     assert ah.asarray(PARENTS["rows"](TENSORS["plain"])).shape == (2, 2, 2, 3)
 
 
 @pytest.mark.parametrize("parent", ["a record", "a list", "list views", "records in lists"])
-def test_tensors_of_variable_shapes_stay_at_depth(parent):
+def test_nested_tensors_of_variable_shape_survive_a_round_trip(parent):
     storage, pairs = variable_tensors()
     column = PARENTS[parent](storage)
     kind = with_metadata(column.type, storage.type, pairs)
     batch = pa.record_batch([column.cast(kind)], pa.schema([pa.field("c", kind)]))
-    source = pa.RecordBatch._import_from_c_capsule(*batch.__arrow_c_array__())  # with pyarrow's own extension type
+    source = pa.RecordBatch._import_from_c_capsule(
+        *batch.__arrow_c_array__()
+    )  # the import gives the column pyarrow's extension type
     for x in (ah.asnested(source), pickle.loads(pickle.dumps(ah.asnested(source)))):
         back = pa.record_batch(x)
         back.validate(full=True)
@@ -104,7 +106,7 @@ def test_tensors_of_variable_shapes_stay_at_depth(parent):
 
 
 def with_metadata(kind, inner, pairs):
-    """Return a type in which fields of the type `inner` have metadata."""
+    """Return the type `kind`, with the metadata `pairs` on each field of type `inner`."""
 
     def changed(field):
         return field.with_type(with_metadata(field.type, inner, pairs)).with_metadata(
@@ -146,14 +148,14 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("request_", REQUESTS)
-def test_requests_for_extension_types_at_depth(request_):
+def test_requests_for_nested_extension_types_are_honored(request_):
     x, kind = REQUESTS[request_]
     made = requested(x, kind)
     made.validate(full=True)
     assert made.type == kind
     stream = pa.ChunkedArray._import_from_c_capsule(x.__arrow_c_stream__(kind.__arrow_c_schema__()))
     assert stream.type == kind and stream.chunk(0).equals(made)
-    if not isinstance(kind, pa.BaseExtensionType):  # pyarrow requests the storage of an outermost extension type
+    if not isinstance(kind, pa.BaseExtensionType):  # for an extension type, pyarrow requests its storage type
         assert pa.array(x, type=kind).equals(made)
 
 
@@ -170,7 +172,7 @@ def test_refused_requests_name_a_call_that_works(x, kind):
     assert pa.array(x).cast(kind).type == kind
 
 
-def test_a_tensor_of_another_shape_is_refused():
+def test_request_for_a_tensor_of_another_shape_is_refused():
     kind = pa.list_(pa.fixed_shape_tensor(pa.float64(), [3, 2]))
     with pytest.raises(BufferError, match=r"requested_schema.children\[0\] has format '\+w:6', and the elements"):
         requested(ah.asnested([ROWS]), kind)

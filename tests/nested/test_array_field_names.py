@@ -1,4 +1,4 @@
-"""Records with several fields of the same name, which Arrow allows: import, export, access, and other libraries."""
+"""Records with several fields of the same name, which Arrow allows, are imported, accessed and exported."""
 
 import copy
 import json
@@ -41,7 +41,7 @@ def twins():
     return ah.asnested(TWINS)
 
 
-def test_arrow_returns_them(source):
+def test_arrow_round_trip_keeps_equal_names(source):
     x = ah.asnested(source)
     assert ah.as_arrow(x).equals(source)
     assert pa.array(x).equals(source)
@@ -52,7 +52,7 @@ def test_arrow_returns_them(source):
     assert ah.as_arrow(ah.asnested(x, copy=True)).equals(source)
 
 
-def test_record_batches_and_tables():
+def test_record_batches_and_tables_keep_equal_names():
     batch = pa.record_batch([[1], [2]], names=["a", "a"])
     assert pa.record_batch(ah.asnested(batch)).equals(batch)
     table = pa.table([[1, 2], ["x", "y"]], names=["a", "a"])
@@ -63,12 +63,12 @@ def test_record_batches_and_tables():
     assert pa.table(joined).equals(pa.concat_tables([table, table]).combine_chunks())
 
 
-def test_requested_types_reach_fields_of_one_name():
+def test_requested_types_apply_to_fields_of_equal_names_by_position():
     wide = pa.struct([("a", pa.int64()), ("a", pa.large_string())])
     assert pa.array(ah.asnested(TWINS), type=wide).equals(TWINS.cast(wide))
 
 
-def test_names_and_children(twins):
+def test_field_names_and_children_have_every_field(twins):
     assert twins.field_names == ("a", "a")
     assert [ah.asnested(child).to_list() for child in twins.children] == [[1, 2, 3], ["a", None, "c"]]
     assert str(twins.type) == "3 * {a: int64, a: ?string}"
@@ -81,7 +81,7 @@ def test_names_and_children(twins):
             getattr(ah.asnested(WORDS), name)
 
 
-def test_an_ambiguous_name_is_a_key_error():
+def test_access_by_an_ambiguous_name_raises_key_error():
     x = ah.asnested(ARRAYS["records with another field"])
     assert x["b"].to_list() == ["a", None, "c"]
     with pytest.raises(KeyError, match=r"accepted: the name of one field. Use x\.children\[0\]['\"]"):
@@ -93,7 +93,7 @@ def test_an_ambiguous_name_is_a_key_error():
         x.fields  # noqa: B018
 
 
-def test_dicts_of_records_are_refused(source):
+def test_conversions_to_dicts_are_refused(source):
     x = ah.asnested(source)
     with pytest.raises(ValueError, match=r"^to_list: field names are .*Use arrayhub\.as_arrow\(x\)"):
         x.to_list()
@@ -102,7 +102,7 @@ def test_dicts_of_records_are_refused(source):
             x[0]
 
 
-def test_pandas_columns_of_equal_names(twins):
+def test_as_pandas_returns_columns_of_equal_names(twins):
     frame = ah.as_pandas(twins)
     assert list(frame.columns) == ["a", "a"]
     assert frame.iloc[:, 0].tolist() == [1, 2, 3]
@@ -112,7 +112,7 @@ def test_pandas_columns_of_equal_names(twins):
 
 
 @pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars, lambda x: ah.as_numpy(x, copy=True)])
-def test_libraries_without_equal_names_refuse(call, twins):
+def test_exports_to_libraries_without_equal_names_are_refused(call, twins):
     with pytest.raises(BufferError, match=r"arrayhub\.as_(arrow|numpy)\(x"):
         call(twins)
     for name in ("missing records", "records of records", "no records"):
@@ -121,7 +121,7 @@ def test_libraries_without_equal_names_refuse(call, twins):
 
 
 @pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars])
-def test_libraries_without_equal_names_refuse_lists_of_such_records(call):
+def test_exports_of_lists_of_such_records_are_refused(call):
     with pytest.raises(BufferError, match=r"arrayhub\.as_arrow\(x"):
         call(ah.asnested(ARRAYS["lists of records"]))
 

@@ -54,19 +54,19 @@ def test_gaps_are_not_read_as_elements(name):
     assert len(ah.as_polars(source, copy=True)) == len(ah.as_pandas(source, copy=True)) == len(x)
 
 
-def test_swapped_bytes_in_records_are_put_in_order_by_a_copy():
+def test_copies_convert_records_to_native_byte_order():
     swapped = RECORDS.astype([("a", ">i4"), ("b", ">f8")])
     with pytest.raises(BufferError, match="byte order|not compact"):
         ah.as_arrow(swapped)
     assert ah.as_arrow(swapped, copy=True).to_pylist() == ah.asnested(RECORDS).to_list()
 
 
-def test_rows_of_arrays_in_fortran_order():
+def test_rows_in_fortran_order_keep_their_values():
     rows = [np.asfortranarray(np.arange(6).reshape(2, 3)), np.asfortranarray(np.ones((1, 3), int))]
     assert ah.as_arrow(rows).to_pylist() == [[[0, 1, 2], [3, 4, 5]], [[1, 1, 1]]]
 
 
-# Arrays with non-contiguous offsets, characters, starts, bits and indices.
+# Arrays whose offsets, characters, starts, bits or indices are not contiguous in memory.
 APART = {
     "offsets of torch": lambda: torch.nested.nested_tensor_from_jagged(
         torch.arange(4.0), torch.tensor([0, 9, 2, 9, 4])[::2]
@@ -102,7 +102,7 @@ APART = {
 
 
 @pytest.mark.parametrize("name", APART)
-def test_copied_offsets_are_compact(name):
+def test_non_contiguous_offsets_are_copied(name):
     source = APART[name]()
     expected = [row.tolist() for row in source.unbind()] if isinstance(source, torch.Tensor) else source.to_list()
     x = ah.asnested(source)
@@ -110,12 +110,12 @@ def test_copied_offsets_are_compact(name):
     assert [row.tolist() if hasattr(row, "tolist") else row for row in x] == expected
     assert pa.array(x).to_pylist() == expected
     assert ah.as_awkward(x).to_list() == expected
-    if name in ("offsets of torch", "characters"):  # awkward copies non-contiguous indices
+    if name in ("offsets of torch", "characters"):  # for the other sources, awkward itself copies the indices
         with pytest.raises(BufferError, match="copy=False forbids"):
             ah.asnested(source, copy=False)
 
 
-def test_sizes_are_as_wide_as_offsets():
+def test_sizes_narrower_than_offsets_are_refused():
     with pytest.raises(TypeError, match="sizes are .*int32 or int64, the same for sizes and offsets"):
         make("list_view", 1, offsets=ah.asarray(np.zeros(1, "i8")), sizes=ah.asarray(np.zeros(1, "i4")),
              content=ah.asarray(np.zeros(1)))  # fmt: skip
@@ -135,7 +135,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_copy_false_is_respected(name):
+def test_copy_false_forbids_imports_that_copy(name):
     source = COPIES[name]()
     assert len(ah.asnested(source)) > 0
     with pytest.raises(BufferError, match="copy=False forbids a copy"):
@@ -176,8 +176,8 @@ REWRITTEN = {
 
 @pytest.mark.parametrize("name", REWRITTEN)
 @pytest.mark.parametrize("text", [False, True])
-def test_offsets_that_their_owner_rewrites_lead_nowhere(name, text):
-    """Offsets that change after their validation raise an error. The process is separate, because it could crash."""
+def test_offsets_rewritten_after_validation_raise(name, text):
+    """Offsets that change after their validation raise an error. Runs in a subprocess, because it could crash."""
     if name == "dense" and text:
         pytest.skip("strings are never dense")
     words = "parameters={'__array__': 'string'}" if text else ""
@@ -231,7 +231,7 @@ def awkward_lists_of(content):
 @pytest.mark.parametrize("take", [ah.as_awkward, ah.as_arrow, ah.as_pandas, ah.as_polars, pa.array, pa.chunked_array])
 @pytest.mark.parametrize("name", MISLED)
 def test_offsets_outside_the_content_are_not_exported(name, take):
-    """Exports reject these offsets. The test does not read the elements, because an offset could crash the process."""
+    """Exports reject invalid offsets. The elements are not read, because an invalid offset could crash the process."""
     x = ah.asnested(MISLED[name]())
     with pytest.raises(ah.InterfaceError, match="offsets|views|indices"):
         take(x)
@@ -239,10 +239,10 @@ def test_offsets_outside_the_content_are_not_exported(name, take):
 
 @pytest.mark.parametrize("offsets", [[-1, 1, 2], [0, 3, 2], [0, 1, 3], [0, 2**31 - 1, 2], [1, 0, 2], [0, 0, -(2**31)]])
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.map_(pa.int64(), pa.int64())])
-def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
-    """The copy of the offsets to int64 for polars rejects invalid offsets.
+def test_offsets_are_validated_before_the_copy_for_polars(kind, offsets):
+    """as_polars validates offsets before it copies them as int64.
 
-    nanoarrow creates the lists, because pyarrow would reject some of the offsets.
+    nanoarrow creates the lists, because pyarrow rejects some of the offsets.
     """
     content = pa.array([1, 2])
     if pa.types.is_map(kind):
@@ -258,7 +258,7 @@ def test_offsets_are_validated_before_polars_gets_a_wide_copy(kind, offsets):
 
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 9, 1000])
 @pytest.mark.parametrize("start", [0, 1, 3])
-def test_polars_gets_validated_offsets_as_int64(length, start):
+def test_polars_receives_offsets_as_int64(length, start):
     rows = [None if k % 5 == 1 else [[k], [], [k, k]][: k % 4] for k in range(length + start)]
     source = pa.array(rows, pa.list_(pa.list_(pa.int64())))[start:]
     x = ah.asnested(source)
@@ -271,7 +271,7 @@ def test_polars_gets_validated_offsets_as_int64(length, start):
         assert ah.as_polars(x).to_list() == rows[start:]
 
 
-def test_polars_gets_a_copy_of_offsets_that_may_change():
+def test_polars_receives_a_copy_of_offsets_that_may_change():
     offsets = np.array([0, 1, 3], "i4")
     x = ah.asnested(
         ak.Array(ak.contents.ListOffsetArray(ak.index.Index32(offsets), ak.contents.NumpyArray(np.arange(3))))
@@ -282,7 +282,7 @@ def test_polars_gets_a_copy_of_offsets_that_may_change():
         ah.as_polars(x)
 
 
-def test_chunks_that_were_exported_before_have_one_type_for_polars():
+def test_chunks_exported_before_have_one_type_for_polars():
     chunks = pa.chunked_array([[[1]], pa.array([], pa.list_(pa.int64())), [[2, 3], None]])
     x = ah.asnested(chunks)
     for _ in range(2):
@@ -301,7 +301,7 @@ def test_stream_reports_offsets_changed_before_reading():
 
 
 def test_empty_arrays_are_exported_without_offsets():
-    """Arrays of length 0 may omit the offsets, as Arrow allows."""
+    """Arrow allows arrays of length 0 without offsets."""
     for kind in (pa.list_(pa.int64()), pa.string(), pa.list_view(pa.int64()), pa.map_(pa.string(), pa.int8())):
         assert pa.array(ah.asnested(pa.array([], kind))).to_pylist() == []
 
@@ -321,7 +321,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_records_without_fields(name):
+def test_records_without_fields_are_described_and_exported(name):
     source = EMPTY[name]()
     x = ah.asnested(source)
     expected = source if isinstance(source, list) else [{}] * len(x)
@@ -346,7 +346,7 @@ def test_records_without_fields(name):
 
 @pytest.mark.parametrize("first", [[[1.0, 2.0]], []])
 @pytest.mark.parametrize("second", [[[None, 2.0]], [None, [1.0, 2.0]]])
-def test_chunks_of_rows_of_one_length_of_which_some_are_missing(first, second):
+def test_fixed_size_lists_with_missing_rows_in_one_chunk_are_copied(first, second):
     kind = pa.list_(pa.float64(), 2)
     both = pa.chunked_array([pa.array(first, kind), pa.array(second, kind)])
     assert ah.asnested(both, copy=True).to_list() == first + second
@@ -358,7 +358,7 @@ def test_chunks_of_rows_of_one_length_of_which_some_are_missing(first, second):
 # -------------------------------------------------------------------------------------- layouts that only awkward has
 
 
-def test_rows_without_elements_start_anywhere():
+def test_empty_rows_may_start_outside_the_content():
     layout = ak.contents.ListArray(
         ak.index.Index64(np.array([0, 999, 2])),
         ak.index.Index64(np.array([2, 999, 4])),
@@ -368,7 +368,7 @@ def test_rows_without_elements_start_anywhere():
     assert ah.asnested(ak.Array(layout)).to_list() == [[0, 1], [], [2, 3]]
 
 
-def test_starts_of_four_bytes_without_a_sign():
+def test_list_starts_of_type_uint32_are_imported():
     layout = ak.contents.ListArray(
         ak.index.IndexU32(np.array([2, 0], "u4")), ak.index.IndexU32(np.array([4, 2], "u4")),
         ak.contents.NumpyArray(np.arange(4)),
@@ -385,7 +385,7 @@ def test_all_missing_column_keeps_its_type(values):
     assert ah.asnested(ak.Array([None, None])).to_list() == [None, None]
 
 
-def test_copied_records_become_a_frame_of_pandas():
+def test_copied_records_become_a_pandas_frame():
     frame = ah.as_pandas(RECORDS, copy=True)
     assert isinstance(frame, pd.DataFrame)
     assert frame["b"].tolist() == [2.5, 3.5, 4.5]

@@ -14,7 +14,7 @@ import arrayhub as ah
 
 
 def extension(name, storage, metadata=b""):
-    """Return a record batch of one column whose field has an extension type that no library has registered."""
+    """Return a record batch of one column whose extension type is not registered in any library."""
     pairs = {b"ARROW:extension:name": name, b"ARROW:extension:metadata": metadata}
     return pa.record_batch([storage], pa.schema([pa.field("x", storage.type, metadata=pairs)]))
 
@@ -59,7 +59,7 @@ BATCHES = {
 
 
 @pytest.mark.parametrize("name", BATCHES)
-def test_schemas_come_back_with_metadata(name):
+def test_schemas_and_metadata_survive_a_round_trip(name):
     source = pa.RecordBatch._import_from_c_capsule(*BATCHES[name].__arrow_c_array__())
     x = ah.asnested(source)
     for y in (x, x[0:1], pickle.loads(pickle.dumps(x)), ah.asnested(source, copy=True)):
@@ -79,7 +79,7 @@ ROWS_OF_ROWS = pa.list_(pa.field("rows", ROWS), 2)
     ("kind", "dense", "missing"),
     [(ROWS, [[1, 2]], [[3, 4], None]), (ROWS_OF_ROWS, [[[1, 2], [3, 4]]], [[[5, 6], None], None])],
 )
-def test_items_of_fixed_size_lists_come_back_from_chunks(kind, dense, missing):
+def test_item_fields_of_fixed_size_lists_survive_concatenation(kind, dense, missing):
     """The item field is kept, although only the chunk without missing rows becomes a multidimensional array."""
     chunks = [pa.array(dense, kind), pa.array(missing, kind)]
     assert ah.as_arrow(chunks[0]).type == kind
@@ -110,7 +110,7 @@ EXTENSIONS = {
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
-def test_extension_arrays_come_back(name):
+def test_extension_arrays_survive_a_round_trip(name):
     source = EXTENSIONS[name]
     x = ah.asnested(source)
     assert x.extension[0] == source.type.extension_name
@@ -124,7 +124,7 @@ def test_extension_arrays_come_back(name):
     assert x.metadata[b"ARROW:extension:name"].decode() == source.type.extension_name
 
 
-def test_copies_of_permuted_tensors_have_metadata_of_their_memory():
+def test_copies_of_permuted_tensors_have_the_right_values():
     source = tensors([1, 0])
     back = pa.array(ah.asnested(source, copy=True))
     back.validate(full=True)
@@ -142,14 +142,14 @@ def test_strides_of_empty_tensors_do_not_change_the_permutation():
         assert pa.array(ah.asnested(array)).equals(array) and pa.array(ah.asnested(array)).type == array.type
 
 
-def test_dense_arrays_of_extension_types():
+def test_extension_arrays_are_imported_as_dense_arrays():
     assert ah.asarray(EXTENSIONS["tensor"]).shape == (2, 2, 3)
     assert ah.asarray(EXTENSIONS["bool8"]).dtype == bool
     assert ah.asarray(EXTENSIONS["opaque"]).tolist() == [1, 2]
     assert ah.as_numpy(ah.asnested(EXTENSIONS["tensor"])).shape == (2, 2, 3)
 
 
-def test_polars_enum_and_categorical():
+def test_polars_enum_and_categorical_survive_a_round_trip():
     frame = pl.DataFrame(
         {"e": pl.Series(["a", None], dtype=pl.Enum(["a", "b"])), "c": pl.Series(["x", "y"], dtype=pl.Categorical)}
     )
@@ -160,7 +160,7 @@ def test_polars_enum_and_categorical():
     assert ah.as_polars(ah.asnested(frame)["e"]).dtype == pl.Enum(["a", "b"])
 
 
-def test_pandas_index():
+def test_pandas_index_survives_a_round_trip_through_pyarrow():
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="name"))
     table = pa.table(ah.asnested(pa.Table.from_pandas(frame).combine_chunks()))
     assert json.loads(table.schema.metadata[b"pandas"])["index_columns"] == ["name"]

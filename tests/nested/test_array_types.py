@@ -41,7 +41,7 @@ SLICES = {"": slice(None), ", slice": slice(1, None), ", without elements": slic
 
 @pytest.mark.parametrize("part", SLICES)
 @pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_come_back_equal(name, part):
+def test_arrays_survive_a_round_trip(name, part):
     source = ARRAYS[name]()[SLICES[part]]
     x = ah.asnested(source)
     values = source.to_pylist()
@@ -59,7 +59,7 @@ def test_arrays_come_back_equal(name, part):
 
 @pytest.mark.parametrize("part", SLICES)
 @pytest.mark.parametrize("name", ARRAYS)
-def test_arrays_inside_records_and_lists(name, part):
+def test_arrays_inside_records_and_lists_survive_a_round_trip(name, part):
     inner = ARRAYS[name]()
     count = len(inner)
     mask = pa.array([k == 1 for k in range(count)], pa.bool_())
@@ -87,7 +87,7 @@ def test_chunks_are_concatenated(name):
     assert back.type == source.type and back.to_pylist() == source.to_pylist() + source[1:].to_pylist()
 
 
-def test_memory_is_shared():
+def test_decimals_and_runs_share_their_memory():
     source = ARRAYS["decimal128"]()
     assert ah.asnested(source).content.ptr == source.buffers()[1].address
     assert pa.array(ah.asnested(source)).buffers()[1].address == source.buffers()[1].address
@@ -97,7 +97,7 @@ def test_memory_is_shared():
     assert pa.array(x).values.buffers()[1].address == encoded.values.buffers()[1].address
 
 
-def test_types_are_named():
+def test_type_strings_name_arrow_types():
     assert str(ah.asnested(ARRAYS["decimal64"]()).type) == "3 * ?decimal64[12, 2]"
     assert str(ah.asnested(ARRAYS["decimal of a negative scale"]()).type) == "2 * ?decimal128[5, -2]"
     assert str(ah.asnested(ARRAYS["interval"]()).type) == "3 * ?interval[MDn]"
@@ -109,9 +109,9 @@ def test_types_are_named():
 
 
 @pytest.mark.parametrize(("format", "values"), [(b"tiM", [1, 2, -3]), (b"tiD", [(1, 2), (3, 4), (-5, 6)])])
-def test_intervals_that_pyarrow_does_not_make(format, values):
+def test_intervals_without_a_pyarrow_type_survive_a_round_trip(format, values):
     flat = np.array(values, np.int32).ravel().tolist()
-    producer = Producer(format, [None, int32(*flat)])  # keep a reference to its release callbacks
+    producer = Producer(format, [None, int32(*flat)])  # a variable, to keep its release callbacks alive
     x = ah.asnested(producer)
     assert x.kind == "interval" and x.to_list() == values and x[1] == values[1]
     assert ah.parse_type(str(x.type)) == x.type
@@ -120,7 +120,7 @@ def test_intervals_that_pyarrow_does_not_make(format, values):
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_libraries_have_the_type_or_name_a_call_that_works(name):
+def test_exports_work_or_raise_an_error_that_names_a_call(name):
     x = ah.asnested(ARRAYS[name]())
     values = x.to_list()
     assert ah.as_pandas(x).isna().tolist() == [value is None for value in values] or x.kind == "run_end"
@@ -142,7 +142,7 @@ def test_libraries_have_the_type_or_name_a_call_that_works(name):
         ah.as_numpy(x)
 
 
-def test_calls_that_the_errors_name():
+def test_calls_that_the_errors_name_work():
     x = ah.asnested(ARRAYS["decimal256"]())
     assert ah.as_polars(ah.as_arrow(x).cast(pa.float64()))[0] == 1.25
     assert np.asarray(ah.asnested(ARRAYS["interval"]()).content)["days"][0] == -2
@@ -163,7 +163,7 @@ def test_calls_that_the_errors_name():
         ah.asarray(pa.nulls(2))
 
 
-def test_nulls_of_missing_records_are_all_missing():
+def test_null_fields_of_missing_records_stay_null():
     record = pa.StructArray.from_arrays([pa.nulls(3)], ["u"], mask=pa.array([False, True, False]))
     x = ah.asnested(record)["u"]
     assert str(x.type) == "3 * null" and x.null_count == record.flatten()[0].null_count == 3
@@ -204,10 +204,10 @@ def test_runs_of_missing_records_are_split(name, missing):
         back.validate(full=True)
         assert back.type == source.type and back.to_pylist() == expected[part]
         assert ah.asnested(record[part], copy=True)["u"].to_list() == expected[part]
-    assert record.is_null().to_pylist() == mask  # the bitmap of the records is unchanged
+    assert record.is_null().to_pylist() == mask  # the import does not modify the records' bitmap
 
 
-def test_runs_and_their_nested_array_give_the_same_tensor():
+def test_as_torch_decodes_runs_and_their_nested_array_equally():
     for values, decoded in (([1, 2, 3], [1, 1, 2, 2, 2, 3]), ([True, False, True], [True] * 2 + [False] * 3 + [True])):
         source = runs(values=pa.array(values))
         for x in (source, ah.asnested(source), ah.asnested(pa.chunked_array([source[:3], source[3:]]))):
@@ -221,7 +221,7 @@ def test_runs_and_their_nested_array_give_the_same_tensor():
     assert ah.as_torch(ah.asnested(runs()), missing=0.5).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5, 3.0]
 
 
-def test_run_ends_that_change_after_the_import_are_not_followed_beyond_the_values():
+def test_run_ends_changed_after_the_import_do_not_exceed_the_values():
     ends = int32(1, 2, 3)
     numbers = Producer(b"l", [None, (ctypes.c_int64 * 3)(7, 8, 9)])
     made = Producer(b"+r", [], [Producer(b"i", [None, ends]), numbers], length=3)

@@ -34,7 +34,7 @@ UNIONS = {
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_unions_come_back_equal_on_the_same_memory(name):
+def test_unions_survive_a_round_trip_on_the_same_memory(name):
     source = UNIONS[name]()
     x = ah.asnested(source)
     assert x.kind == "union" and len(x) == len(source) and x.to_list() == source.to_pylist()
@@ -49,7 +49,7 @@ def test_unions_come_back_equal_on_the_same_memory(name):
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_unions_inside_records_and_lists(name):
+def test_unions_inside_records_and_lists_survive_a_round_trip(name):
     union = UNIONS[name]()
     record = pa.StructArray.from_arrays([union, pa.array(range(len(union)), pa.int64())], ["u", "k"])
     masked = pa.StructArray.from_arrays([union], ["u"], mask=pa.array([k == 0 for k in range(len(union))], pa.bool_()))
@@ -62,7 +62,7 @@ def test_unions_inside_records_and_lists(name):
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_unions_are_copied_concatenated_and_pickled(name):
+def test_copied_concatenated_and_pickled_unions_are_equal(name):
     source = UNIONS[name]()
     for x in (ah.asnested(source, copy=True), pickle.loads(pickle.dumps(ah.asnested(source)))):
         back = pa.array(x)
@@ -127,7 +127,7 @@ def test_awkward_shares_the_children_of_unions():
     assert pa.array(mixed).to_pylist() == [1.5, "x", [1, 2]]
 
 
-def test_libraries_without_unions_are_named():
+def test_errors_of_libraries_without_unions_name_a_call():
     x = ah.asnested(dense())
     with pytest.raises(BufferError, match=r"polars: unions such as .*as_polars\(x\.children\[0\]\)"):
         ah.as_polars(x)
@@ -142,7 +142,7 @@ def test_libraries_without_unions_are_named():
     assert ah.as_pandas(x).tolist()[:3] == [1, "a", "b"]
 
 
-def test_inspection_of_unions():
+def test_inspection_functions_describe_unions():
     x = ah.asnested(dense())
     assert set(ah.inspect(x)["data"]) == {"children[0]", "children[1]", "offsets", "type_codes"}
     assert ah.check(x) == [] and "union" in ah.debug_repr(x) and "<svg" in x._repr_html_()

@@ -72,7 +72,7 @@ KINDS = st.recursive(st.sampled_from(list(LEAVES.items())), nested, max_leaves=4
 
 
 def wrapped_in_union(array):
-    """Return a record of unions, dense and sparse, whose elements alternate between an array and integers."""
+    """Return records of a dense and a sparse union, whose elements alternate between those of `array` and integers."""
     n = len(array)
     codes, offsets = pa.array([k % 2 for k in range(n)], pa.int8()), pa.array(range(n), pa.int32())
     children = [array, pa.array(range(n), pa.int64())]
@@ -82,7 +82,7 @@ def wrapped_in_union(array):
 
 
 def wrapped_in_runs(array):
-    """Return lists of one element each over runs of two elements."""
+    """Return lists of one element over run-end encoded values with runs of length 2."""
     n = len(array)
     runs = pa.RunEndEncodedArray.from_arrays(pa.array(range(2, 2 * n + 2, 2), pa.int32()), array)
     return pa.ListArray.from_arrays(pa.array(range(2 * n + 1), pa.int32()), runs)
@@ -99,7 +99,7 @@ def arrays(draw):
         array = pa.array([], kind)
     try:
         array.validate(full=True)
-    except pa.ArrowInvalid:  # pyarrow creates indices without a dictionary for missing records
+    except pa.ArrowInvalid:  # for missing records, pyarrow creates invalid indices into an empty dictionary
         assume(False)
     array = draw(st.sampled_from([lambda x: x, lambda x: x, wrapped_in_union, wrapped_in_runs]))(array)
     start = draw(st.integers(0, len(array)))
@@ -116,7 +116,7 @@ def exported(x, kind):
 
 @SETTINGS
 @given(arrays())
-def test_generated_types_come_back_equal(source):
+def test_generated_arrays_survive_a_round_trip(source):
     x = ah.asnested(source)
     back = exported(x, source.type)
     back.validate(full=True)
@@ -128,7 +128,7 @@ def test_generated_types_come_back_equal(source):
 
 @SETTINGS
 @given(arrays())
-def test_generated_types_come_back_from_a_pickle(source):
+def test_generated_arrays_survive_pickling(source):
     back = exported(pickle.loads(pickle.dumps(ah.asnested(source))), source.type)
     back.validate(full=True)
     assert back.type == source.type and back.equals(source)
@@ -136,7 +136,7 @@ def test_generated_types_come_back_from_a_pickle(source):
 
 @SETTINGS
 @given(arrays(), st.integers(1, 3))
-def test_generated_chunks_come_back_equal(source, count):
+def test_generated_chunks_survive_a_round_trip(source, count):
     column = pa.chunked_array([source] * count)
     back = ah.as_arrow(column)
     assert back.to_pylist() == column.to_pylist()
@@ -171,7 +171,7 @@ COPIES = {
 
 @SETTINGS
 @given(arrays(), FIELDS, st.sampled_from(list(PRODUCERS)), st.sampled_from(list(COPIES)))
-def test_names_nullability_and_metadata_come_back(source, facts, producer, copied):
+def test_names_nullability_and_metadata_survive_a_round_trip(source, facts, producer, copied):
     name, nullable, metadata = facts
     field = pa.field(name, source.type, nullable or source.null_count > 0 or source.type == pa.null(), metadata)
     x = ah.asnested(PRODUCERS[producer](field, source))
@@ -183,7 +183,7 @@ def test_names_nullability_and_metadata_come_back(source, facts, producer, copie
         assert pa.array(y).equals(source)
 
 
-def test_null_columns_and_decimals_of_polars():
+def test_polars_null_and_decimal_columns_survive_a_round_trip():
     """Import polars' null arrays, which have a bitmap in polars 2.1, although Arrow specifies no buffers for them."""
     polars = pytest.importorskip("polars")
     nulls = polars.Series("n", [None, None])

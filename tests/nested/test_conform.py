@@ -16,7 +16,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_functions_of_pandas_accept_strings_of_polars(source):
+def test_pandas_functions_accept_exported_string_views(source):
     series = ah.as_pandas(SOURCES[source])
     assert series.str.len().tolist()[:2] == [1, 27]
     assert series.value_counts()["u"] == 1 and series.sort_values().iloc[-1] is pd.NA
@@ -30,7 +30,7 @@ def test_strings_in_columns_and_categories_are_converted():
     assert "string_view" not in str(categories.dtype) and categories.tolist() == ["u", "v", "u"]
 
 
-def test_the_copy_of_string_views_can_be_forbidden():
+def test_copy_false_forbids_the_copy_of_string_views():
     with pytest.raises(BufferError, match="string views") as error:
         ah.as_pandas(SOURCES["series"], copy=False)
     assert "arrayhub.as_arrow(x)" in str(error.value)

@@ -78,7 +78,7 @@ EXPRESSION = re.compile(r"(?<![\w.'])(?:arrayhub|pyarrow|x)(?=[.\[])")
 
 
 def expressions(text):
-    """Yield the calls and attributes of ``x`` in an error."""
+    """Yield the calls and the attributes of ``x`` that an error text contains."""
     for start in EXPRESSION.finditer(text):
         end = start.end()
         while length := length_of_part(text[end:]):
@@ -89,7 +89,7 @@ def expressions(text):
 
 
 def length_of_part(text):
-    """Return the length of an attribute or of an expression in brackets at the start of a text, or 0."""
+    """Return the length of ``.name``, ``(...)`` or ``[...]`` at the start of a text, or 0."""
     name = re.match(r"\.[a-z_0-9]+", text)
     if name or not text.startswith(("(", "[")):
         return name.end() if name else 0
@@ -98,7 +98,7 @@ def length_of_part(text):
 
 
 def named_calls(text, call):
-    """Yield the calls that an error of `call` names."""
+    """Yield the calls that `text`, the error of `call`, names."""
     for words, functions in re.findall(r"pass (missing=.*?) to (arrayhub\.as_\w+(?: or as_\w+)?)", text):
         copy = ", copy='if_needed'" if "copy='if_needed'" in words else ""
         for missing in re.findall(r"missing=(?:'\w*'|\[\]|value)", words):
@@ -110,7 +110,7 @@ def named_calls(text, call):
 
 
 def attempted(call, x, value):
-    """Return the error of a call, or None if the call works."""
+    """Return the exception that a call raises, or None."""
     try:
         eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x, "value": value, "i": 0, "field": "a"})
     except (AttributeError, BufferError, TypeError, ValueError, OverflowError) as error:
@@ -156,7 +156,7 @@ FILLED += ["records", "records of small numbers", "records of booleans"]
 @pytest.mark.parametrize("missing", ["mask", "nan"])
 @pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp"])
 @pytest.mark.parametrize("name", FILLED)
-def test_errors_with_missing_name_calls_that_work(name, function, missing):
+def test_errors_of_calls_with_missing_name_calls_that_work(name, function, missing):
     if function == "as_dpnp":
         pytest.importorskip("dpnp")
     column, value = COLUMNS[name]

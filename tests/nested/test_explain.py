@@ -1,4 +1,4 @@
-"""Descriptions of nested arrays: explain, check, inspect, debug_repr, the notebook's picture."""
+"""explain, check, inspect, debug_repr and the picture in notebooks describe nested arrays."""
 
 import ctypes
 import json
@@ -72,7 +72,7 @@ def works(obj, to, copy):
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("name", SOURCES)
-def test_explain_agrees_with_copy(name, to):
+def test_verdicts_agree_with_the_copy_argument(name, to):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     obj = SOURCES[name]
     expected = "zero-copy" if works(obj, to, copy=False) else "copy=True" if works(obj, to, copy=True) else "cannot"
@@ -81,7 +81,7 @@ def test_explain_agrees_with_copy(name, to):
 
 @pytest.mark.parametrize("library", ["polars", "awkward"])
 @pytest.mark.parametrize("values", [[LONG], [True], [[True], []], [1.5]], ids=str)
-def test_explain_of_other_libraries_agrees_with_copy_false_for_pandas(library, values):
+def test_verdicts_for_pandas_agree_with_copy_false(library, values):
     pytest.importorskip("pandas")
     made = pytest.importorskip(library)
     obj = made.Series(values) if library == "polars" else made.Array(values)
@@ -94,7 +94,7 @@ def test_explain_reports_string_views_that_pandas_copies():
     (verdict,) = found.verdicts
     assert verdict.verdict == "copy=True"
     assert verdict.reason.startswith("string views are copied")
-    assert found.call == "arrayhub.as_pandas(x)"  # which copies without copy=True, too
+    assert found.call == "arrayhub.as_pandas(x)"  # copies even without copy=True
 
 
 def test_explain_reports_list_views_that_polars_copies():
@@ -120,7 +120,7 @@ def test_explain_reports_types_that_polars_changes():
     assert reason(pa.array([[1.0], []], pa.large_list(pa.float64()))) == ""
 
 
-def test_explain_of_nested_arrays():
+def test_explain_describes_nested_arrays():
     found = ah.explain(RAGGED)
     assert found.summary.startswith("4 * option[var * float64], immutable, on cpu")
     assert "asnested" in found.why
@@ -132,7 +132,7 @@ def test_explain_of_nested_arrays():
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3]], RAGGED], ids=["list", "pyarrow"])
-def test_explain_of_a_nested_array_names_no_protocol_of_its_own(values):
+def test_explain_names_the_protocol_of_the_import_of_a_nested_array(values):
     x = ah.asnested(values)
     found = ah.explain(x)
     through = "" if x.protocol == "constructed" else f", imported through {x.protocol}"
@@ -143,7 +143,7 @@ def test_explain_of_a_nested_array_names_no_protocol_of_its_own(values):
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
-def test_reported_protocol_is_the_one_used(library):
+def test_explain_reports_the_protocol_that_is_used(library):
     made = pytest.importorskip(library)
     strings = {"pyarrow": pa.array, "pandas": lambda x: made.DataFrame({"s": x}), "polars": lambda x: made.Series(x)}
     explained = ah.explain(strings[library](["a", "b"]))
@@ -167,7 +167,7 @@ OBJECTS = [
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("number", range(len(OBJECTS)))
-def test_verdicts_equal_conversions(number, to):
+def test_verdicts_agree_with_convert(number, to):
     obj = OBJECTS[number]
     (verdict,) = ah.explain(obj, to).verdicts
     if verdict.verdict == "zero-copy":
@@ -214,7 +214,7 @@ WITH_A_COPY = {
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "numba", "arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("make", WITH_A_COPY.values(), ids=WITH_A_COPY.keys())
-def test_copies_are_reported(make, to, request):
+def test_verdicts_agree_with_convert_for_copies(make, to, request):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     if "on a device" in request.node.callspec.id:
         request.getfixturevalue("sycl")
@@ -234,7 +234,7 @@ def test_copies_are_reported(make, to, request):
     assert (verdict.reason == "") == (verdict.verdict == "zero-copy")
 
 
-def test_every_copied_part_is_reported():
+def test_explain_reports_copies_of_strings_and_ranges():
     explained = ah.explain(np.array(["a", "b"], np.dtypes.StringDType()))
     assert explained.summary == "2 * string, which is copied"
     assert "NumPy stores strings in a different layout" in explained.why
@@ -247,7 +247,7 @@ def test_every_copied_part_is_reported():
         assert ah.explain(value).summary == f"a value, which NumPy converts to {np.asarray(value).dtype}"
 
 
-def test_0d_arrays_name_reshape():
+def test_error_for_0d_arrays_names_reshape():
     for obj in (np.array(1), ah.asarray(np.array(1))):
         with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
             ah.as_arrow(obj, copy=True)
@@ -280,7 +280,7 @@ def test_check_reads_every_chunk():
             ah.check(values)
 
 
-def test_check_follows_offsets_and_strings():
+def test_check_validates_offsets_and_strings():
     assert ah.check(RAGGED) == []
     assert ah.check(pa.array([1.0, 2.0])) == []
     beyond = lists([0, 4])
@@ -293,8 +293,8 @@ def test_check_follows_offsets_and_strings():
     assert ah.check(record) == []
 
 
-def test_the_strings_of_the_examples():
-    """Describe three strings in 14 bytes, DyND's example."""
+def test_descriptions_show_the_strings_of_the_dynd_example():
+    """DyND's documentation describes the same three strings in 14 bytes."""
     x = ah.asnested(["This", "is", "unicode."])
     facts = ah.inspect(x)
     assert json.loads(json.dumps(facts)) == facts
@@ -348,7 +348,7 @@ def test_arcs_of_a_picture_do_not_cross_text():
         assert all(bottom < low or top > high for top, bottom in heights["text"])
 
 
-def test_pictures_of_everything_are_xml():
+def test_pictures_are_well_formed_xml():
     for values in ([], [None], [[[1], []], []], ["<a & b>", "c" * 99], [{"x": 1, "y": ["&"]}, None], [b"\xff"]):
         ElementTree.fromstring(ah.asnested(values)._repr_html_())
     assert "…" in ah.asnested([[k] for k in range(100)])._repr_html_()
@@ -370,7 +370,9 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
         except BufferError:
             return False
 
-    copied = source.dtype.kind == "U" or source.dtype.names == ("s",)  # these have no view, so copy=None copies
+    copied = source.dtype.kind == "U" or source.dtype.names == (
+        "s",
+    )  # Arrow cannot view these types, so even copy=None copies
     expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
     assert verdict.verdict == expected
 

@@ -1,4 +1,4 @@
-"""Export to awkward: parts that are shared, and parts that copy=False rejects."""
+"""Export to awkward: layouts that are shared, and layouts that are copied, which copy=False rejects."""
 
 import re
 
@@ -52,7 +52,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize("name", COPIED)
-def test_copies_are_rejected_if_copy_is_false(name):
+def test_copied_layouts_are_rejected_with_copy_false(name):
     source, why = COPIED[name]
     for x in (source, ah.asnested(source)):
         with pytest.raises(BufferError, match=f"^as_awkward: .*{why}.*, and copy=False forbids a copy$"):
@@ -66,11 +66,11 @@ def test_copies_are_rejected_if_copy_is_false(name):
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_shared_parts_are_exported_if_copy_is_false(name):
+def test_shared_layouts_are_exported_with_copy_false(name):
     source = SHARED[name]
     assert ah.as_awkward(source, copy=False).to_list() == ah.as_awkward(source, copy=True).to_list()
 
 
-def test_wide_indices_are_shared():
+def test_int64_indices_are_shared():
     source = dictionary([0, 1], pa.int64())
     assert ak.to_layout(ah.as_awkward(source)).index.data.ctypes.data == source.indices.buffers()[1].address

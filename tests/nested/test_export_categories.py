@@ -1,4 +1,4 @@
-"""The order of categories in polars, and back in pandas and pyarrow."""
+"""Ordered categories keep their order in polars, and when they return to pandas and pyarrow."""
 
 import pandas as pd
 import polars as pl
@@ -29,7 +29,7 @@ def test_ordered_categories_in_a_table_become_an_enum():
     assert ah.as_polars(pa.table(frame))["level"].dtype == ENUM
 
 
-def test_the_order_comes_back():
+def test_order_survives_a_round_trip_through_polars():
     series = ah.as_polars(ORDERED)
     assert ah.as_arrow(series).type.ordered and ah.as_pandas(series).dtype.pyarrow_dtype.ordered
     pd.testing.assert_series_equal(ah.as_arrow(series).to_pandas().rename("level"), ORDERED)
@@ -53,7 +53,7 @@ UNCHANGED = {
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
-def test_other_categories_are_not_an_enum(name):
+def test_unordered_and_numeric_categories_do_not_become_an_enum(name):
     column, dtype = UNCHANGED[name]
     series = ah.as_polars(column)
     assert series.dtype == dtype and series.to_list() == column.to_pylist()

@@ -43,7 +43,7 @@ def test_pyarrow_receives_the_chunks(column, copy):
 
 
 @each
-def test_a_copy_is_one_array(column):
+def test_as_arrow_copy_concatenates_the_chunks(column):
     back = ah.as_arrow(column, copy=True)
     assert isinstance(back, pa.Array) and back.to_pylist() == column.to_pylist()
 
@@ -62,7 +62,7 @@ def test_polars_receives_the_chunks(column, copy):
     assert back.n_chunks() == column.num_chunks
 
 
-def test_polars_shares_the_values():
+def test_polars_shares_the_memory_of_the_chunks():
     column = pa.chunked_array([np.arange(5.0), np.arange(3.0)])
     chunks = ah.as_polars(column).get_chunks()
     assert [chunk.to_arrow().buffers()[1].address for chunk in chunks] == [
@@ -82,7 +82,7 @@ def test_pandas_receives_the_chunks(column):
 
 
 @each
-def test_columns_of_polars_and_pandas_keep_their_chunks(column):
+def test_as_arrow_keeps_the_chunks_of_polars_and_pandas(column):
     series = pl.from_arrow(column)
     assert getattr(ah.as_arrow(series), "num_chunks", 1) == series.n_chunks()  # polars imports records as one chunk
     assert ah.as_arrow(series).to_pylist() == column.to_pylist()
@@ -99,30 +99,30 @@ def test_tables_keep_their_chunks():
     assert back.to_pylist() == table.to_pylist() and back.num_chunks == 2
 
 
-def test_a_missing_record_in_one_chunk_makes_a_series():
+def test_records_with_a_missing_one_are_exported_as_a_series():
     column = pa.chunked_array([[{"x": 1}], [None]], pa.struct([("x", pa.int64())]))
     assert ah.as_polars(column).to_list() == pl.from_arrow(column).to_list()
     assert isinstance(ah.as_polars(column), pl.Series) and isinstance(ah.as_pandas(column), pd.Series)
 
 
-def test_a_stream_of_chunks_is_read_once():
+def test_stream_of_chunks_is_exported():
     batches = pa.table({"a": [1, 2, 3]}).to_batches(max_chunksize=1)
     reader = pa.RecordBatchReader.from_batches(batches[0].schema, batches)
     assert ah.as_arrow(reader).to_pylist() == [{"a": 1}, {"a": 2}, {"a": 3}]
 
 
-def test_categories_of_each_chunk():
+def test_chunks_with_different_categories_are_exported():
     column = pa.chunked_array([pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "a"]).dictionary_encode()])
     assert ah.as_arrow(column).to_pylist() == ["a", "b", "c", "a"]
     assert ah.as_polars(column).to_list() == ["a", "b", "c", "a"]
 
 
-def test_explain_says_that_chunks_are_shared():
+def test_explain_reports_that_chunks_are_shared():
     verdicts = {v.consumer: v.verdict for v in ah.explain(pa.chunked_array([[[1]], [[2, 3]]])).verdicts}
     assert verdicts["arrow"] == verdicts["polars"] == verdicts["pandas"] == "zero-copy" != verdicts["awkward"]
 
 
-def test_awkward_names_the_copy():
+def test_error_of_as_awkward_for_chunks_names_copy_true():
     column = pa.chunked_array([[[1]], [[2, 3]]])
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_awkward(column)

@@ -1,4 +1,4 @@
-"""Names of Series and pandas' index after an export."""
+"""Exports keep the name of a Series and the index of pandas objects."""
 
 import copy
 import pickle
@@ -63,7 +63,7 @@ def test_nested_arrays_keep_names_that_are_not_strings():
     assert ah.as_pandas(ah.asnested(pd.Series([1], name=0))).name == 0
 
 
-def test_the_name_is_not_part_of_the_type():
+def test_name_is_not_part_of_the_type():
     x, y = ah.asnested(pl.Series("a", [1])), ah.asnested(pl.Series("b", [2]))
     assert x.type == y.type and "a" not in str(x.type)
     assert pa.array(x, type=pa.int64()).to_pylist() == [1]
@@ -72,7 +72,7 @@ def test_the_name_is_not_part_of_the_type():
     assert ah.as_arrow(ah.asnested(pl.Series("a", [[1]]))).type == pa.large_list(pa.int64())
 
 
-def test_the_name_of_an_array_with_an_extension_type_stays():
+def test_arrays_with_an_extension_type_keep_their_name():
     values = pa.ExtensionArray.from_storage(pa.json_(pa.string_view()), pa.array(["1", None], pa.string_view()))
     x = ah.asnested(pd.Series(values, dtype=pd.ArrowDtype(values.type), name="j"))
     for y in (x, ah.asnested(x, copy=True), pickle.loads(pickle.dumps(x))):
@@ -87,7 +87,7 @@ def test_a_pandas_series_keeps_its_index(copy):
     assert ah.as_polars(series, copy=copy).name == "('a', 1)"
 
 
-def test_a_series_without_a_name_stays_without_one():
+def test_series_without_a_name_is_exported_without_one():
     assert ah.as_pandas(pl.Series([1, 2])).name is None
     assert ah.as_polars(pd.Series([1, 2])).name == ""
 

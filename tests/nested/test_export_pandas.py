@@ -26,7 +26,7 @@ DENSE = {
 
 @pytest.mark.parametrize("make", [lambda a: a, ah.asarray, lambda a: memoryview(a) if a.dtype.kind in "bif" else a])
 @pytest.mark.parametrize("name", DENSE)
-def test_arrays_have_the_types_and_the_memory_of_numpy(name, make):
+def test_series_have_the_dtype_and_memory_of_the_ndarray(name, make):
     values = DENSE[name]
     for copy in (None, False, True, "if_needed"):
         made = ah.as_pandas(make(values), copy=copy)
@@ -39,7 +39,7 @@ CALLS = ["x.mean()", "x.count()", "x.dropna().tolist()", "x.fillna(0.0).tolist()
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_nan_of_an_array_is_missing(call):
+def test_nan_of_an_array_is_missing_in_pandas(call):
     torch = pytest.importorskip("torch")
     expected = eval(call, {"x": pd.Series(VALUES)})
     for values in (VALUES, torch.from_numpy(VALUES), VALUES.tolist(), ah.asarray(VALUES)):
@@ -48,14 +48,14 @@ def test_nan_of_an_array_is_missing(call):
     assert function(VALUES) == function(torch.from_numpy(VALUES)) == expected
 
 
-def test_functions_of_pandas_accept_read_only_memory():
+def test_pandas_functions_accept_read_only_memory():
     jnp = pytest.importorskip("jax.numpy")
     series = ah.as_pandas(jnp.array([3.0, 1.0, 2.0], "f4"))
     assert series.sort_values().tolist() == [1, 2, 3] and series.rolling(2).sum()[1] == 4
     assert series.groupby([0, 0, 1]).sum().tolist() == [4, 2] and series.rank().tolist() == [3, 1, 2]
 
 
-def test_days_require_a_copy():
+def test_dates_require_a_copy():
     days = np.array(["2020-01-01", "NaT"], "M8[D]")
     for copy in (None, False):
         with pytest.raises(BufferError, match=r"^pandas: elements of datetime64\[D\] .*pass copy=True, which casts to"):
@@ -64,7 +64,7 @@ def test_days_require_a_copy():
         pd.testing.assert_series_equal(ah.as_pandas(days, copy=copy), pd.Series(days))
 
 
-def test_a_matrix_becomes_a_frame_on_its_memory():
+def test_matrix_is_exported_as_a_frame_on_its_memory():
     rows = np.arange(6.0).reshape(3, 2)
     frame = ah.as_pandas(rows)
     pd.testing.assert_frame_equal(frame, pd.DataFrame(rows))
@@ -73,7 +73,7 @@ def test_a_matrix_becomes_a_frame_on_its_memory():
     assert isinstance(ah.as_pandas(np.zeros((2, 2, 2))), pd.Series)
 
 
-def test_fields_of_records_have_the_types_of_numpy():
+def test_fields_of_records_become_columns_with_numpy_dtypes():
     records = np.array([(1, np.nan, True), (2, 1.5, False)], "i4,f8,?")
     frame = ah.as_pandas(records, copy=False)
     pd.testing.assert_frame_equal(frame, pd.DataFrame(records))
@@ -92,7 +92,7 @@ COLUMNS = [
 
 
 @pytest.mark.parametrize("make", COLUMNS)
-def test_columns_of_arrow_have_its_types_with_and_without_missing_values(make):
+def test_arrow_columns_have_arrow_dtypes_with_and_without_missing_values(make):
     for values in ([1.5, 2.5], [1.5, None]):
         assert ah.as_pandas(make(values)).dtype == pd.ArrowDtype(pa.float64())
 
@@ -111,7 +111,7 @@ OF_PANDAS = {
 
 
 @pytest.mark.parametrize("name", OF_PANDAS)
-def test_data_of_pandas_is_returned_unchanged(name):
+def test_pandas_objects_are_returned_unchanged(name):
     data = OF_PANDAS[name]
     equal = pd.testing.assert_frame_equal if data.ndim == 2 else pd.testing.assert_series_equal
     for copy in (None, False, "if_needed"):
@@ -122,7 +122,7 @@ def test_data_of_pandas_is_returned_unchanged(name):
     assert ah.adapt("pandas")(lambda x: x is data)(data)
 
 
-def test_a_copy_of_a_series_has_its_own_memory():
+def test_copy_of_a_series_has_its_own_memory():
     series = pd.Series([1.5, 2.5])
     assert not np.shares_memory(ah.as_pandas(series, copy=True).to_numpy(), series.to_numpy())
     with pytest.raises(TypeError, match="as_pandas: copy is 'perhaps'"):
@@ -130,7 +130,7 @@ def test_a_copy_of_a_series_has_its_own_memory():
 
 
 @pytest.mark.parametrize("make", [pd.Index, lambda values: pd.array(values, "Int64"), pd.Categorical])
-def test_an_index_and_an_array_of_pandas_become_a_series_of_their_type(make):
+def test_pandas_indexes_and_arrays_become_series_of_their_dtype(make):
     values = make([1, 2])
     pd.testing.assert_series_equal(ah.as_pandas(values), pd.Series(values))
     pd.testing.assert_series_equal(ah.as_pandas(values, copy=True), pd.Series(values))

@@ -1,4 +1,4 @@
-"""as_polars: copies that copy=False forbids."""
+"""as_polars raises for conversions that copy values if copy=False."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_copy_false_forbids_conversions_of_values(name):
         ah.as_polars(x, copy=False)
     (verdict,) = ah.explain(x, to="polars").verdicts
     assert verdict.verdict == "copy=True" and verdict.reason in str(error.value)
-    assert len(ah.as_arrow(x)) == len(x)  # the call in the error
+    assert len(ah.as_arrow(x)) == len(x)  # the error names as_arrow
 
 
 @pytest.mark.parametrize("x", [np.array([1], "M8[ms]"), np.array([1], "M8[ns]"), np.arange(3)])

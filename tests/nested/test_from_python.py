@@ -1,4 +1,7 @@
-"""Lists of strings and of rows of numbers are copied by compiled code. The results equal those of the general code."""
+"""Compiled code imports lists of strings and of rows of numbers, with the results of the general code.
+
+The general code imports tuples, so the tests compare a list with the equal tuple.
+"""
 
 import math
 import re
@@ -24,7 +27,7 @@ ROWS = st.one_of(
 
 
 def outcome(values):
-    """Import a sequence. Return the type, elements, kind and content type of the array, or the class of the error."""
+    """Import a sequence. Return the type, elements, kind and content type of the array, or the exception's class."""
     try:
         x = from_python(values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -74,7 +77,7 @@ def test_other_strings_are_left_to_the_general_code(values):
     assert outcome(values) == outcome(tuple(values))
 
 
-def test_parts_of_compiled_copies():
+def test_compiled_copies_return_offsets_content_and_mask():
     ends, content, mask = rows_of_numbers([[1.0, math.inf], None, [2.0]])
     assert (ends.tolist(), content.tolist(), mask.tolist()) == ([0, 2, 2, 3], [1, math.inf, 2], [True, False, True])
     ends, content, mask = ascii_texts(["ab", "", "c"])
@@ -88,7 +91,7 @@ def test_repeated_rows_do_not_exhaust_the_memory():
 
 
 @pytest.mark.parametrize("library", ["torch", "jax", "arrayhub"])
-def test_lists_of_arrays_equal_lists_of_ndarrays(library):
+def test_lists_of_arrays_are_imported_like_lists_of_ndarrays(library):
     make = {"torch": ah.as_torch, "jax": ah.as_jax, "arrayhub": ah.asarray}[library]
     pytest.importorskip(library)
     parts = [np.arange(2, dtype=np.int32), np.arange(0, dtype=np.int32), np.arange(3, dtype=np.int32)]
@@ -105,7 +108,7 @@ def test_lists_of_arrays_equal_lists_of_ndarrays(library):
             assert x.type == expected.type and x.to_list() == expected.to_list()
 
 
-def test_lists_of_arrays_without_dimensions_name_a_call_that_works():
+def test_error_for_lists_of_0d_tensors_names_item():
     torch = pytest.importorskip("torch")
     rows = [torch.tensor(1), torch.tensor(2)]
     with pytest.raises(TypeError, match=r"from array\.item\(\)"):
@@ -113,7 +116,7 @@ def test_lists_of_arrays_without_dimensions_name_a_call_that_works():
     assert ah.asnested([row.item() for row in rows]).to_list() == [1, 2]
 
 
-def test_lists_of_arrays_that_numpy_cannot_share_name_the_element():
+def test_error_for_lists_with_an_unreadable_tensor_names_the_element():
     torch = pytest.importorskip("torch")
     row = torch.tensor([1.0], requires_grad=True)
     with pytest.raises(BufferError, match=r"asnested: element 1 of the list: .*Call x\.detach\(\) first"):
@@ -135,8 +138,8 @@ SHARED = {
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_shared_rows_count_each_time(name):
-    """Each row is visited once. A visit of every element would take minutes."""
+def test_repeated_rows_are_counted_each_time(name):
+    """A repeated row is visited once, but counted each time. Visiting each occurrence would take minutes."""
     values, count = SHARED[name]
     with pytest.raises(TypeError, match=re.escape(f"the nested lists have {count} elements; accepted: at most 2**32")):
         ah.asnested(values)

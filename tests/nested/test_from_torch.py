@@ -15,7 +15,7 @@ RAGGED = {
 
 
 @pytest.mark.parametrize(("rows", "padded"), RAGGED.values(), ids=RAGGED)
-def test_a_jagged_tensor_is_padded_to_its_longest_row(rows, padded):
+def test_exported_jagged_tensor_is_padded_to_its_longest_row(rows, padded):
     for keywords in ({"copy": True}, {"allow_readonly": True}):
         tensor = ah.as_torch(ah.asnested(rows), **keywords)
         assert tensor.to_padded_tensor(0.0).tolist() == padded

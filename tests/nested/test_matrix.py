@@ -1,4 +1,4 @@
-"""Tables of numbers as matrices of rows by columns, and the columns that do not fit."""
+"""Tables of numbers are copied as matrices, and errors name the columns that cannot be converted."""
 
 import awkward as ak
 import jax
@@ -38,7 +38,7 @@ def each(tables):
 
 
 @each(TABLES)
-def test_a_table_becomes_a_matrix(table):
+def test_table_is_copied_as_a_matrix(table):
     for copy in (True, "if_needed"):
         x = ah.asarray(table, copy=copy)
         assert x.shape == (3, 2) and x.dtype == np.float64 and x.flags.c_contiguous and x.tolist() == EXPECTED
@@ -85,7 +85,7 @@ def test_large_integers_that_the_common_type_represents_are_copied():
 
 
 @each(TABLES)
-def test_records_become_a_matrix(table):
+def test_records_are_copied_as_a_matrix(table):
     x = ah.asnested(table, copy=True)
     matrix = x.to_dense(copy=True)
     assert matrix.tolist() == EXPECTED and matrix.flags.c_contiguous
@@ -97,13 +97,13 @@ def test_records_become_a_matrix(table):
 
 
 @each(TABLES)
-def test_a_table_is_not_copied_without_a_request(table):
+def test_table_is_not_copied_without_copy_true(table):
     for copy in (None, False):
         with pytest.raises((BufferError, TypeError), match="pass copy=True|or copy=True|asnested"):
             ah.asarray(table, copy=copy)
 
 
-def test_numpys_records_become_a_matrix():
+def test_numpy_records_are_copied_as_a_matrix():
     records = np.array([(1, 1.5), (2, 2.5)], [("a", "i4"), ("b", "f4")])
     x = ah.asnested(records).to_dense(copy=True)
     assert x.dtype == np.float64 and x.tolist() == [[1.0, 1.5], [2.0, 2.5]]
@@ -119,25 +119,25 @@ TYPES = [
 
 
 @pytest.mark.parametrize(("kinds", "common"), TYPES)
-def test_the_type_is_numpys_common_type(kinds, common):
+def test_matrix_has_the_common_dtype_of_numpy(kinds, common):
     columns = {str(k): np.ones(2, kind) for k, kind in enumerate(kinds)}
     for table in (pa.table(columns), pl.DataFrame(columns), pd.DataFrame(columns)):
         x = ah.asarray(table, copy=True)
         assert x.dtype == common and x.tolist() == [[1, 1], [1, 1]]
 
 
-def test_times():
+def test_columns_of_times_are_copied_as_a_matrix():
     times = np.array(["2020-01-01", "2020-01-02"], "M8[us]")
     x = ah.asarray(pa.table({"a": times, "b": times}), copy=True)
     assert x.dtype == "M8[us]" and x.shape == (2, 2)
 
 
-def test_tables_without_rows_or_columns():
+def test_tables_without_rows_or_columns_have_the_right_shape():
     assert ah.asarray(pa.table({"a": pa.array([], pa.int8())}), copy=True).shape == (0, 1)
     assert ah.asnested([{}, {}]).to_dense(copy=True).shape == (2, 0)
 
 
-def test_nan_of_pandas_stays_without_missing():
+def test_nan_of_pandas_is_kept_without_missing():
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [1, 2]})
     assert np.array_equal(ah.as_numpy(frame, copy=True), [[1, 1], [np.nan, 2]], equal_nan=True)
     assert np.array_equal(ah.as_numpy(frame, missing={"b": 0}), [[1, 1], [np.nan, 2]], equal_nan=True)
@@ -152,7 +152,7 @@ NAN = {
 
 
 @each(NAN)
-def test_nan_of_pandas_is_missing_as_in_a_series(table):
+def test_nan_of_pandas_is_a_missing_value(table):
     for source in (table, ah.asnested(table)):
         assert ah.as_torch(source, missing=0).tolist() == [[1.0, 1.5], [2.0, 0.0], [3.0, 2.5]]
         assert ah.as_torch(source, missing={"f": -1}).tolist() == [[1.0, 1.5], [2.0, -1.0], [3.0, 2.5]]
@@ -163,7 +163,7 @@ def test_nan_of_pandas_is_missing_as_in_a_series(table):
     assert ah.as_numpy(table, missing="mask", copy=True).tolist() == [[1.0, 1.5], [2.0, None], [3.0, 2.5]]
 
 
-def test_nat_of_pandas_is_missing_as_in_a_series():
+def test_nat_of_pandas_is_a_missing_value():
     day, other = np.datetime64("2020-01-01", "us"), np.datetime64("2021-01-01", "us")
     frame = pd.DataFrame({"t": np.array([day, "NaT"], "M8[us]"), "u": np.array([day, day])})
     filled = ah.as_numpy(frame, missing=other)
@@ -185,7 +185,7 @@ INDEXES = {
 
 
 @pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
-def test_the_index_of_pandas_is_not_a_column(index):
+def test_pandas_index_is_not_a_column(index):
     frame = pd.DataFrame({"a": pd.array([1, None]), "b": [3, 4]}, **index)
     for source in (frame, ah.asnested(frame), pa.Table.from_pandas(frame), ah.asnested(pa.Table.from_pandas(frame))):
         assert ah.as_torch(source, missing=0).tolist() == [[1, 3], [0, 4]]
@@ -198,7 +198,7 @@ def test_the_index_of_pandas_is_not_a_column(index):
     assert ah.asnested(table).to_dense(copy=True).tolist() == [[3], [4]]
 
 
-def test_a_column_that_became_the_index_is_not_a_column():
+def test_column_that_became_the_index_is_not_exported():
     frame = pd.DataFrame({"a": [1, 2], "b": [3, 4]}).set_index("a")
     assert (
         ah.asarray(frame, copy=True).tolist()
@@ -208,7 +208,7 @@ def test_a_column_that_became_the_index_is_not_a_column():
 
 
 @pytest.mark.parametrize("metadata", [b"", b"[", b"3", b'{"index_columns": 3}', b'{"index_columns": [["a"]]}', b"\xff"])
-def test_metadata_that_pandas_did_not_write_names_no_index(metadata):
+def test_invalid_pandas_metadata_is_ignored(metadata):
     table = pa.table({"a": [1, 2]}).replace_schema_metadata({b"pandas": metadata})
     assert ah.asarray(table, copy=True).tolist() == [[1], [2]]
 
@@ -224,7 +224,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize(("columns", "says"), MISFITS.values(), ids=MISFITS)
-def test_the_column_that_does_not_fit_is_named(columns, says):
+def test_error_names_the_column_that_cannot_be_converted(columns, says):
     for table in (pa.table(columns), pl.DataFrame(columns), pa.table(columns).to_struct_array().chunk(0)):
         with pytest.raises((BufferError, TypeError, ValueError), match=says):
             ah.asarray(table, copy=True)
@@ -232,14 +232,14 @@ def test_the_column_that_does_not_fit_is_named(columns, says):
             ah.as_torch(table, copy=True)
 
 
-def test_the_column_of_a_frame_that_does_not_fit_is_named():
+def test_error_names_the_pandas_column_that_cannot_be_converted():
     for column in (["x", "y"], pd.array([1, None]), pd.array([1, None], "int64[pyarrow]"), pd.Categorical(["x", "y"])):
         with pytest.raises(TypeError, match=r"column 'b': .*x\['b'\]"):
             ah.asarray(pd.DataFrame({"a": [1, 2], "b": column}), copy=True)
 
 
 @each(GAPS)
-def test_missing_values_of_tables(table):
+def test_missing_values_of_tables_are_replaced_or_masked(table):
     assert ah.as_torch(table, missing=0).tolist() == [[1.0, 0.0], [0.0, 2.5]]
     assert ah.as_torch(table, missing={"a": 7, "b": -1.0}).tolist() == [[1.0, -1.0], [7.0, 2.5]]
     assert np.array_equal(ah.as_numpy(table, missing="nan"), [[1, np.nan], [np.nan, 2.5]], equal_nan=True)
@@ -250,7 +250,7 @@ def test_missing_values_of_tables(table):
 
 
 @each(GAPS)
-def test_a_value_that_does_not_fit_names_the_column(table):
+def test_error_for_an_unsuitable_missing_argument_names_the_column(table):
     with pytest.raises(TypeError, match="column 'a'"):
         ah.as_torch(table, missing=0.5)
     with pytest.raises((BufferError, TypeError, ValueError), match="column 'a'"):

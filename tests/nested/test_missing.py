@@ -69,14 +69,14 @@ def each_export(function):
 
 
 @each(NUMBERS)
-def test_is_null_is_one_byte_for_each_element(column):
+def test_is_null_returns_an_array_of_booleans(column):
     x = ah.asnested(column)
     mask = x.is_null()
     assert type(mask) is ah.USMArray and mask.dtype == bool and mask.tolist() == MASK
     assert x.null_count == 1
 
 
-def test_is_null_of_a_complete_array():
+def test_is_null_of_a_complete_array_is_false():
     assert ah.asnested(pa.array(["a", "b"])).is_null().tolist() == [False, False]
     assert ah.asnested(pa.array([], pa.int8())).is_null().tolist() == []
 
@@ -124,7 +124,7 @@ FILLED = {
 
 
 @pytest.mark.parametrize(("source", "value", "expected"), FILLED.values(), ids=FILLED)
-def test_fill_null_of_each_kind(source, value, expected):
+def test_fill_null_replaces_missing_values_of_each_kind(source, value, expected):
     filled = ah.asnested(source).fill_null(value)
     if type(filled) is ah.USMArray:
         numbers = filled.tolist()
@@ -149,7 +149,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("source", "value", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_fill_null_refuses_values_that_do_not_fit(source, value, error, says):
+def test_fill_null_refuses_values_of_another_type(source, value, error, says):
     with pytest.raises(error, match=says):
         ah.asnested(source).fill_null(value)
 
@@ -158,13 +158,13 @@ def test_fill_null_refuses_values_that_do_not_fit(source, value, error, says):
 
 
 @each(NUMBERS)
-def test_a_mask_is_numpys_masked_array(column):
+def test_missing_mask_returns_a_masked_array(column):
     masked = ah.as_numpy(column, missing="mask")
     assert isinstance(masked, np.ma.MaskedArray)
     assert masked.dtype == np.int64 and masked.mask.tolist() == MASK and masked.tolist() == [1, None, 3]
 
 
-def test_a_masked_array_shares_the_values():
+def test_masked_array_shares_the_values():
     source = pa.array([1.0, None, 3.0])[1:]
     masked = ah.as_numpy(source, missing="mask")
     assert masked.data.ctypes.data == source.buffers()[1].address + 8 and not masked.data.flags.writeable
@@ -176,58 +176,58 @@ def test_a_masked_array_shares_the_values():
 
 
 @each(COMPLETE)
-def test_a_complete_column_has_a_mask_of_false(column):
+def test_mask_of_a_complete_column_is_false(column):
     masked = ah.as_numpy(column, missing="mask")
     assert masked.mask.tolist() == [False] * 3 and masked.tolist() == [1, 2, 3]
 
 
 @each(NUMBERS)
-def test_integers_become_floats_by_nan(column):
+def test_missing_nan_converts_integers_to_floats(column):
     filled = ah.as_numpy(column, missing="nan")
     assert filled.dtype == np.float64 and np.array_equal(filled, [1, np.nan, 3], equal_nan=True)
 
 
 @each(COMPLETE)
-def test_nan_makes_floats_even_if_nothing_is_missing(column):
+def test_missing_nan_converts_complete_columns_to_floats(column):
     assert ah.as_numpy(column, missing="nan").dtype == np.float64
 
 
 @pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
-def test_nan_keeps_the_type_of_floats(kind):
+def test_missing_nan_keeps_the_type_of_floats(kind):
     filled = ah.as_numpy(pa.array([np.dtype(kind).type(1), None], getattr(pa, kind)()), missing="nan")
     assert filled.dtype == kind and np.isnan(filled[1]) and filled[0] == 1
 
 
-def test_nan_of_times_is_nat():
+def test_missing_nan_replaces_missing_times_by_nat():
     filled = ah.as_numpy(pa.array([1, None], pa.timestamp("ms")), missing="nan")
     assert filled.dtype == "M8[ms]" and np.isnat(filled).tolist() == [False, True]
 
 
 @each(NUMBERS)
-def test_a_value_replaces_missing_ones(column):
+def test_missing_value_replaces_missing_elements(column):
     filled = ah.as_numpy(column, missing=0)
     assert filled.dtype == np.int64 and filled.tolist() == [1, 0, 3]
 
 
 @each(COMPLETE)
-def test_a_value_changes_nothing_where_nothing_is_missing(column):
+def test_missing_value_does_not_change_complete_columns(column):
     assert ah.as_numpy(column, missing=0).tolist() == [1, 2, 3]
 
 
 @each(BOOLEANS)
-def test_booleans(column):
+def test_missing_booleans_are_replaced_or_masked(column):
     assert ah.as_numpy(column, missing=False).tolist() == [True, False, False]
     assert ah.as_numpy(column, missing="mask", copy=True).tolist() == [True, None, False]
     assert ah.as_numpy(column, missing="nan").tolist()[::2] == [1.0, 0.0]
     assert ah.as_torch(column, missing=True).tolist() == [True, True, False]
 
 
-def test_bits_are_unpacked_for_a_mask_by_a_copy_only():
+def test_mask_of_packed_booleans_requires_copy_true():
     with pytest.raises(BufferError, match=r"missing='mask': .*pass copy=True"):
         ah.as_numpy(BOOLEANS["pyarrow"], missing="mask")
 
 
-def test_strings():
+def test_missing_strings_are_replaced_by_a_string_only():
     words = pa.array(["a", None])
     assert ah.as_numpy(words, missing="?").tolist() == ["a", "?"]
     for missing in ("nan", "mask"):
@@ -236,7 +236,7 @@ def test_strings():
 
 
 @pytest.mark.parametrize("missing", ["nan", 0])
-def test_copy_false_forbids_to_fill(missing):
+def test_copy_false_forbids_replacing_missing_values(missing):
     with pytest.raises(BufferError, match="copy=False"):
         ah.as_numpy(pa.array([1.0, None]), missing=missing, copy=False)
     source = pa.array([1.0, 2.0])
@@ -248,7 +248,7 @@ def test_copy_false_forbids_to_fill(missing):
     [np.array([1, 2]), np.array([True]), np.zeros((2, 2), "i4"), pa.array([1, 2])],
     ids=["int64", "bool", "2-d", "pyarrow"],
 )
-def test_copy_false_forbids_to_convert_integers_to_floats(values):
+def test_copy_false_forbids_converting_integers_to_floats(values):
     with pytest.raises(BufferError, match="'nan' converts integers and booleans to float64.*copy=False"):
         ah.as_numpy(values, missing="nan", copy=False)
     assert ah.as_numpy(values, missing="nan").dtype == np.float64
@@ -264,14 +264,14 @@ def test_copy_false_forbids_to_convert_integers_to_floats(values):
     ],
     ids=["booleans", "days", "runs"],
 )
-def test_copy_false_forbids_copies_of_values_that_are_all_valid(values, missing):
+def test_copy_false_forbids_copies_of_complete_columns(values, missing):
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_numpy(values, missing=missing, copy=False)
     assert len(ah.as_numpy(values, missing=missing)) == len(values)
 
 
 @pytest.mark.parametrize("values", [pa.array([True, False]), pa.array([1, 2])], ids=["booleans", "integers"])
-def test_copy_false_shares_values_that_are_all_valid(values):
+def test_copy_false_shares_complete_columns(values):
     exported = ah.as_arrow(values, missing=0, copy=False)
     assert exported.buffers()[1].address == values.buffers()[1].address
 
@@ -283,7 +283,7 @@ def test_several_chunks_are_filled_in_one_copy():
         assert ah.as_numpy(column, missing="mask", copy=True).tolist() == [1, None, 3]
 
 
-def test_rows_of_equal_lengths():
+def test_missing_rows_and_elements_of_rows_are_replaced_or_masked():
     rows = pa.array([[1.0, None], None, [3.0, 4.0]], pa.list_(pa.float64(), 2))
     masked = ah.as_numpy(rows, missing="mask")
     assert masked.shape == (3, 2) and masked.mask.tolist() == [[False, True], [True, True], [False, False]]
@@ -293,7 +293,7 @@ def test_rows_of_equal_lengths():
     assert ah.as_torch(lists[1:], missing=0).tolist() == [[3, 4]]
 
 
-def test_masked_arrays_of_several_dimensions():
+def test_masked_arrays_of_several_dimensions_survive_a_round_trip():
     masked = np.ma.MaskedArray(np.arange(6).reshape(2, 3), np.eye(2, 3, dtype=bool))
     x = ah.asnested(masked)
     assert str(x.type) == "2 * 3 * ?int64" and x.to_list() == masked.tolist()
@@ -316,33 +316,33 @@ def test_ragged_rows_become_a_jagged_tensor():
 
 @each_export
 @each(NUMBERS)
-def test_tensors_with_a_value(export, column):
+def test_value_replaces_missing_elements_of_tensors(export, column):
     assert np.asarray(export(column, missing=7)).tolist() == [1, 7, 3]
 
 
 @each_export
 @each(COMPLETE)
-def test_tensors_of_complete_columns(export, column):
+def test_value_does_not_change_tensors_of_complete_columns(export, column):
     assert np.asarray(export(column, missing=7)).tolist() == [1, 2, 3]
 
 
 @each_export
 @each(NUMBERS)
-def test_tensors_with_nan(export, column):
+def test_nan_replaces_missing_elements_of_tensors(export, column):
     filled = np.asarray(export(column, missing="nan"))
     assert filled.dtype.kind == "f" and np.array_equal(filled, [1, np.nan, 3], equal_nan=True)
 
 
 @each_export
 @each(NUMBERS)
-def test_a_pair_of_values_and_mask(export, column):
+def test_missing_mask_returns_a_pair_of_tensors(export, column):
     values, mask = export(column, missing="mask", copy=True)
     assert type(values) is type(mask)
     assert np.asarray(mask).dtype == bool and np.asarray(mask).tolist() == MASK
     assert np.asarray(values)[[0, 2]].tolist() == [1, 3]
 
 
-def test_a_pair_shares_the_values():
+def test_first_tensor_of_the_pair_shares_the_values():
     source = pa.array([1.0, None])
     values, mask = ah.as_torch(source, missing="mask", allow_readonly=True)
     assert values.data_ptr() == source.buffers()[1].address and mask.tolist() == [False, True]
@@ -354,14 +354,14 @@ def test_a_pair_shares_the_values():
 
 
 @each(NUMBERS)
-def test_the_plain_call_names_the_argument(column):
+def test_errors_of_calls_without_missing_name_the_argument(column):
     for export in (ah.as_numpy, ah.as_torch, ah.as_jax):
         for copy in (None, True):
             with pytest.raises((BufferError, TypeError, ValueError), match="missing="):
                 export(column, copy=copy)
 
 
-def test_an_error_about_the_value_names_the_argument():
+def test_error_for_an_invalid_value_starts_with_the_argument():
     for value in ("zero", 0.5, [1]):
         with pytest.raises(TypeError, match=r"^missing: x has elements of int64"):
             ah.as_torch(NUMBERS["pyarrow"], missing=value)
@@ -384,7 +384,7 @@ TYPOS = {
 @each({**COMPLETE, **NUMBERS, "bits": pa.array([True]), "no elements": pa.array([], pa.int8()),
        "chunks": pa.chunked_array([[1], [2]]), "floats of NumPy": np.ones((2, 2)),
        "times": np.ones(2, "M8[s]")})  # fmt: skip
-def test_a_value_of_another_kind_is_an_error_even_if_nothing_is_missing(column, value, says):
+def test_value_of_another_type_is_refused_even_if_nothing_is_missing(column, value, says):
     for export in (ah.as_numpy, ah.as_torch):
         with pytest.raises(TypeError, match=rf"^missing: x has elements of .*{says}"):
             export(column, missing=value)
@@ -395,7 +395,7 @@ def test_a_value_of_another_kind_is_an_error_even_if_nothing_is_missing(column, 
 
 
 @pytest.mark.parametrize("value", ["masked", object(), {"a": 0}])
-def test_a_value_of_another_kind_in_lists(value):
+def test_value_of_another_type_is_refused_for_lists(value):
     for rows in ([[1, 2], [3, 4]], pa.array([[1], [2, 3]]), pa.array([[[1]], [[2]]])):
         with pytest.raises(TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: an integer"):
             ah.as_torch(rows, missing=value)
@@ -446,12 +446,12 @@ NO_FIT = {
 
 
 @pytest.mark.parametrize(("column", "value", "says"), NO_FIT.values(), ids=NO_FIT)
-def test_the_error_names_the_values_that_fit(column, value, says):
+def test_errors_name_the_accepted_values(column, value, says):
     with pytest.raises((TypeError, ValueError), match=rf"^missing: .*{says}"):
         ah.as_numpy(column, missing=value)
 
 
-def test_the_values_that_the_errors_name_fit():
+def test_values_that_the_errors_name_are_accepted():
     assert ah.as_numpy([True, None], missing=False).tolist() == [True, False]
     assert ah.as_numpy(["a", None], missing="").tolist() == ["a", ""]
     assert ah.as_numpy([1, None], missing="nan", copy=True).dtype == "f8"
@@ -464,7 +464,7 @@ def test_the_values_that_the_errors_name_fit():
     assert ah.as_numpy(pa.array([[1, 2], None]), missing=[0, 0]).tolist() == [[1, 2], [0, 0]]
 
 
-def test_the_error_about_missing_rows_names_a_row():
+def test_error_about_missing_rows_names_the_empty_list():
     column = pl.Series([[1.0, 2.0], None])
     with pytest.raises(
         BufferError, match=r"; pass missing=\[\] to arrayhub\.as_torch, .*or call arrayhub\.asnested\(x\)"
@@ -475,7 +475,7 @@ def test_the_error_about_missing_rows_names_a_row():
         ah.as_numpy(pl.Series([["a"], None]))
 
 
-def test_one_value_is_missing():
+def test_error_states_the_number_of_missing_values():
     with pytest.raises(BufferError, match=r"has 1 missing value, which a dense array cannot represent; pass missing="):
         ah.asarray(pl.Series([1, None]))
     with pytest.raises(BufferError, match="has 2 missing values, which"):
@@ -483,7 +483,7 @@ def test_one_value_is_missing():
 
 
 @each({"polars": pl.Series([datetime.date(1970, 1, 2)]), "pyarrow": pa.array([1], pa.date32())})
-def test_the_error_about_dates_names_the_type_and_the_copy(column):
+def test_error_about_dates_names_the_type_and_the_copy(column):
     with pytest.raises(
         BufferError, match=r"(of date32|has dates).* pass copy=True, which converts to datetime64"
     ) as raised:
@@ -492,7 +492,7 @@ def test_the_error_about_dates_names_the_type_and_the_copy(column):
     assert ah.as_numpy(column, copy=True).tolist() == [datetime.date(1970, 1, 2)]
 
 
-def test_the_error_about_missing_dates_names_missing():
+def test_error_about_missing_dates_names_missing():
     for column in (pl.Series([datetime.date(1970, 1, 2), None]), pa.array([1, None], pa.date32())):
         with pytest.raises(BufferError, match="pass missing='mask', missing='nan'"):
             ah.as_numpy(column)
@@ -504,11 +504,11 @@ NUMBERS_OF_LIBRARIES = [1, True, np.int8(1), np.array(1), torch.tensor(1), decim
 
 
 @pytest.mark.parametrize("value", NUMBERS_OF_LIBRARIES, ids=lambda value: type(value).__name__)
-def test_numbers_of_any_kind_are_values(value):
+def test_missing_accepts_numbers_of_any_library(value):
     assert ah.as_numpy(pa.array([1.0, 2.0]), missing=value).tolist() == [1.0, 2.0]
 
 
-def test_times_of_any_kind_are_values():
+def test_missing_accepts_times_of_any_library():
     times = pa.array([1, 2], pa.timestamp("us"))
     for value in (
         datetime.datetime(2020, 1, 1),
@@ -522,12 +522,12 @@ def test_times_of_any_kind_are_values():
         assert ah.as_numpy(lengths, missing=value).astype(int).tolist() == [1, 2]
 
 
-def test_text_fills_the_strings_of_a_table_whose_numbers_are_complete():
+def test_text_fills_only_string_columns_if_number_columns_are_complete():
     table = pl.DataFrame({"name": ["a", None], "count": [1, 2]})
     assert ah.convert(table, "polars", missing="?").rows() == [("a", 1), ("?", 2)]
 
 
-def test_a_value_replaces_missing_values_for_libraries_that_represent_them():
+def test_value_replaces_missing_values_for_arrow_libraries():
     series = pd.Series([1, None], dtype="Int64", name="a", index=[5, 7])
     frame = pd.DataFrame({"a": series, "b": pd.Series(["x", None], index=[5, 7])})
     column = pa.array([[1, None], [3]])
@@ -571,7 +571,7 @@ def test_trace_reports_one_export_under_the_name_of_the_call():
     assert said.startswith("2 hand-overs") and "as_torch" in said and "as_numpy" in said
 
 
-def test_fill_null_is_named_where_a_nested_array_is_not_dense():
+def test_error_of_to_dense_for_missing_rows_names_fill_null():
     x = ah.asnested([[1, 2], None])
     with pytest.raises(ValueError, match=r"fill_null\(value\)"):
         x.to_dense()
@@ -580,7 +580,7 @@ def test_fill_null_is_named_where_a_nested_array_is_not_dense():
 # ----------------------------------------------------------------------------------------------------------- on devices
 
 
-def test_missing_values_on_a_device(sycl):
+def test_missing_values_on_a_device_are_masked_or_replaced(sycl):
     """Masks are created on the host and copied to the device. Values are filled in host memory.
 
     With `missing`, the copy to the host requires ``copy=True``.
@@ -615,14 +615,14 @@ TIMES = {
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
-def test_nat_is_missing_for_a_mask(times):
+def test_missing_mask_masks_nat(times):
     masked = ah.as_numpy(times, missing="mask")
     assert masked.mask.tolist() == MASK
     assert np.shares_memory(masked.data, ah.as_numpy(times if not hasattr(times, "kind") else times.content))
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
-def test_a_value_replaces_nat(times):
+def test_missing_value_replaces_nat(times):
     filled = ah.as_numpy(times, missing=ah.as_numpy(times if not hasattr(times, "kind") else times.content)[0])
     assert not np.isnat(filled).any()
     assert filled[1] == filled[0]
@@ -630,18 +630,18 @@ def test_a_value_replaces_nat(times):
 
 
 @pytest.mark.parametrize("times", TIMES.values(), ids=TIMES)
-def test_nan_keeps_nat(times):
+def test_missing_nan_keeps_nat(times):
     assert np.isnat(ah.as_numpy(times, missing="nan")).tolist() == MASK
 
 
-def test_nat_is_missing_for_the_methods():
+def test_is_null_and_fill_null_treat_nat_as_missing():
     x = ah.asnested(DAYS)
     assert ah.as_numpy(x.is_null()).tolist() == MASK
     assert ah.as_numpy(x.fill_null(DAYS[0])).tolist() == [*DAYS[[0, 0, 2]].tolist()]
     assert x.null_count == 0
 
 
-def test_nat_in_several_dimensions_and_lists():
+def test_nat_is_missing_in_matrices_and_lists():
     matrix = np.array([[DAYS[0], DAYS[1]], [DAYS[2], DAYS[2]]]).T
     assert ah.as_numpy(matrix, missing="mask").mask.tolist() == [[False, False], [True, False]]
     assert ah.as_numpy(matrix, missing=DAYS[0])[1, 0] == DAYS[0]
@@ -649,30 +649,30 @@ def test_nat_in_several_dimensions_and_lists():
     assert ragged.fill_null(DAYS[0]).to_list() == [[DAYS[0].item()], [DAYS[0].item(), DAYS[2].item()]]
 
 
-def test_nat_in_a_record():
+def test_nat_is_missing_in_records():
     records = np.zeros(3, [("day", "M8[D]"), ("n", "i8")])
     records["day"] = DAYS
     assert ah.asnested(records).fill_null({"day": DAYS[0]})["day"].tolist() == DAYS[[0, 0, 2]].tolist()
 
 
-def test_copy_false_forbids_to_replace_nat():
+def test_copy_false_forbids_replacing_nat():
     with pytest.raises(BufferError, match="missing values are replaced in a copy"):
         ah.as_numpy(DAYS, missing=DAYS[0], copy=False)
     assert ah.as_numpy(DAYS[:1], missing=DAYS[0], copy=False).tolist() == DAYS[:1].tolist()
 
 
-def test_a_value_replaces_nat_for_libraries_with_missing_values():
+def test_missing_value_replaces_nat_for_arrow():
     assert ah.convert(TIMES["seconds"], "arrow", missing=TIMES["seconds"][0]).null_count == 0
 
 
-def test_the_smallest_time_of_arrow_is_a_value():
+def test_smallest_arrow_timestamp_is_not_missing():
     smallest = pa.array([1, -(2**63)]).cast(pa.timestamp("s"))
     assert ah.as_numpy(ah.asnested(smallest).is_null()).tolist() == [False, False]
 
 
 @pytest.mark.parametrize("missing", ["mask", "nan", DAYS[0]], ids=str)
 @pytest.mark.parametrize("days", [DAYS, pd.Series(DAYS)], ids=["NumPy", "pandas"])
-def test_the_error_of_a_tensor_names_a_call_that_keeps_nat(days, missing):
+def test_error_of_as_torch_names_a_call_that_keeps_nat(days, missing):
     with pytest.raises(BufferError, match="does not have a code; call ") as raised:
         ah.as_torch(days, missing=missing, copy=True)
     call = str(raised.value).partition("; call ")[2]
@@ -684,7 +684,7 @@ def test_the_error_of_a_tensor_names_a_call_that_keeps_nat(days, missing):
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_the_error_of_a_tensor_says_what_becomes_of_nat(library):
+def test_error_for_dates_states_the_value_of_nat(library):
     with pytest.raises(BufferError, match="which converts NaT to -9223372036854775808"):
         ah.convert(DAYS, library)
 
@@ -693,7 +693,7 @@ def test_the_error_of_a_tensor_says_what_becomes_of_nat(library):
 @pytest.mark.parametrize(
     "days", [DAYS, pd.Series(DAYS), np.resize(DAYS[:1], 5000)], ids=["NumPy", "pandas", "complete"]
 )
-def test_explain_keeps_nat(days, library):
+def test_call_that_explain_suggests_keeps_nat(days, library):
     pytest.importorskip(library)
     call = ah.explain(days, to=library).call
     result = eval(call, {"arrayhub": ah, "x": days})
@@ -703,7 +703,7 @@ def test_explain_keeps_nat(days, library):
         assert len(days) == 5000
 
 
-def test_explain_finds_a_late_nat():
+def test_explain_finds_nat_after_the_first_thousand_elements():
     days = np.resize(DAYS[:1], 5000)
     days[4000] = "NaT"
     assert "missing='mask'" in ah.explain(days, to="torch").call
@@ -716,7 +716,7 @@ def test_explain_masks_the_missing_times_of_arrow():
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical], ids=str)
-def test_long_strings_of_polars_without_missing_ones(dtype):
+def test_complete_columns_of_long_polars_strings_are_filled_unchanged(dtype):
     rows = ["a", "a string that does not fit into a view"]
     column = pl.Series(rows, dtype=dtype)
     assert ah.asnested(column).fill_null("a").to_list() == rows

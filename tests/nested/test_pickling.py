@@ -1,4 +1,4 @@
-"""NestedArrays in pickle, copy, dask and joblib, and in NumPy's and Python's own protocols."""
+"""Nested arrays are pickled, copied, hashed by dask and joblib, and passed to NumPy and pandas functions."""
 
 import copy
 import multiprocessing
@@ -60,7 +60,7 @@ def assert_same(y, source):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @each(SOURCES)
-def test_round_trip(source, protocol):
+def test_pickle_round_trip_keeps_values_and_type(source, protocol):
     for part in (source, source[1:], source[: max(len(source) - 1, 0)]):
         x = ah.asnested(part)
         y = pickle.loads(pickle.dumps(x, protocol))
@@ -69,13 +69,13 @@ def test_round_trip(source, protocol):
 
 
 @each(SOURCES)
-def test_out_of_band_round_trip(source):
+def test_out_of_band_pickle_round_trip_keeps_values_and_type(source):
     stream, buffers = out_of_band(ah.asnested(source))
     assert_same(pickle.loads(stream, buffers=buffers), source)
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_view(pa.int64())], ids=str)
-def test_a_slice_pickles_the_bytes_that_it_reaches(kind):
+def test_slice_pickles_only_its_own_elements(kind):
     x = ah.asnested(pa.array([list(range(100))] * 1000, kind))
     assert len(pickle.dumps(x[:10])) < 20_000 < len(pickle.dumps(x))
     _, buffers = out_of_band(x[5:15])
@@ -83,13 +83,13 @@ def test_a_slice_pickles_the_bytes_that_it_reaches(kind):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
-def test_a_slice_of_strings_pickles_its_characters(kind):
+def test_slice_of_strings_pickles_only_its_own_characters(kind):
     x = ah.asnested(pa.array([LONG * 10] * 1000, kind))
     part = pickle.loads(pickle.dumps(x[2:4]))
     assert len(pickle.dumps(x[2:4])) < 3000 and part.to_list() == [LONG * 10] * 2 and part.kind == x.kind
 
 
-def test_a_buffer_of_several_fields_is_pickled_once():
+def test_buffer_shared_by_fields_is_pickled_once():
     column = pa.array(np.arange(10_000.0))
     x = ah.asnested(pa.table({"a": column, "b": column}).to_struct_array().chunk(0))
     _, buffers = out_of_band(x)
@@ -97,14 +97,14 @@ def test_a_buffer_of_several_fields_is_pickled_once():
     assert pickle.loads(pickle.dumps(x)).to_list() == x.to_list()
 
 
-def test_buffers_are_views_of_the_memory():
+def test_out_of_band_buffers_are_views_of_the_memory():
     x = ah.asnested(pa.array([list(map(float, range(1000)))]))
     _, buffers = out_of_band(x)
     assert x.content.ptr in [np.frombuffer(buffer.raw(), np.uint8).ctypes.data for buffer in buffers]
 
 
 @each(SOURCES)
-def test_copies(source):
+def test_copy_and_deepcopy_keep_the_values(source):
     x = ah.asnested(source)
     assert_same(copy.copy(x), source)
     y = copy.deepcopy(x)
@@ -113,15 +113,15 @@ def test_copies(source):
         assert y.offsets.ptr != x.offsets.ptr
 
 
-def test_another_process_reads_an_array():
+def test_array_is_sent_to_another_process():
     x = ah.asnested(pa.array([[1, 2], [], None, [3]]))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        (back,) = pool.map(ah.NestedArray.to_list, [x])  # a function that the new process can import
+        (back,) = pool.map(ah.NestedArray.to_list, [x])  # functions that the new process can import
         (same,) = pool.map(copy.copy, [x])
     assert back == same.to_list() == [[1, 2], [], None, [3]]
 
 
-def test_dask():
+def test_dask_computes_and_tokenizes_nested_arrays():
     x = ah.asnested(SOURCES["records"])
     assert dask.delayed(ah.NestedArray.to_list)(x).compute(scheduler="threads") == x.to_list()
     tokenize = dask.base.tokenize
@@ -132,7 +132,7 @@ def test_dask():
 
 
 @pytest.mark.parametrize("name", ["lists", "strings", "string views", "records"])
-def test_joblib(tmp_path, name):
+def test_joblib_stores_and_hashes_nested_arrays(tmp_path, name):
     x = ah.asnested(SOURCES[name])
     joblib.dump(x, tmp_path / "x")
     assert_same(joblib.load(tmp_path / "x"), SOURCES[name])
@@ -156,7 +156,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_a_pickle_with_inconsistent_parts_is_refused(change):
+def test_pickle_with_inconsistent_parts_is_refused(change):
     state = {
         "kind": "list",
         "length": 2,
@@ -182,7 +182,7 @@ def test_offsets_of_a_pickle_are_validated_on_use():
 # --------------------------------------------------------------------------------------- NumPy and Python's operators
 
 
-def test_numpy_gets_an_array_or_the_error_of_as_numpy():
+def test_numpy_asarray_returns_a_view_or_raises_the_error_of_as_numpy():
     source = pa.array([[1, 2], [3, 4]])
     dense = np.asarray(ah.asnested(source))
     assert dense.dtype == np.int64 and dense.ctypes.data == source.values.buffers()[1].address
@@ -197,7 +197,7 @@ def test_numpy_gets_an_array_or_the_error_of_as_numpy():
             np.asarray(refused)
 
 
-def test_pandas_does_not_make_objects():
+def test_pandas_constructors_raise_instead_of_storing_objects():
     for x in (ah.asnested([[1], [2, 3]]), ah.asnested([1, None])):
         with pytest.raises((TypeError, ValueError), match="equal lengths|missing"):
             pd.DataFrame({"a": x})
@@ -205,7 +205,7 @@ def test_pandas_does_not_make_objects():
             pd.Series(x)
 
 
-def test_comparisons_and_keys_are_refused():
+def test_comparisons_hashes_and_truth_values_are_refused():
     x = ah.asnested([[1], [2, 3]])
     for compare in (lambda: x == x, lambda: x != [1], lambda: x in [1, 2], lambda: x == ah.asnested([1])):
         with pytest.raises(TypeError, match="does not implement comparison"):

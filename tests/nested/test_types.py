@@ -40,7 +40,7 @@ def test_logical_types_are_named_and_parsed(kind):
     assert LOGICAL[kind] in repr(record)
 
 
-def test_columns_of_pandas_and_polars():
+def test_columns_of_pandas_and_polars_have_logical_types():
     zoned = pd.Series(pd.date_range("2020", periods=2, tz="Europe/Berlin", unit="us"))
     assert str(ah.asnested(zoned).type) == "2 * timestamp[us, Europe/Berlin]"
     assert str(ah.asnested(pl.Series([datetime.date(2020, 1, 1)])).type) == "1 * date32"
@@ -66,12 +66,12 @@ def test_invalid_logical_types_are_refused(text, says):
         ah.parse_type(text)
 
 
-def test_numpy_does_not_have_the_types():
+def test_logical_types_do_not_have_a_numpy_dtype():
     with pytest.raises(TypeError, match="date32"):
         ah.parse_type("2 * date32").dtype  # noqa: B018
 
 
-def test_names_of_arrays_and_columns_raise_the_call_to_make():
+def test_attributes_of_other_libraries_raise_an_error_that_names_a_call():
     x = ah.asnested(pa.array([[1], [2, 3]]))
     calls = {
         "tolist": "x.to_list()",

@@ -1,6 +1,6 @@
 """Check that modules import only from their own layer and from lower layers, and that imports are not circular.
 
-docs/architecture.md defines the layers; LAYERS below is the same list, and a test compares the two.
+docs/architecture.md defines the layers. LAYERS repeats the list, and a test compares LAYERS with the page.
 """
 
 import ast
@@ -16,7 +16,7 @@ from children import python
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "arrayhub"
 
-# Lowest first. A name is a folder or a module of arrayhub.
+# Layers, the lowest first. Each name is a folder or a module of arrayhub.
 LAYERS = (
     ("_core",),
     ("runtimes", "sycl_runtime"),
@@ -48,7 +48,7 @@ def parts_of(file):
 
 
 def module_name(file, package):
-    """Return the dotted name of a source file; a .pyx, its .pxd and its .pyi are one module."""
+    """Return the dotted name of the module of a source file, which is the same for a .pyx, its .pxd and its .pyi."""
     return ".".join((package.name, *file.relative_to(package).with_suffix("").parts)).removesuffix(".__init__")
 
 
@@ -59,7 +59,7 @@ def names_in(clause):
 
 
 def imports_of(file):
-    """Yield (module, names) for every import and cimport in a file and its parts, including those inside functions."""
+    """Yield (module, names) for each import and cimport of a file and its parts, including imports inside functions."""
     text = "\n".join(source.read_text() for source in (file, *parts_of(file)))
     if file.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
@@ -117,13 +117,13 @@ def test_every_module_has_a_layer():
     assert not unknown, f"add to LAYERS and to docs/architecture.md: {sorted(unknown)}"
 
 
-def test_every_import_leads_somewhere():
-    """All imported modules exist, including those imported inside functions, which may be executed rarely."""
+def test_all_imported_modules_exist():
+    """Imports inside functions are included, because other tests may not execute them."""
     imported = {module for imports in GRAPH.values() for module in imports}
     assert imported <= set(GRAPH), sorted(imported - set(GRAPH))
 
 
-def test_imports_point_down():
+def test_modules_import_only_from_lower_layers():
     assert upward_imports(GRAPH) == []
 
 
@@ -131,11 +131,11 @@ def test_imports_are_not_circular():
     try:
         TopologicalSorter(GRAPH).prepare()
     except CycleError as error:
-        pytest.fail("imports in a circle: " + " -> ".join(error.args[1]))
+        pytest.fail("circular imports: " + " -> ".join(error.args[1]))
 
 
-def test_the_graph_is_read():
-    """The graph contains known imports, because the tests above would pass on an empty graph."""
+def test_import_graph_has_known_imports():
+    """The tests above would also pass on an empty graph, so this test checks that the graph has known imports."""
     assert "arrayhub._core.descriptor" in GRAPH["arrayhub.array.usm_array"]
     assert "arrayhub.adapters.dlpack" in GRAPH["arrayhub.array.usm_array"]
     assert "arrayhub._core.errors" in GRAPH["arrayhub._core.descriptor"]
@@ -164,7 +164,7 @@ def test_check_reports_an_upward_import(tmp_path, name, text):
 
 
 def test_every_file_is_installed():
-    """meson.build lists files by name. A file that is not listed would be missing only from an installed package."""
+    """meson.build lists files by name. A file that is not listed is missing from the installed package."""
     build = (PACKAGE / "meson.build").read_text()
     compiled = set(re.findall(r"'([\w/]+)'", re.search(r"compiled = \[(.*?)\]", build, re.S)[1]))
     sources = {
@@ -173,13 +173,13 @@ def test_every_file_is_installed():
         for file in re.findall(r"'([\w.-]+)'", files)
     }
     tree = {file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*") if file.suffix in INSTALLED_AS_IT_IS}
-    # Cython writes the headers in an in-place build.
+    # An in-place build writes headers beside the compiled modules.
     beside_compiled = {f"{module}{suffix}" for module in compiled for suffix in (".pxd", ".pyi", ".h", "_api.h")}
     assert {file.relative_to(PACKAGE).with_suffix("").as_posix() for file in PACKAGE.rglob("*.pyx")} == compiled
     assert tree - beside_compiled == sources - beside_compiled
 
 
-def test_the_docs_show_these_layers():
+def test_docs_list_the_same_layers():
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d+) \| (.+?) \|", text, re.MULTILINE)
     documented = {int(number): set(re.findall(r"`(\w+)/?`", names)) for number, names in rows}
@@ -190,7 +190,7 @@ def test_the_docs_show_these_layers():
 
 
 def test_every_part_is_included_once():
-    """A .pxi is compiled only as a part of the module that includes it."""
+    """A .pxi file that no module includes would not be compiled."""
     included = [part for file in PACKAGE.rglob("*.pyx") for part in parts_of(file)]
     assert sorted(included) == sorted(PACKAGE.rglob("*.pxi"))
 
@@ -207,7 +207,7 @@ CYTHON_TEXT = re.compile(r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.
 
 
 IN_PARTS = sorted(file.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("*.pyx") if parts_of(file))
-# The functions for nodes call each other, because a node contains nodes.
+# Modules whose parts call each other: a node contains nodes, so the functions of all parts are recursive.
 RECURSIVE = ["nested/array.pyx"]
 
 
@@ -221,7 +221,7 @@ def called_in(text):
 
 
 def uses_of_later_parts(parts):
-    """Yield (part, name, later part) for each function that a part calls and a later part of its module defines."""
+    """Yield (part, name, later part) for each function that a part calls and that a later part defines."""
     texts = [part.read_text() for part in parts]
     for k, text in enumerate(texts):
         for later in range(k + 1, len(parts)):
@@ -230,14 +230,14 @@ def uses_of_later_parts(parts):
 
 
 @pytest.mark.parametrize("module", [module for module in IN_PARTS if module not in RECURSIVE])
-def test_a_part_uses_earlier_parts_only(module):
+def test_part_calls_only_functions_of_earlier_parts(module):
     """A part depends only on earlier parts, as a module depends only on lower layers."""
     assert list(uses_of_later_parts(parts_of(PACKAGE / module))) == []
 
 
 @pytest.mark.parametrize("module", IN_PARTS)
-def test_a_name_means_the_same_in_all_parts(module):
-    """A later import or definition of a name would silently replace an earlier one."""
+def test_name_has_one_meaning_in_all_parts_of_a_module(module):
+    """The parts are one namespace, so a second definition of a name would silently replace the first."""
     meanings = defaultdict(set)
     for part in [PACKAGE / module, *parts_of(PACKAGE / module)]:
         text = part.read_text()
@@ -260,7 +260,7 @@ def test_check_reports_use_of_a_later_part(tmp_path):
     assert list(uses_of_later_parts([tmp_path / "b.pxi", tmp_path / "a.pxi"])) == []
 
 
-def test_imports_of_a_part_are_imports_of_its_module(tmp_path):
+def test_import_graph_includes_the_imports_of_parts(tmp_path):
     package = tmp_path / "arrayhub"
     (package / "_core").mkdir(parents=True)
     (package / "adapters").mkdir()
@@ -276,15 +276,15 @@ def test_names_of_compiled_modules_are_unique():
     assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
 
 
-def test_there_are_few_extension_modules():
+def test_number_of_extension_modules_is_limited():
     """Each extension module takes time to build and to import, even if the module is small."""
     assert len(list(PACKAGE.rglob("*.pyx"))) <= MOST_EXTENSION_MODULES
 
 
-MODULES_OF_A_WALK = 4  # maximum, so that a reader can remember the modules
+MODULES_OF_A_WALK = 4  # the maximum, so that a reader can remember the modules
 
 
-# Walks that need more modules, and their number of modules.
+# Walks that may pass more modules, and their maximum.
 LIMITS = {
     "How does a string column of Arrow become a pandas Series?": 8,
     "What does a dask worker do with an array?": 6,
@@ -324,7 +324,7 @@ def test_walks_pass_at_most_four_modules(question):
     assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_WALK, f"{question} {sorted(modules)}"
 
 
-def test_walks_are_read():
+def test_all_walks_are_found_in_the_docs():
     assert len(walks()) == 5
     assert len(walked()) >= 15
     assert walks("Two longer paths").keys() == LIMITS.keys()
@@ -363,7 +363,7 @@ print(sorted(seen))
 
 @pytest.mark.parametrize("question", LIMITS)
 def test_longer_walks_name_the_modules_that_run(question):
-    """The walk names each module in a trace of its call, except `_core`. The trace omits compiled functions."""
+    """Each walk names all modules whose Python functions its call runs, except those of `_core`."""
     if "dask" in question:
         pytest.importorskip("distributed")
     steps = {step for row in walks("Two longer paths")[question] for step in row}
@@ -388,7 +388,7 @@ def takes_traceback(text):
 
     A return of a constant or a variable does not need a traceback if the clause does not name the exception.
     """
-    found, clauses = [], []  # open clauses: the indentation of the clause, and whether it names the exception
+    found, clauses = [], []  # clauses: (indentation, whether it names the exception) of each enclosing ``except``
     for number, line in enumerate(text.splitlines(), start=1):
         code, indent = line.strip(), len(line) - len(line.lstrip())
         if not code or code.startswith("#"):
@@ -409,7 +409,7 @@ COMPILED = sorted(
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_statements_that_need_a_traceback_are_rejected(module):
-    """For `with` and jumps out of `except`, Cython 3.1 and 3.2 access a traceback, which a MemoryError may not have."""
+    """Cython 3.1 and 3.2 read a traceback in `with` and in jumps out of `except`. A MemoryError may lack it."""
     assert takes_traceback((PACKAGE / module).read_text()) == []
 
 
@@ -427,7 +427,7 @@ def test_check_reports_other_jumps_and_with(jump):
     assert takes_traceback("with nogil:\n    g()\n") == []
 
 
-# A comparison of a node's kind with one or more kinds: `t.kind == LIST`, `node.kind in ("list", "regular")`.
+# Matches a comparison of a node's kind with one or more kinds: `t.kind == LIST`, `node.kind in ("list", "regular")`.
 COMPARED_KIND = re.compile(r"\bkind\b\s*(?:==|!=|in\b|not in\b)\s*\(?\s*(?:\"(\w+)\"|(?!NULL\b)([A-Z_]+)\b)")
 
 
@@ -438,7 +438,7 @@ def compared_kinds(text):
     return [name for name in found if name in KIND_NAMES]
 
 
-def test_node_kinds_are_compared_in_their_table_only():
+def test_node_kinds_are_not_compared_outside_their_table():
     folders = [PACKAGE / folder for folder in ("_core", "adapters", "nested", "capi", "inspection", "transport")]
     files = [file for folder in folders for suffix in CODE for file in folder.rglob(f"*.{suffix}")]
     assert {file.name: compared_kinds(file.read_text()) for file in files if compared_kinds(file.read_text())} == {}
@@ -461,7 +461,7 @@ def test_tables_of_node_kinds_are_complete():
 
 
 def test_hooks_lead_to_names_of_upper_layers():
-    """`hooks` is the only exception to the order of layers, so additions must be deliberate."""
+    """Hooks let lower layers call upper layers. Each hook leads upwards, is used, and names an existing object."""
     import importlib
 
     from arrayhub._core.hooks import UPWARD

@@ -38,7 +38,7 @@ def test_json_describes_the_measurement(everything):
     assert results["versions"]["numpy"]
 
 
-def test_every_row_has_its_numbers(everything):
+def test_every_row_has_positive_numbers(everything):
     _, results = everything
     assert {row["group"] for row in results["rows"]} == GROUPS
     for row in results["rows"]:
@@ -58,23 +58,23 @@ def test_rows_with_a_target_are_complete(everything):
     assert PEERS_OF_THE_TARGETS - len(skipped) <= len(measured) <= PEERS_OF_THE_TARGETS
 
 
-def test_targets_without_a_time_hold(everything):
-    """Facts without a time limit hold: the import does not import another library, and temporary types are freed."""
+def test_facts_without_a_time_limit_hold(everything):
+    """Facts that are not times hold, for example that importing arrayhub imports no other library."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"authors", "engines", "import", "types", "sweep"}
-    # The facts of "authors" and "engines" have limits on times, which are not tested.
+    # The facts of "authors" and "engines" limit times, which depend on the machine.
     timeless = [fact for fact in results["facts"] if fact["group"] not in ("authors", "engines")]
     assert all(fact["holds"] for fact in timeless), timeless
 
 
-def test_the_table_shows_each_row(everything):
+def test_printed_table_shows_each_row(everything):
     done, results = everything
     lines = done.stdout.splitlines()
     assert lines[0].split()[:2] == ["way", "ours"]
     assert len(lines) == 1 + len(results["rows"]) + len(results["facts"]) + len(results["skipped"])
 
 
-def test_one_group_alone():
+def test_only_measures_one_group():
     done = run("--only", "dimensions", "--repeat", "1", "--sample", "0.0001", "--json", "-")
     assert done.returncode == 0, done.stderr
     assert {row["group"] for row in json.loads(done.stdout)["rows"]} == {"dimensions"}
@@ -87,8 +87,8 @@ def test_an_unknown_group_is_refused():
 
 
 def test_installed_transports_are_measured():
-    """Each engine has rows, or a reason why it is skipped. All memory peaks are within their limits."""
-    # The arrays exceed the memory that an allocator keeps for reuse, which would hide part of the peak.
+    """Each transport is measured or skipped with a reason. All memory peaks are within their limits."""
+    # An allocator reuses freed memory, which would hide the peak of smaller arrays.
     done = run("--only", "clusters", "--repeat", "2", "--megabytes", "40", "--json", "-")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
@@ -101,7 +101,7 @@ def test_installed_transports_are_measured():
     assert all(facts.values()), results["facts"]
 
 
-def test_a_sweep_measures_selected_ways():
+def test_sweep_measures_the_selected_ways():
     done = finished(
         *(
             sys.executable,

@@ -1,4 +1,4 @@
-"""Versions of Cython that the project requires, and that compiled the modules."""
+"""The project requires suitable versions of Cython, and one of them compiled the modules."""
 
 import re
 import tomllib
@@ -23,6 +23,6 @@ def test_requirements_exclude_cython_3_3(requirements):
 
 
 def test_modules_were_compiled_by_a_required_cython():
-    """The type of a compiled function is in a module of `sys.modules` that is named after Cython's version."""
+    """The module name of the type of Cython functions contains the version of Cython."""
     version = re.fullmatch(r"_cython_(\d+)_(\d+)_\d+\w*", type(compiled.listen).__module__)
     assert (3, 1) <= (int(version[1]), int(version[2])) < (3, 3)

@@ -1,4 +1,4 @@
-"""Builds: imports of a clone and of a sanitized copy, translation, flags, and warnings about the package's C code."""
+"""In-place builds and sanitized builds, compiler flags, and the tools that report C warnings and lint Cython."""
 
 import importlib.machinery
 import importlib.util
@@ -49,7 +49,7 @@ def clone_and_site(tmp_path):
 
 
 def compiled(clone):
-    """Leave a clone as tools/build_inplace.py left it."""
+    """Leave the compiled modules in the clone, as if tools/build_inplace.py had run."""
 
 
 def not_compiled(clone):
@@ -69,7 +69,7 @@ def compiled_for_another_python(clone):
     [(compiled, "clone"), (not_compiled, "site"), (compiled_for_another_python, "site")],
     ids=["compiled", "not-compiled", "compiled-for-another-python"],
 )
-def test_a_clone_imports_its_own_modules_if_it_has_them(clone_and_site, state, imported):
+def test_clone_imports_its_own_compiled_modules_if_they_exist(clone_and_site, state, imported):
     clone, site = clone_and_site
     state(clone)
     paths = os.pathsep.join(map(str, (clone, site, *filter(None, [os.environ.get("PYTHONPATH")]))))
@@ -78,7 +78,7 @@ def test_a_clone_imports_its_own_modules_if_it_has_them(clone_and_site, state, i
     assert Path(module).is_relative_to(clone if imported == "clone" else site)
 
 
-def test_the_sanitizer_refuses_to_test_another_package(clone_and_site, tool):
+def test_sanitizer_reports_modules_imported_from_elsewhere(clone_and_site, tool):
     clone, site = clone_and_site
     sanitize = tool("sanitize")
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (clone, site)))}
@@ -99,7 +99,7 @@ REJECTED_BY_GCC_14 = {
 
 
 @pytest.mark.parametrize("warning", REJECTED_BY_GCC_14)
-def test_builds_reject_what_gcc_14_rejects(tool, tmp_path, warning):
+def test_builds_reject_warnings_that_are_errors_in_gcc_14(tool, tmp_path, warning):
     build_inplace = tool("build_inplace")
     flags = build_inplace.commands("_core/tree", (ROOT / "arrayhub" / "meson.build").read_text())[1][:-3]
     source = tmp_path / "source.c"
@@ -109,7 +109,7 @@ def test_builds_reject_what_gcc_14_rejects(tool, tmp_path, warning):
     assert re.search(rf"\[-W(error=)?{warning}\]", done.stderr)  # GCC 14 and later do not print "error="
 
 
-def test_only_changed_c_files_get_a_new_time_stamp(tmp_path):
+def test_unchanged_c_files_keep_their_time_stamp(tmp_path):
     def translate():
         names = ("first.c", "second.c", "first.pyx", "second.pyx")
         return finished(sys.executable, ROOT / "tools" / "cythonize.py", "all.d", *names, "-3", cwd=tmp_path)
@@ -152,7 +152,7 @@ def call():
 '''
 
 
-def test_warnings_name_the_line_of_our_c_block(tool, tmp_path, monkeypatch):
+def test_warnings_name_the_line_of_the_c_block(tool, tmp_path, monkeypatch):
     c_warnings = tool("c_warnings")
     monkeypatch.setattr(c_warnings, "ROOT", tmp_path)
     (tmp_path / "arrayhub").mkdir()
@@ -166,7 +166,7 @@ def test_warnings_name_the_line_of_our_c_block(tool, tmp_path, monkeypatch):
     assert warning.startswith("arrayhub/block.pyx:5:13: warning: unused variable")
 
 
-def test_a_c_block_that_cython_did_not_copy_is_an_error(tool, tmp_path, monkeypatch):
+def test_c_block_missing_from_the_generated_file_raises(tool, tmp_path, monkeypatch):
     c_warnings = tool("c_warnings")
     monkeypatch.setattr(c_warnings, "ROOT", tmp_path)
     (tmp_path / "arrayhub").mkdir()
@@ -177,7 +177,7 @@ def test_a_c_block_that_cython_did_not_copy_is_an_error(tool, tmp_path, monkeypa
         c_warnings.mark(tmp_path / "block.c")
 
 
-def test_a_part_is_linted_as_a_module_is(tool, tmp_path, monkeypatch):
+def test_parts_are_linted_like_modules(tool, tmp_path, monkeypatch):
     pytest.importorskip("cython_lint")
     lint_cython = tool("lint_cython")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -191,7 +191,7 @@ def test_the_header_compiles_without_warnings_in_c_and_cpp(tool):
     assert (done.returncode, done.stdout) == (0, "3 units compiled, 0 failed, 0 warnings or errors in our own text\n")
 
 
-def test_wheels_of_free_threaded_builds_are_not_tested_by_other_interpreters(tool):
+def test_describe_distinguishes_free_threaded_interpreters(tool):
     free_threaded = [sys.executable, "-c", "import sys; sys.abiflags = 't'; exec(sys.argv[2])"]
     describe = tool("build_wheels").describe
     machine, version = describe(sys.executable)

@@ -1,4 +1,4 @@
-"""tools/prose.py: the wordings that it counts in each kind of text, and its exit status."""
+"""tools/prose.py counts excluded phrases in each kind of text, and reports by its exit status."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "tools" / "prose.py"
 
 
 def counted(folder, name, text):
-    """Run the program on one file. Return the exit status and the listed places."""
+    """Run the program on one file. Return the exit status and the listed lines."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -49,13 +49,13 @@ def test_counter_reports_excluded_phrases(tmp_path, name, text):
         ("docs/matrix.md", "Nobody.\n"),
     ],
 )
-def test_code_and_plain_sentences_are_not(tmp_path, name, text):
+def test_counter_ignores_code_and_plain_sentences(tmp_path, name, text):
     status, places = counted(tmp_path, name, text)
     assert places == []
     assert status == 0
 
 
-def test_a_group_fails_above_its_limit_only(tmp_path):
+def test_group_fails_only_above_its_limit(tmp_path):
     clean = "Return the array.\n" * 499
     assert counted(tmp_path, "docs/page.md", clean + "Nobody\n")[0] == 0  # 2 per 1,000
     assert counted(tmp_path, "docs/page.md", clean + "Nobody, nobody, nobody\n")[0] == 1  # 6 per 1,000

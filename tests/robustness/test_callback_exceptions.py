@@ -19,14 +19,14 @@ LEAVES = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
 
 @pytest.fixture
 def reported(monkeypatch):
-    """Return the types of the exceptions passed to `sys.unraisablehook`."""
+    """Return a list of the types of the exceptions that are passed to `sys.unraisablehook`."""
     kinds = []
     monkeypatch.setattr(sys, "unraisablehook", lambda report: kinds.append(report.exc_type))
     return kinds
 
 
 @pytest.mark.parametrize("versioned", [True, False])
-def test_a_deleter_that_leaves_an_exception(versioned, reported):
+def test_exception_left_by_a_dlpack_deleter_is_reported(versioned, reported):
     producer = Handmade(versioned=versioned)
     producer.managed.deleter = LEAVES
     x = ah.asarray(producer)
@@ -37,7 +37,7 @@ def test_a_deleter_that_leaves_an_exception(versioned, reported):
 
 
 @pytest.mark.parametrize("field", ["schema_release", "array_release"])
-def test_an_arrow_release_that_leaves_an_exception(field, reported):
+def test_exception_left_by_an_arrow_release_is_reported(field, reported):
     kind = by_hand.RELEASE_SCHEMA if field == "schema_release" else by_hand.RELEASE_ARRAY
     producer = by_hand.Producer(b"l", [None, np.arange(3).ctypes.data_as(ctypes.c_void_p)], **{field: kind(LEAVES)})
     producer.keep.append(values := np.arange(3))
@@ -50,12 +50,12 @@ def test_an_arrow_release_that_leaves_an_exception(field, reported):
 
 
 @pytest.mark.parametrize("field", ["release", "get_schema"])
-def test_a_stream_that_leaves_an_exception(field, reported):
+def test_exception_left_by_a_stream_callback_is_reported(field, reported):
     stream = by_hand.Streamed(by_hand.Producer(b"l", [None, by_hand.int64(1, 2, 3)]))
     if field == "release":
         stream.struct.release = type(stream.struct.release)(LEAVES)
         assert ah.asnested(stream).to_list() == [1, 2, 3]
-    else:  # the callback does not set a schema, so the import is rejected. Its MemoryError is reported
+    else:  # the callback does not set a schema, so the import raises
         stream.struct.get_schema = type(stream.struct.get_schema)(LEAVES)
         with pytest.raises(ah.InterfaceError, match="ArrowSchema.release"):
             ah.asnested(stream)
@@ -78,7 +78,7 @@ def test_stream_returns_enomem_without_memory():
         where, schema = ctypes.addressof(stream), by_hand.Schema()
         into = ctypes.addressof(schema)
 
-        def call(start):  # a function, so that nothing outside of `get_schema` allocates
+        def call(start):  # only `get_schema` allocates while allocations fail
             stop, code = _testcapi.remove_mem_hooks, None
             _testcapi.set_nomemory(start, start + 100)
             try:

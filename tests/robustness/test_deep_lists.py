@@ -95,9 +95,9 @@ def go():
 
 
 @pytest.mark.parametrize("levels", [66, 300])
-def test_lists_without_end_are_refused(levels):
+def test_endless_and_too_deep_lists_are_refused(levels):
     program = """
-        for function in CALLS.values():      # imports modules that are needed later
+        for function in CALLS.values():      # import the modules first, so that they do not count as growth
             try:
                 function([(1.0, 2.0)] * 3)
             except (TypeError, ValueError, BufferError, OverflowError):
@@ -110,9 +110,9 @@ def test_lists_without_end_are_refused(levels):
     python(WALKS.replace("LEVELS", str(levels)) + textwrap.dedent(program))
 
 
-def test_deep_list_uses_bounded_memory():
+def test_deep_list_does_not_exhaust_memory():
     program = """
-        for function in CALLS.values():      # imports modules that are needed later
+        for function in CALLS.values():      # import the modules first, so that they do not count as growth
             try:
                 function([[1.0], [2.0, 3.0]])
             except (TypeError, ValueError, BufferError):
@@ -127,7 +127,7 @@ def test_deep_list_uses_bounded_memory():
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         assert grown < 20_000, grown
         sys.stdout.flush()
-        os._exit(0)      # CPython before 3.12 has no bound when it frees such a list
+        os._exit(0)      # before 3.12, CPython frees such a list recursively, which may overflow the stack
     """
     python("import os" + WALKS.replace("LEVELS", "9") + textwrap.dedent(program))
 
@@ -185,8 +185,8 @@ def test_lists_that_share_their_elements_are_accepted():
 
 @pytest.mark.parametrize("levels", [32, 33, 64])
 @pytest.mark.parametrize("call", ["ah.zeros(1)[...] = x", "ah.asarray(x, dtype='f8')", "ah.full((1,), x)"])
-def test_lists_of_more_levels_than_numpy_iterates_over(levels, call):
-    """Reject lists of 32 and more levels. NumPy's flat iterator supports 32 dimensions, and its arrays 64."""
+def test_lists_with_more_levels_than_numpy_iterates_over_are_refused(levels, call):
+    """Lists of 32 levels and more are rejected, because NumPy's flat iterator supports only 32 dimensions."""
     x = None
     for _ in range(levels):
         x = [x]

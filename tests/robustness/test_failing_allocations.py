@@ -1,7 +1,7 @@
-"""Public calls whose allocations fail: each call raises MemoryError or returns the correct result, without leaks.
+"""If an allocation fails, a public call raises MemoryError or returns the correct result, without leaks.
 
-`allocations` has the calls. Each table runs in a separate process. If the process crashes, the test fails and names the
-call and the allocation.
+`tests/support/allocations.py` has tables of the calls. Each table runs in a separate process. If the process crashes,
+the test fails and names the call and the allocation.
 """
 
 import importlib.util
@@ -25,12 +25,12 @@ def missing(table):
     return [name for name in TABLES[table].libraries if importlib.util.find_spec(name) is None]
 
 
-def test_the_tables_have_many_calls():
+def test_tables_have_many_calls():
     assert sum(len(table.statements) for table in TABLES.values()) >= 150
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_without_memory_a_call_raises_or_answers(table, tmp_path):
+def test_call_with_a_failing_allocation_raises_or_returns(table, tmp_path):
     if table in CRASHING:
         pytest.skip("PyList_New crashes without memory: python/cpython#152125")
     if missing(table):

@@ -1,4 +1,4 @@
-"""Objects whose ``__class__`` is false or raises: each call treats them as it treats objects of their real type."""
+"""Objects whose ``__class__`` is false or raises are treated like other objects of their real type."""
 
 import sys
 
@@ -91,13 +91,13 @@ def false_classes():
 
 @pytest.mark.parametrize("kind", ["nothing", "array interface", "DLPack copy", "conversion method"])
 @pytest.mark.parametrize("name", CALLS)
-def test_calls_go_by_the_real_type(kind, name):
+def test_calls_use_the_real_type(kind, name):
     expected = outcome(CALLS[name], producer(kind))
     for cls in false_classes():
         assert outcome(CALLS[name], producer(kind, cls)) == expected, cls
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if not name.endswith("a list")])
-def test_calls_do_not_ask_for_the_class(name):
+def test_calls_do_not_read_the_class_attribute(name):
     expected = outcome(CALLS[name], producer("array interface"))
     assert outcome(CALLS[name], producer("array interface", ClassError)) == expected

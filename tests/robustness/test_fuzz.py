@@ -1,7 +1,6 @@
-"""A thousand invalid inputs for every protocol, language, index and constructor do not cause a crash or an unexpected
-error.
+"""Random invalid inputs of protocols, text formats, indices and constructors cause no crash or unexpected error.
 
-``ARRAYHUB_TEST_FUZZ=10000`` sets the number of inputs. ``python -m tests.support.fuzz`` is the corresponding command.
+``ARRAYHUB_TEST_FUZZ=10000`` sets the number of inputs. ``python -m tests.support.fuzz`` runs the same tests.
 """
 
 import os
@@ -15,5 +14,5 @@ COUNT = int(os.environ.get("ARRAYHUB_TEST_FUZZ", "1000"))
 
 @pytest.mark.timeout(runner.HANGS + 60)
 @pytest.mark.parametrize("target", TARGETS)
-def test_hostile_inputs(target):
+def test_invalid_inputs_do_not_crash(target):
     assert runner.run_apart(target, COUNT, seed=11) == []

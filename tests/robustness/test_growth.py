@@ -1,4 +1,4 @@
-"""Memory and references do not grow with the number of imports and exports, which is up to a million.
+"""Memory use and reference counts do not grow if an import or export is repeated up to a million times.
 
 `routes.LIBRARIES` is the table of imports and exports, including rejected ones. Each library is tested in a separate
 process, so that memory that one library keeps is not attributed to arrayhub. Each statement first runs a few times to
@@ -16,12 +16,12 @@ from held import ALLOWED, FIRST, Held, held, references
 from routes import LIBRARIES, Route, installed, namespace, runner
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and glibc's statistics")
-BORROWED = 20  # other code also changes the reference counts of None and similar objects
+BORROWED = 20  # tolerance for the constants below, whose reference counts other code also changes
 CONSTANTS = (None, True, False, (), "", float, int, tuple)
 
 
 def growth_of(route, names):
-    """Return descriptions of the objects and memory that a route leaks."""
+    """Return descriptions of the objects and the memory that repeated calls of a route leak."""
     go = runner(route, names)
     watched = {**names, **{repr(one): one for one in CONSTANTS}}
     for _ in range(3):
@@ -51,7 +51,7 @@ def main(library):
 
 @pytest.mark.timeout(1200)  # for a million calls of each statement on a slow machine
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_memory_does_not_grow(library):
+def test_repeated_calls_do_not_leak(library):
     if not installed(library):
         pytest.skip(f"{library} is not installed")
     assert python("import sys, test_growth; test_growth.main(sys.argv[1])", library, beside=__file__) == ""

@@ -1,4 +1,4 @@
-"""Producers whose code runs during an import, and C code that fails without setting an exception."""
+"""Producers that change their own data during an import, and C code that fails without setting an exception."""
 
 import ctypes
 
@@ -27,7 +27,7 @@ def test_structs_are_copied_before_validation():
 
 
 @pytest.mark.parametrize("change", ["dtype", "shape"])
-def test_a_mask_that_changes_its_array(change):
+def test_array_whose_mask_property_changes_it_is_imported_consistently(change):
     class Changes(np.ma.MaskedArray):
         @property
         def mask(self):
@@ -42,8 +42,8 @@ def test_a_mask_that_changes_its_array(change):
     assert (x.shape, x.dtype, x.nbytes) == (np.ndarray.shape.__get__(array), np.ndarray.dtype.__get__(array), 192)
 
 
-def test_a_ctypes_type_that_is_its_own_element():
-    """Reject the type without an infinite loop, which could not be interrupted in C code. The process is separate."""
+def test_ctypes_type_that_is_its_own_element_is_refused():
+    """Runs in a subprocess, because an infinite loop in C code could not be interrupted."""
     python("""
     import ctypes, arrayhub as ah
     class Own(ctypes.Array):
@@ -57,7 +57,7 @@ def test_a_ctypes_type_that_is_its_own_element():
     """)
 
 
-def test_lists_of_fields_that_share_lists():
+def test_descr_with_exponentially_many_fields_is_refused():
     fields = [("a", "|u1")]
     for _ in range(30):
         fields = [("a", fields), ("b", fields)]
@@ -129,7 +129,7 @@ for via in (None, "dlpack", "array_struct"):
 
 
 @pytest.mark.parametrize(("code", "words"), [(SILENT, "without an exception"), (CLEARING, "no name of ours|a capsule")])
-def test_producers_that_return_null_without_an_exception_are_named(code, words):
+def test_failure_without_an_exception_raises_a_meaningful_error(code, words):
     import re
 
     lines = python(code, beside=__file__).splitlines()
@@ -138,14 +138,14 @@ def test_producers_that_return_null_without_an_exception_are_named(code, words):
         assert re.match("(InterfaceError|BufferError): ", line) and re.search(words, line), line
 
 
-def test_a_released_memoryview_is_named():
+def test_error_for_a_released_memoryview_names_the_cause():
     view = memoryview(b"abc")
     view.release()
     with pytest.raises(BufferError, match="PEP 3118 buffer: memoryview: .*released"):
         ah.asarray(view)
 
 
-def test_a_format_that_adds_the_65th_dimension():
+def test_format_that_adds_the_65th_dimension_is_refused():
     from exporters import exporter
 
     obj = exporter(ndim=64, shape=[1] * 64, strides=[4] * 64, format=b"(1)i")
@@ -186,6 +186,6 @@ assert y.shape == (0, 3)
 
 
 @pytest.mark.parametrize("code", [TORCH, EMPTY], ids=["complex128", "empty float8"])
-def test_tensors_that_end_torch_are_not_exported(code):
+def test_arrays_that_crash_torch_are_not_exported(code):
     pytest.importorskip("torch")
     python(code)

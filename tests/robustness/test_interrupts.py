@@ -1,7 +1,7 @@
-"""KeyboardInterrupt at random moments of imports and exports: references are released, and arrays are unchanged.
+"""A KeyboardInterrupt during an import or export releases all references, and does not change the array.
 
 `routes.LIBRARIES` is the table of imports and exports. A timer sends the signal, so that it can also arrive during C
-code. Statements and delays are the same in each run. The moment of the signal depends on the speed of the machine.
+code. Statements and delays are the same in each run, but the speed of the machine determines what is interrupted.
 """
 
 import itertools
@@ -16,16 +16,17 @@ from held import ALLOWED, FIRST, held, references
 from routes import LIBRARIES, SOME, installed, namespace, runner
 
 TIMES = {"host": 20_000, "torch": 5_000, "dpnp": 2_000}
-LONGEST = 300e-6  # seconds until the signal arrives
-FEW = 10  # statements per iteration, until the signal arrives
-# Names of objects whose Python code is called by C code. The C code cannot handle an exception of this Python code.
+LONGEST = 300e-6  # maximum number of seconds until the signal is sent
+FEW = 10  # repetitions of a statement between two checks for the signal
+# Objects with Python code that C code calls. Routes with these objects are omitted, because the C code would discard an
+# interrupt.
 OWN = {"s", "bad_struct", "table", "pointers"}
 
 
 class Interrupts:
-    """Sender of one interrupt at a time. `pending` is true until Python's handler has run.
+    """Sender of interrupts, one at a time. `pending` is true until Python's signal handler has run.
 
-    `ignored` counts interrupts in the weakref callback of Python's import locks, which cannot raise (CPython 3.14).
+    `ignored` counts interrupts in the weakref callback of CPython 3.14's import locks, from which exceptions are lost.
     """
 
     def __init__(self):
@@ -81,10 +82,10 @@ def main(library, times):
 
     for go in ways:
         go(itertools.repeat(None, FIRST))
-    delivered = rounds(times // 2)  # the first interrupt in each line allocates a code object for the traceback
+    delivered = rounds(times // 2)  # warm up: the first interrupt in each line allocates a code object
     contents, before, counts = bytes(names["a"]), held(), references(names)  # held() collects first
     delivered += rounds(times // 2)
-    allowed = ALLOWED._replace(objects=1000)  # for lines that were interrupted only in the second half
+    allowed = ALLOWED._replace(objects=1000)  # code objects of lines that were first interrupted in the second half
     for go in ways:
         go(itertools.repeat(None, FEW))
     after, counted = held(), references(names)
@@ -107,5 +108,5 @@ def test_interrupts_release_all_references(library):
     script = "import sys, test_interrupts; test_interrupts.main(sys.argv[1], int(sys.argv[2]))"
     delivered, *left = python(script, library, str(TIMES[library]), beside=__file__).splitlines()
     assert left == []
-    # Without fast paths, arrayhub reads the dict of a record array. NumPy ignores some interrupts in creating the dict.
+    # Without fast paths, arrayhub reads `__array_interface__` of record arrays, where NumPy discards some interrupts.
     assert int(delivered) >= (0.9 if FAST_PATHS_OFF else 1) * TIMES[library]

@@ -34,8 +34,8 @@ except ImportError:
 
 name = sys.argv[1]
 module = importlib.import_module(name)
-# `_after_fork` makes the process behave like a forked child, which rejects later calls. A second `acquire` of a Lock
-# would wait forever.
+# Functions that are not called: `_after_fork` makes the process reject later calls, as in a forked child. A second
+# `acquire` of a Lock would wait forever.
 LEFT_OUT = {"_after_fork", "Lock"}
 made = arrayhub.asarray(np.arange(6.0).reshape(2, 3))
 values = [None, 0, -1, 99, 2**70, 1.5, "x", b"x", object(), int, (), [None], {}, made, np.zeros((3, 3)),
@@ -115,7 +115,7 @@ for key, value in list(vars(module).items()):
         if instance is not None:
             attack_instance(f"bare {key}", instance)
             values.append(instance)
-# Repeat the calls: the values now include uninitialized objects of this module's classes.
+# Repeat the calls with the uninitialized instances that the first loop added to the values.
 for key, value in list(vars(module).items()):
     if getattr(value, "__module__", None) == name and key not in LEFT_OUT and callable(value):
         attack(key, value)
@@ -123,7 +123,7 @@ print(calls, "calls")
 '''
 
 
-def test_modules_are_listed():
+def test_compiled_modules_are_found():
     assert "arrayhub._core.dtypes" in MODULES
     assert "arrayhub.runtimes.sycl" in MODULES
     assert len(MODULES) > 25
@@ -134,8 +134,8 @@ def test_invalid_arguments_raise(module):
     assert python(WALK, module).strip().endswith("calls")
 
 
-def test_none_is_refused():
-    """Functions reject None, because reading C fields of None would return arbitrary values."""
+def test_none_in_place_of_an_array_is_refused():
+    """Functions reject None in place of an array, because its C fields would be arbitrary memory."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
 for function in (
@@ -161,7 +161,7 @@ def test_flags_without_an_array_raise():
                 getattr(flags, name)
 
 
-def test_a_device_never_changes():
+def test_devices_are_immutable():
     host = arrayhub.asarray(np.zeros(3)).device
     host.__init__("cuda:3")
     assert str(host) == "cpu"
@@ -193,7 +193,7 @@ def test_device_of_a_memory_block_does_not_depend_on_the_first_view(dpctl):
 
 
 @pytest.mark.skipif("dpctl" not in sys.modules and not importlib.util.find_spec("dpctl"), reason="needs dpctl")
-def test_memory_objects_without_memory():
+def test_dpctl_memory_objects_without_memory_are_refused():
     import dpctl.memory
 
     base = dpctl.memory._memory._Memory  # its subclasses allocate in __new__
@@ -264,8 +264,8 @@ def test_tuples_do_not_construct_internal_classes():
 
 
 @pytest.mark.parametrize("bit", [-1, 6, 1 << 62])
-def test_bits_outside_a_bitmap_raise(bit):
-    """Bits outside of a bitmap are rejected. Otherwise, bits before or after the buffer would be counted."""
+def test_bit_offsets_outside_a_bitmap_raise(bit):
+    """Bit offsets outside of a bitmap are rejected, because null_count would read memory beyond the buffer."""
     from arrayhub.nested.array import covered, make
 
     node, bitmap = arrayhub.asarray(np.arange(3.0)), arrayhub.asarray(np.array([7], "u1"))

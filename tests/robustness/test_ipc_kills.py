@@ -1,4 +1,4 @@
-"""Owners and borrowers of IPC handles that are killed at random moments do not leak resources."""
+"""Processes that own or borrow shared memory and are killed at random moments leave no resources behind."""
 
 import sys
 

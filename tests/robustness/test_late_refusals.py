@@ -1,7 +1,7 @@
-"""Consumers that reject an array after they have taken ownership: references are released exactly once.
+"""References are released exactly once if a consumer rejects an array after it has taken ownership.
 
-torch 2.13 calls the deleter but does not rename the capsule, so the capsule's destructor calls the deleter again.
-Each library is tested in a separate process, which a double free would crash.
+For example, torch 2.13 calls the deleter but does not rename the capsule, so the capsule's destructor calls the deleter
+again. Each library is tested in a separate process, because a double free would crash the process.
 """
 
 import importlib.util
@@ -93,9 +93,9 @@ for text in CALLS:
     consumer = eval("lambda x: " + text)
     for source in arrays():
         x = ah.asarray(source)
-        spare = [x] * 50      # an excess release is detected by the count, and does not free the array
+        spare = [x] * 50      # an excess release changes the count, but does not free the array
         call(consumer, x)      # fills the caches of the library
-        for collect in (False, True):      # errors of some libraries hold the array until cycles are collected
+        for collect in (False, True):      # exceptions of some libraries hold the array until cycles are collected
             if collect:
                 gc.collect()
             before = sys.getrefcount(x), sys.getrefcount(source)
@@ -126,7 +126,7 @@ FLOATS = ("float8_e5m2", "float8_e4m3fn", "float8_e8m0fnu")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", *FLOATS])
-def test_torch_accepts_arrays_without_elements_whatever_their_strides(dtype):
+def test_torch_accepts_empty_arrays_with_any_strides(dtype):
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")
     program = f"""

@@ -1,4 +1,4 @@
-"""Ownership of memory with garbage collection, finalizers, other threads and failing allocations at any moment."""
+"""Arrays keep their memory alive, and release it, despite garbage collection, finalizers and failing allocations."""
 
 import gc
 import sys
@@ -13,14 +13,14 @@ import arrayhub
 
 
 def survives(code, *modules):
-    """Run `code` in a separate process, which could crash, and return its output."""
+    """Run `code` in a separate process, because it may crash, and return its output."""
     for module in modules:
         pytest.importorskip(module)
     return python(code)
 
 
 def is_held(source):
-    """Return whether a buffer of a bytearray is exported."""
+    """Return whether a view holds the buffer of a bytearray, which prevents resizing."""
     try:
         source.append(0)
     except BufferError:
@@ -31,9 +31,9 @@ def is_held(source):
 
 # --------------------------------------------------------------------------- requests while the block is made
 
-# Many blocks and arrays are kept, so that the free lists are empty and each new block is allocated. In an allocation,
-# CPython 3.11 may collect garbage. The number of allocations before the collection is increased until the collection
-# occurs during the creation of the block.
+# CPython 3.11 may collect garbage during an allocation. The program increases the number of allocations before a
+# collection until the collection occurs during the creation of a memory block. It keeps many blocks and arrays, so that
+# the free lists are empty and each new block is allocated.
 WHILE_A_BLOCK_IS_MADE = """
     import gc, threading
     import numpy, arrayhub
@@ -96,10 +96,10 @@ IN_ANOTHER_THREAD = """
 
 @pytest.mark.parametrize("ask", [HERE, IN_ANOTHER_THREAD], ids=["here", "in another thread"])
 @pytest.mark.parametrize("view", ["x.memory", "x[2:]", "x.reshape((2, 4))"])
-def test_concurrent_views_share_one_block(ask, view):
+def test_views_created_during_the_creation_of_a_block_share_it(ask, view):
     tools = textwrap.dedent(ask) + f"view = lambda x: {view}"
     met = int(survives(tools + textwrap.dedent(WHILE_A_BLOCK_IS_MADE)))
-    assert met > 0 or sys.version_info >= (3, 12)  # from 3.12 on, a collection does not run during an allocation
+    assert met > 0 or sys.version_info >= (3, 12)  # since 3.12, CPython does not collect during an allocation
 
 
 # -------------------------------------------------------------------------------------------- allocations that fail
@@ -120,7 +120,7 @@ FAILING = """
                 ask(x)
             except MemoryError:
                 count += 1
-            except SystemError:     # raised by Cython if it cannot create a MemoryError
+            except SystemError:     # Cython raises this if it cannot create a MemoryError
                 count += 1
             finally:
                 _testcapi.remove_mem_hooks()
@@ -215,13 +215,13 @@ def test_host_memory_is_freed_if_its_block_cannot_be_allocated():
 
 
 class Exporter(bytearray):
-    """Memory that can refer to its views, so that cycles of references arise."""
+    """Memory with attributes, so that it can refer to its own views in a reference cycle."""
 
     __hash__ = object.__hash__
 
 
 class ByDict:
-    """A producer whose dict names an exporter's buffer."""
+    """A producer whose interface dict refers to the buffer of an `Exporter`."""
 
     def __init__(self, nbytes):
         self.memory = Exporter(nbytes)
@@ -229,7 +229,7 @@ class ByDict:
 
 
 class ByCapsule(Exporter):
-    """An exporter of a buffer that exports the capsules of a USMArray of this buffer."""
+    """An `Exporter` whose `__dlpack__` exports a USMArray of its buffer."""
 
     def __dlpack__(self, **keywords):
         return arrayhub.asarray(self, via="buffer").__dlpack__(**keywords)
@@ -243,7 +243,7 @@ def shorter(x):
     return x[1:].reshape(-1)[1:]
 
 
-# No cycle leads through an ndarray or a capsule, because the collector does not traverse them.
+# Cycles through an ndarray or a capsule are not tested, because the garbage collector does not traverse them.
 CYCLES = {
     "a buffer": (Exporter, arrayhub.asarray),
     "the block of a buffer": (Exporter, lambda source: arrayhub.asarray(source).memory),
@@ -270,7 +270,7 @@ def test_cycle_through_the_owner_is_collected(name):
 
     def cycle():
         source = make(nbytes)
-        source.views = [view(source), view(source)]  # two views refer to the exporter
+        source.views = [view(source), view(source)]  # two views, which both refer to the exporter
         alive.add(source)
 
     cycle()
@@ -281,7 +281,7 @@ def test_cycle_through_the_owner_is_collected(name):
             cycle()
             gc.collect()
         assert len(alive) == 0
-        assert tracemalloc.get_traced_memory()[0] < nbytes  # although 20 times as much was allocated
+        assert tracemalloc.get_traced_memory()[0] < nbytes  # 20 cycles were created
     finally:
         tracemalloc.stop()
 
@@ -299,7 +299,7 @@ def test_owner_referenced_elsewhere_is_not_collected():
 
 
 def test_memory_is_valid_until_collection_ends():
-    """Code that runs while the collector clears a cycle does not see an array of freed memory."""
+    """Weakref callbacks that run while the collector clears a cycle still read valid memory."""
     out = survives(
         """
         import gc, weakref
@@ -309,7 +309,7 @@ def test_memory_is_valid_until_collection_ends():
         for turn in range(20):
             source = numpy.full(100_000, 7.0)
             x = arrayhub.asarray(source)
-            witness = numpy.zeros(1)             # untracked by the collector, so its release is observable
+            witness = numpy.zeros(1)             # not tracked by the collector, so its weakref calls back
             cycle = [x, witness] if turn % 2 else [witness, x]
             y = x[::2]
             cycle.append(weakref.ref(witness, lambda _, x=x, y=y: seen.append(
@@ -345,8 +345,8 @@ def test_block_is_not_resurrected_by_its_release():
     )
 
 
-def test_a_cycle_that_holds_the_memoryview_too_is_collected():
-    """The process does not abort if the collector clears a memoryview in a cycle while its buffer is exported."""
+def test_cycle_that_contains_the_memoryview_is_collected():
+    """The collector may clear a memoryview of the cycle while the array still holds its buffer."""
     python(
         textwrap.dedent(
             """
@@ -410,8 +410,8 @@ def test_a_cycle_that_holds_the_memoryview_too_is_collected():
     )
 
 
-def test_a_memoryview_may_be_released_under_an_array():
-    """The array holds the memory, but not the memoryview's state, so the memoryview can be released."""
+def test_memoryview_can_be_released_before_its_array():
+    """The array holds the buffer itself, not an export of the memoryview, so the memoryview can be released."""
     memory = bytearray(b"abc")
     view = memoryview(memory)
     x = arrayhub.asarray(view)

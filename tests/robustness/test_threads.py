@@ -1,4 +1,4 @@
-"""Concurrent threads, with and without the GIL: each job runs for a limited time in all threads.
+"""Several threads import and export the same objects at the same time, with and without the GIL.
 
 docs/threads.md contains the command that runs this file with ThreadSanitizer.
 """
@@ -24,7 +24,7 @@ FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
 def together(job, threads=THREADS):
-    """Call ``job(thread, turn)`` in all threads for a limited time. Raise the first exception of a thread."""
+    """Call ``job(thread, turn)`` repeatedly in all threads for SECONDS. Raise the first exception of a thread."""
     barrier = threading.Barrier(threads)
     failures = []
     end = time.monotonic() + SECONDS
@@ -45,7 +45,7 @@ def together(job, threads=THREADS):
 
 
 def in_step(make, job, threads=THREADS):
-    """Pass new objects, one after another, to all threads at the same time. Return the last object."""
+    """Call ``job(object, thread)`` in all threads at the same time, repeatedly, each time with a new object."""
     barrier = threading.Barrier(threads)
     failures, box = [], []
     end = time.monotonic() + SECONDS
@@ -91,7 +91,7 @@ class Holder:
 
 
 @pytest.mark.skipif(not FREE_THREADED, reason="this Python is built with the GIL")
-def test_importing_leaves_the_gil_off():
+def test_importing_arrayhub_does_not_enable_the_gil():
     modules = ", ".join(
         ".".join(file.relative_to(root).with_suffix("").parts)
         for root in [__import__("pathlib").Path(arrayhub.__file__).parents[1]]
@@ -135,7 +135,7 @@ KINDS = [numpy_array, bytes_object, bytearray, dict_producer, dlpack_producer, t
 
 @pytest.mark.parametrize("make", KINDS)
 @pytest.mark.parametrize("shared", [False, True], ids=["of each thread", "shared"])
-def test_concurrent_imports(make, shared):
+def test_threads_import_arrays_at_the_same_time(make, shared):
     objects = [make()] * THREADS if shared else [make() for _ in range(THREADS)]
     wanted = [np.asarray(arrayhub.asarray(obj)).tobytes() for obj in objects]
 
@@ -147,7 +147,7 @@ def test_concurrent_imports(make, shared):
     together(job)
 
 
-def test_threads_import_their_first_tensors():
+def test_threads_import_the_first_tensors_of_a_process():
     """Threads import the first tensors of a process at the same time."""
     pytest.importorskip("torch")
     python("""
@@ -181,7 +181,7 @@ def test_threads_import_their_first_tensors():
     """)
 
 
-def test_concurrent_exports_of_one_array():
+def test_threads_export_one_array_at_the_same_time():
     """Threads create and drop views and exports of one array at the same time. No reference remains."""
     owner = numpy_array()
     x = arrayhub.asarray(owner)
@@ -203,7 +203,7 @@ def test_concurrent_exports_of_one_array():
 
 
 def test_lazy_attributes_are_created_once():
-    """All threads read the block and the dtype of a new array at the same time. Both are released exactly once."""
+    """All threads read the memory and the dtype of a new array at the same time. Both are released exactly once."""
     lent = bytearray(96)
     answers = [None] * THREADS
 
@@ -219,14 +219,14 @@ def test_lazy_attributes_are_created_once():
     in_step(make, job)
     answers.clear()
     gc.collect()
-    lent.append(0)  # raises BufferError while the buffer is exported; a double release would have raised it before
+    lent.append(0)  # raises BufferError if an array still holds the buffer
 
 
 # -------------------------------------------------------------------------------------------- types, dicts and tables
 
 
-def test_types_created_and_collected_concurrently():
-    """Import objects of more types than the cache can contain. Types change while other threads look up types."""
+def test_threads_create_and_change_types_during_imports():
+    """The threads import objects of more types than the type cache can contain, and change the types."""
     a = numpy_array()
 
     def job(thread, turn):
@@ -241,7 +241,7 @@ def test_types_created_and_collected_concurrently():
     together(job)
 
 
-def test_a_type_that_changes_under_all_threads():
+def test_type_that_one_thread_changes_is_imported_by_others():
     a = numpy_array()
     cls = type("Changing", (Holder,), {})
     obj = cls(interface_of(a), a)
@@ -254,7 +254,7 @@ def test_a_type_that_changes_under_all_threads():
     together(job)
 
 
-def test_a_dict_that_changes_while_it_is_read():
+def test_interface_dict_that_one_thread_changes_is_read_by_others():
     a, b = numpy_array(), np.arange(24.0).reshape(3, 8)[:, ::2]
     shared = interface_of(a)
     obj = Holder(shared, (a, b))
@@ -270,8 +270,8 @@ def test_a_dict_that_changes_while_it_is_read():
     together(job)
 
 
-def test_tables_that_are_filled_and_emptied():
-    """Import more record types and formats than the caches can contain, so that caches are cleared while in use."""
+def test_caches_are_cleared_while_threads_use_them():
+    """The threads import more record types and formats than fit into the caches, so caches are cleared while in use."""
     memory = np.zeros(4096, "u1")
 
     def job(thread, turn):
@@ -288,7 +288,7 @@ def test_tables_that_are_filled_and_emptied():
     together(job)
 
 
-def test_types_that_numpy_lacks():
+def test_threads_read_the_dtype_of_bfloat16_arrays():
     pytest.importorskip("ml_dtypes")
 
     def job(x, thread):
@@ -300,7 +300,7 @@ def test_types_that_numpy_lacks():
     in_step(lambda: arrayhub.asarray(np.zeros(4, ml_dtypes.bfloat16)), job)
 
 
-def test_concurrent_allocations():
+def test_threads_allocate_at_the_same_time():
     pytest.importorskip("arrayhub.storage")
 
     def job(thread, turn):
@@ -313,7 +313,7 @@ def test_concurrent_allocations():
 # ---------------------------------------------------------------------------------- exports that other threads drop
 
 
-def test_exports_are_dropped_by_other_threads():
+def test_other_threads_consume_and_drop_exports():
     """Capsules, buffers and ndarrays that one thread creates are consumed or dropped by others."""
     pipe = queue.SimpleQueue()
     lent = bytearray(range(96))
@@ -336,8 +336,8 @@ def test_exports_are_dropped_by_other_threads():
     lent.append(0)
 
 
-def test_many_types_by_dlpack():
-    """Producers of different types are cached by different threads at the same time."""
+def test_threads_import_dlpack_producers_of_many_types():
+    """The threads import producers of 64 types, and write to the type cache at the same time."""
     producers = [dlpack_producer() for _ in range(64)]
 
     def job(thread, turn):
@@ -346,7 +346,7 @@ def test_many_types_by_dlpack():
     together(job)
 
 
-# Requests of C code on a thread without Python frames, so that no caller can be identified.
+# Calls that a thread without Python frames makes, where arrayhub cannot identify a caller.
 WITHOUT_PYTHON = {
     "dims": "getattr, (x, 'dims')",
     "interface": "getattr, (x, '__array_interface__')",
@@ -361,7 +361,7 @@ WITHOUT_PYTHON = {
 
 @pytest.mark.parametrize("name", WITHOUT_PYTHON)
 @pytest.mark.parametrize("traced", [False, True], ids=["", "traced"])
-def test_threads_without_any_python_code(name, traced):
+def test_threads_without_python_frames_export_and_import(name, traced):
     pytest.importorskip("torch")
     pytest.importorskip("joblib")
     program = f"""

@@ -2,7 +2,7 @@
 
 
 class Slate:
-    """One-dimensional array that holds any object with a buffer in a private attribute."""
+    """One-dimensional array that stores the buffer of any object in a private attribute."""
 
     def __init__(self, cells):
         self._cells = memoryview(cells)
