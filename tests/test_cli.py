@@ -1,4 +1,4 @@
-"""The command line: output and exit status."""
+"""Commands of the command line print the right output and return the right exit status."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def run(*arguments, **options):
 
 
 @pytest.mark.parametrize("arguments", [[], ["demo"], ["doctor"], ["explain"]])
-def test_help(tmp_path, arguments):
+def test_help_prints_the_usage(tmp_path, arguments):
     done = run(*arguments, "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith(" ".join(["usage: python -m arrayhub", *arguments]))
@@ -36,7 +36,7 @@ def test_missing_command_prints_the_commands(tmp_path):
         assert re.search(rf"^ +{command} +.*{purpose}", done.stdout, re.MULTILINE)
 
 
-def test_the_installed_script_runs_the_same_commands(tmp_path):
+def test_installed_script_runs_the_same_commands(tmp_path):
     script = pathlib.Path(sys.executable).with_name("arrayhub")
     if not script.exists():
         pytest.skip("arrayhub is not installed in this environment")
@@ -46,7 +46,7 @@ def test_the_installed_script_runs_the_same_commands(tmp_path):
 
 @pytest.fixture
 def library(tmp_path):
-    """Return the folder in which the command runs, with a user's module in it."""
+    """Return a folder with modules of a user, in which the command runs."""
     (tmp_path / "mylib.py").write_text(
         "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
     )
@@ -77,7 +77,7 @@ def library(tmp_path):
         (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
 )
-def test_invalid_arguments_are_one_error(library, arguments, words):
+def test_invalid_arguments_print_one_error(library, arguments, words):
     done = run(*arguments, cwd=library)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -93,7 +93,7 @@ def test_error_for_an_abbreviated_module_names_the_module(library, target):
     assert run("explain", target.replace("np", "numpy"), cwd=library).returncode == 0
 
 
-def test_explain(library):
+def test_explain_prints_type_and_verdicts(library):
     done = run("explain", "mylib:images.first", cwd=library)
     assert done.returncode == 0, done.stderr
     assert "numpy.ndarray" in done.stdout
@@ -119,7 +119,7 @@ def test_explain_evaluates_an_expression(library, expression, name):
     assert f"\n{name}" in done.stdout
 
 
-def test_explain_for_one_consumer_as_json(library):
+def test_explain_prints_one_consumer_as_json(library):
     done = run("explain", "mylib:images.last", "--to", "torch", "--json", cwd=library)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -127,7 +127,7 @@ def test_explain_for_one_consumer_as_json(library):
     assert [(verdict["consumer"], verdict["verdict"]) for verdict in found["verdicts"]] == [("torch", "copy=True")]
 
 
-def test_check(library):
+def test_check_reports_faults_by_its_exit_status(library):
     done = run("check", "mylib:images.first", cwd=library)
     assert (done.returncode, done.stdout) == (0, "the descriptions agree\n")
     (library / "mylib.py").write_text(
@@ -142,13 +142,13 @@ def test_check(library):
     assert "Traceback" not in done.stderr
 
 
-def test_the_page_describes_every_command():
+def test_page_describes_every_command():
     page = (ROOT / "docs/reference/command_line.md").read_text()
     described = re.findall(r"^\| `arrayhub (\w+)[^|]*\| ([^|]*) \|", page, re.MULTILINE)
     assert described == [(command.name, command.purpose) for command in COMMANDS]
 
 
-def test_the_version(tmp_path):
+def test_version_is_printed(tmp_path):
     assert run("--version", cwd=tmp_path).stdout == f"arrayhub {arrayhub.__version__}\n"
 
 
@@ -202,11 +202,11 @@ def report(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-def test_the_report_has_stable_keys(report):
+def test_doctor_report_has_the_documented_keys(report):
     check(report, SCHEMA)
 
 
-def test_the_report_is_true(report):
+def test_doctor_report_states_facts(report):
     import numpy
 
     libraries = report["libraries"]
@@ -233,7 +233,7 @@ def test_the_report_is_true(report):
         ("", "AttributeError: module 'torch' has no attribute 'zeros'"),
     ],
 )
-def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
+def test_broken_library_is_reported(tmp_path, monkeypatch, text, error):
     (tmp_path / "torch.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     entry = doctor.verdict("torch", doctor.probe("torch"), LIBRARIES["torch"].install)
@@ -243,7 +243,7 @@ def test_a_broken_library_is_reported(tmp_path, monkeypatch, text, error):
     assert entry["fix"] == "pip install --force-reinstall torch"
 
 
-def test_output_of_libraries_is_tolerated(tmp_path, monkeypatch):
+def test_output_of_libraries_does_not_disturb_the_report(tmp_path, monkeypatch):
     (tmp_path / "numba.py").write_text(
         "import atexit\n__version__ = '9'\nprint('{}')\natexit.register(lambda: print('[1]'))\n"
     )
@@ -252,26 +252,26 @@ def test_output_of_libraries_is_tolerated(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["dpctl", "numpy"])
-def test_a_broken_library_is_installed_again_without_arrayhub(name):
-    """The fix installs only the library. An extra would also reinstall arrayhub, perhaps in a different version."""
+def test_fix_for_a_broken_library_installs_only_the_library(name):
+    """The fix does not name an extra, which would also reinstall arrayhub, perhaps in a different version."""
     entry = doctor.verdict(name, {"error": "broken"}, LIBRARIES[name].install)
     assert entry["fix"] == f"pip install --force-reinstall {name}"
 
 
 @pytest.mark.parametrize(("driver", "extra"), [("12.8", "cuda12"), ("13.0", "cuda13"), (None, None)])
-def test_the_cupy_to_install_is_one_that_the_driver_runs(monkeypatch, driver, extra):
+def test_fix_for_cupy_matches_the_driver(monkeypatch, driver, extra):
     answers = {"cuda": {"driver": driver, "devices": []}}
     monkeypatch.setattr(doctor, "probe", lambda name: answers.get(name, {"error": "not asked"}))
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     assert doctor.examine()["libraries"]["cupy"]["fix"] == (extra and f"pip install 'arrayhub[{extra}]'")
 
 
-def test_every_fix_is_a_command():
+def test_every_fix_is_a_pip_command():
     assert all(re.fullmatch(r"pip install ('[^' ]+'|[\w-]+)", row.install) for row in LIBRARIES.values())
 
 
-def test_doctor_without_package_metadata(tmp_path):
-    """The doctor reports the version without metadata, which a copy or a build folder of the package does not have."""
+def test_doctor_works_without_package_metadata(tmp_path):
+    """A copy or a build folder of the package has no metadata, so the doctor must not need them."""
     program = (
         "import importlib.metadata as metadata, sys\n"
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"
@@ -282,7 +282,7 @@ def test_doctor_without_package_metadata(tmp_path):
     assert python(program, options=["-P"], cwd=tmp_path) == f"{arrayhub.__version__}\n"
 
 
-def test_a_missing_library_is_reported():
+def test_missing_library_is_reported():
     entry = doctor.verdict("dpctl", None, LIBRARIES["dpctl"].install)
     check(entry, SCHEMA["libraries"]["dpctl"])
     assert (entry["status"], entry["fix"]) == ("missing", "pip install 'arrayhub[sycl]'")
@@ -306,14 +306,14 @@ def test_missing_sycl_device_is_reported_with_a_fix(tmp_path):
     assert done.stdout.endswith("1 problem\n")
 
 
-def test_the_fix_for_a_runtime_that_was_switched_off_is_to_switch_it_on(tmp_path, monkeypatch):
+def test_fix_for_a_disabled_runtime_unsets_the_variable(tmp_path, monkeypatch):
     monkeypatch.delenv("OCL_ICD_FILENAMES", raising=False)  # set in this process by the import of arrayhub
     done = run("doctor", cwd=tmp_path, ARRAYHUB_SYCL_RUNTIME="off")
     assert "ARRAYHUB_SYCL_RUNTIME=off disables the detection" in done.stdout
     assert "fix  unset ARRAYHUB_SYCL_RUNTIME" in done.stdout
 
 
-def test_the_report_as_text(tmp_path, report):
+def test_doctor_report_as_text_lists_every_library(tmp_path, report):
     done = run("doctor", cwd=tmp_path)
     assert done.returncode == 0
     assert f"arrayhub {report['arrayhub']['version']}" in done.stdout
@@ -323,6 +323,6 @@ def test_the_report_as_text(tmp_path, report):
         assert (library["version"] or library["fix"] or "") in done.stdout  # there may be no fix for this machine
 
 
-def test_the_demo_has_a_row_or_a_column_for_every_library_in_its_heading():
+def test_demo_has_a_row_or_column_for_every_library_in_its_heading():
     demo = pytest.importorskip("arrayhub.examples.demo")
     assert {"numpy", *demo._PRODUCERS_OF, *demo._CONSUMER_OF} == set(demo.LIBRARIES)

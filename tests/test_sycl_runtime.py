@@ -1,4 +1,4 @@
-"""The OpenCL CPU runtime that pip installs is found, and a user's configuration is not changed.
+"""`sycl_runtime` finds the OpenCL CPU runtime that pip installs, and does not change a user's configuration.
 
 `configure` has an effect once per process, before dpctl is imported, so most tests run a separate process.
 """
@@ -21,7 +21,7 @@ RUNTIME = sycl_runtime._find_runtime(sys.path)
 needs_runtime = pytest.mark.skipif(
     RUNTIME is None or importlib.util.find_spec("dpctl") is None, reason="needs pip install '.[sycl]'"
 )
-# If the administrator has installed a runtime, `configure` does not set the variable.
+# If the administrator has installed a CPU runtime, `configure` does not set OCL_ICD_FILENAMES.
 needs_choice = pytest.mark.skipif(
     sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is not None,
     reason="the system's vendor folder has a CPU runtime of its own",
@@ -38,8 +38,8 @@ def run(code, *options, **settings):
 
 @needs_runtime
 @needs_choice
-def test_older_tbb_loaded_first_is_named():
-    """The error names OpenVINO's TBB if it was loaded first, because the CPU runtime needs functions of a newer TBB."""
+def test_error_names_an_older_tbb_that_was_loaded_first():
+    """The CPU runtime needs a newer TBB than OpenVINO's, so the error names OpenVINO's TBB if it was loaded first."""
     pytest.importorskip("openvino")
     said, devices = run("""
         import json, openvino, arrayhub, dpctl
@@ -65,7 +65,7 @@ def test_older_tbb_loaded_first_is_named():
 
 @needs_runtime
 @pytest.mark.parametrize("settings", [{sycl_runtime.SWITCH: "off"}, {"OCL_ICD_FILENAMES": "/opt/other/libintelocl.so"}])
-def test_tbb_is_not_the_cause_if_another_setting_is(settings):
+def test_error_does_not_name_tbb_if_a_setting_is_the_cause(settings):
     """The TBB of the pip-installed runtime conflicts only with other TBBs, and only if this runtime is selected."""
     tbb = Path(RUNTIME).with_name("libtbb.so.12")
     if not tbb.exists():
@@ -101,7 +101,7 @@ DEVICES = """
 @needs_runtime
 @needs_choice
 class TestWithTheRuntimeInstalled:
-    def test_a_cpu_device_works(self):
+    def test_cpu_device_works(self):
         done = run(
             """
             import json
@@ -125,7 +125,7 @@ class TestWithTheRuntimeInstalled:
         }
         assert done == [expected, True, "arrayhub"]
 
-    def test_no_cpu_device_without_the_runtime(self):
+    def test_without_configure_the_runtime_is_not_found(self):
         """If this test fails, loaders find pip's runtime themselves, and `sycl_runtime` is no longer needed."""
         platforms = [platform for platform, _, _ in run(DEVICES, **{sycl_runtime.SWITCH: "off"})]
         assert "Intel(R) OpenCL" not in platforms
@@ -140,13 +140,13 @@ class TestWithTheRuntimeInstalled:
         "filenames", [RUNTIME, "/nowhere/libnothing.so"], ids=["the same driver", "a missing driver"]
     )
     def test_the_loader_adds_the_named_driver_to_the_vendor_folder(self, filenames, tmp_path):
-        """The loader still reads the folder, and loads a driver only once if it is named twice."""
+        """The loader also reads the vendor folder, and loads a driver once even if it is named twice."""
         tmp_path.joinpath("cpu.icd").write_text(f"{RUNTIME}\n")
         devices = run(DEVICES, OCL_ICD_FILENAMES=str(filenames), OCL_ICD_VENDORS=str(tmp_path))
         assert [kind for platform, _, kind in devices if platform == "Intel(R) OpenCL"] == ["cpu"]
 
     @pytest.mark.parametrize("value", ["on", "YES", "1", ""])
-    def test_switched_on(self, value):
+    def test_variable_enables_the_detection(self, value):
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
         assert (done["action"], filenames) == ("set", RUNTIME)
 
@@ -156,19 +156,19 @@ class TestWithTheRuntimeInstalled:
         assert (first, filenames) == (second, again)
         assert first["action"] == "set"
 
-    def test_a_child_process_inherits_the_choice(self):
+    def test_child_process_inherits_the_configuration(self):
         done, filenames = run(CONFIGURE, OCL_ICD_FILENAMES=RUNTIME)
         assert (done["action"], filenames) == ("left", RUNTIME)
 
-    def test_a_selector_by_type_is_served(self):
+    def test_selector_by_type_finds_the_cpu_device(self):
         assert [kind for _, _, kind in run(DEVICES, ONEAPI_DEVICE_SELECTOR="*:cpu")].count("cpu") >= 1
 
-    def test_numbered_selector_is_preserved(self):
+    def test_numbered_selector_disables_the_detection(self):
         done, filenames = run(CONFIGURE, ONEAPI_DEVICE_SELECTOR="*:0")
         assert (done["action"], filenames) == ("left", None)
         assert "ONEAPI_DEVICE_SELECTOR=*:0" in done["reason"]
 
-    def test_dpctl_imported_first(self):
+    def test_import_of_dpctl_first_disables_the_detection(self):
         done, filenames = run("import dpctl\n" + textwrap.dedent(CONFIGURE))
         assert (done["action"], filenames) == ("left", None)
         assert "dpctl was imported first" in done["reason"]
@@ -204,7 +204,7 @@ class TestWithTheRuntimeInstalled:
 
 class TestTheUserDecides:
     @pytest.mark.parametrize("value", ["off", "OFF", " Off ", "0", "false", "No"])
-    def test_switched_off(self, value):
+    def test_variable_disables_the_detection(self, value):
         done, filenames = run(CONFIGURE, **{sycl_runtime.SWITCH: value})
         assert (done["action"], done["library"], filenames) == ("left", None, None)
         assert "disables the detection" in done["reason"]
@@ -217,7 +217,7 @@ class TestTheUserDecides:
 
     @pytest.mark.parametrize("value", ["/some/driver", ""])
     @pytest.mark.parametrize("name", ["OCL_ICD_FILENAMES", "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"])
-    def test_a_loader_variable_is_left_alone(self, name, value):
+    def test_loader_variable_of_the_user_is_kept(self, name, value):
         done, filenames = run(CONFIGURE, **{name: value})
         assert (done["action"], done["library"]) == ("left", None)
         assert done["reason"].startswith(f"{name} is set")
@@ -225,7 +225,7 @@ class TestTheUserDecides:
 
 
 class TestWithoutTheRuntime:
-    def test_a_python_without_site_packages(self):
+    def test_python_without_site_packages_is_supported(self):
         """With ``-I -S``, Python finds no installed package, so the module is loaded from its file."""
         done, filenames, imported = run(
             f"""
@@ -253,37 +253,37 @@ class TestWithoutTheRuntime:
 class TestFinding:
     @staticmethod
     def environment(folder, *, library="lib/libintelocl.so", packages="lib/python3.11/site-packages"):
-        """Create the files of an environment as pip does. Return the package folder and the path of the runtime."""
+        """Create an environment with pip's runtime. Return the paths of its package folder and of the runtime."""
         for name in (library, f"{packages}/dpctl.py"):
             folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
             folder.joinpath(name).touch()
         return str(folder / packages), str(folder / library)
 
-    def test_beside_the_packages(self, tmp_path):
+    def test_runtime_is_found_beside_the_packages(self, tmp_path):
         packages, library = self.environment(tmp_path)
         assert sycl_runtime._find_runtime([str(tmp_path), packages]) == library
 
-    def test_debian_calls_the_folder_dist_packages(self, tmp_path):
+    def test_runtime_is_found_beside_dist_packages_of_debian(self, tmp_path):
         packages, library = self.environment(tmp_path, packages="lib/python3.11/dist-packages")
         assert sycl_runtime._find_runtime([packages]) == library
 
-    def test_search_order_is_sys_path(self, tmp_path):
+    def test_folders_are_searched_in_the_order_of_sys_path(self, tmp_path):
         user, _ = self.environment(tmp_path / "user")
         system, _ = self.environment(tmp_path / "system")
         assert sycl_runtime._find_runtime([user, system]).startswith(str(tmp_path / "user"))
         assert sycl_runtime._find_runtime([system, user]).startswith(str(tmp_path / "system"))
 
-    def test_a_relative_path_is_made_absolute(self, tmp_path, monkeypatch):
+    def test_relative_path_is_made_absolute(self, tmp_path, monkeypatch):
         _, library = self.environment(tmp_path)
         monkeypatch.chdir(tmp_path)
         assert sycl_runtime._find_runtime(["lib/python3.11/site-packages"]) == library
 
-    def test_no_runtime_installed(self, tmp_path):
+    def test_none_is_returned_without_a_runtime(self, tmp_path):
         packages = tmp_path / "lib/python3.11/site-packages"
         packages.mkdir(parents=True)
         assert sycl_runtime._find_runtime(["", str(packages), "/nowhere/site-packages"]) is None
 
-    def test_a_path_that_the_loader_would_split(self, tmp_path):
+    def test_path_that_the_loader_would_split_is_rejected(self, tmp_path):
         packages, library = self.environment(tmp_path / "a:b")
         found, reason, _ = sycl_runtime._decide({}, [packages], str(tmp_path))
         assert found is None
@@ -291,7 +291,7 @@ class TestFinding:
 
 
 class TestTheSystemsVendorFolder:
-    def test_a_runtime_that_exists_is_the_administrators_choice(self, tmp_path):
+    def test_runtime_of_the_administrator_is_kept(self, tmp_path):
         library = tmp_path / "libintelocl.so"
         library.touch()
         tmp_path.joinpath("intel-cpu.icd").write_text(f"{library}\n")
@@ -316,14 +316,14 @@ class TestTheSystemsVendorFolder:
         tmp_path.joinpath("driver.icd").write_text(line.format(folder=tmp_path))
         assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
 
-    def test_only_icd_files_count(self, tmp_path):
+    def test_files_with_other_suffixes_and_folders_are_ignored(self, tmp_path):
         library = tmp_path / "libintelocl.so"
         library.touch()
         tmp_path.joinpath("intel-cpu.icd.disabled").write_text(str(library))
         tmp_path.joinpath("folder.icd").mkdir()
         assert sycl_runtime._system_cpu_runtime(str(tmp_path)) is None
 
-    def test_missing_folder(self, tmp_path):
+    def test_missing_folder_is_ignored(self, tmp_path):
         assert sycl_runtime._system_cpu_runtime(str(tmp_path / "missing")) is None
 
 
@@ -335,5 +335,5 @@ class TestTheSystemsVendorFolder:
         ("OpenCL:0", True), ("level_zero:gpu; opencl:1", True), ("*:gpu;!opencl:0", True), ("opencl:0.1", True),
     ],
 )  # fmt: skip
-def test_selectors_that_count_opencl_devices(selector, counts):
+def test_numbered_opencl_selectors_are_recognized(selector, counts):
     assert sycl_runtime._selects_by_number(selector) is counts

@@ -1,4 +1,7 @@
-"""Limits of SYCL devices. The available devices support fp64, so these tests set the properties of a device."""
+"""Types and allocations beyond the limits of a SYCL device are refused.
+
+The available devices support fp64, so the tests substitute the limits of devices without it.
+"""
 
 import arrayhub as ah
 
@@ -23,20 +26,20 @@ CPU = Limits("CPU", frozenset({"fp64"}), 12 << 30)
         (CPU, "complex32", "fp16", "complex64"),
     ],
 )
-def test_types_that_a_device_lacks(device, element, aspect, other):
+def test_types_that_a_device_lacks_are_refused(device, element, aspect, other):
     message = f"f: dtype is {element}, which {device.name} does not support .*{aspect}.*Pass dtype='{other}'"
     with pytest.raises(TypeError, match=message):
         check_type(device, element, "f")
 
 
 @pytest.mark.parametrize("element", ["float32", "complex64", "int64", "bool", "bfloat16", "float8_e5m2"])
-def test_other_types_are_not_optional(element):
+def test_types_that_every_device_has_are_accepted(element):
     check_type(Limits("none", frozenset(), 0), element, "f")
     check_type(ARC, "float16", "f")
     check_type(CPU, "float64", "f")
 
 
-def test_size_and_alignment():
+def test_sizes_and_alignments_above_the_limit_are_refused():
     check_size(ARC, 4 << 30, 4096, "device")
     accepted = f"accepted: at most {4 << 30} bytes in one allocation of Arc A770"
     with pytest.raises(MemoryError, match=f"cannot allocate {(4 << 30) + 1} bytes of USM-device memory; {accepted}"):
@@ -45,7 +48,7 @@ def test_size_and_alignment():
         check_size(ARC, 1, 1 << 50, "shared")
 
 
-def test_the_facts_of_a_device(dpctl):
+def test_limits_of_a_device_are_those_that_dpctl_reports(dpctl):
     device = dpctl.SyclDevice()
     facts = limits.limits_of(device)
     assert ("fp64" in facts.aspects, "fp16" in facts.aspects) == (device.has_aspect_fp64, device.has_aspect_fp16)
@@ -53,8 +56,8 @@ def test_the_facts_of_a_device(dpctl):
 
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
-def test_the_limit_is_that_of_the_runtime(dpctl, kind):
-    """The size is checked before the allocation, because the runtime would reject the allocation without a reason."""
+def test_allocation_above_the_limit_is_refused(dpctl, kind):
+    """The size is checked before the allocation, because the error of the runtime does not state the limit."""
     most = dpctl.SyclDevice().max_mem_alloc_size
     with pytest.raises(
         MemoryError, match=f"allocate {most + 1} bytes of USM-{kind} memory; accepted: at most {most} bytes"
@@ -65,7 +68,7 @@ def test_the_limit_is_that_of_the_runtime(dpctl, kind):
 
 
 @pytest.mark.parametrize("call", ["memory", "like"])
-def test_an_alignment_above_the_limit_is_refused(dpctl, call):
+def test_alignment_above_the_limit_is_refused(dpctl, call):
     most = dpctl.SyclDevice().max_mem_alloc_size
     options = {"memory": "usm_device"} if call == "memory" else {"like": ah.empty(3, memory="usm_device")}
     with pytest.raises(MemoryError, match=f"accepted: at most {most} bytes in one allocation"):
@@ -83,8 +86,8 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, call):
-    """Each allocation checks the limits of its device, here those of a device without fp64."""
+def test_every_allocating_function_checks_the_limits(dpctl, monkeypatch, call):
+    """Each function that allocates checks the limits, here those of a device without fp64."""
     monkeypatch.setattr(limits, "limits_of", lambda device: ARC)
     with pytest.raises(TypeError, match="dtype is (float64|complex128), which Arc A770 does not support .*Pass dtype="):
         CALLS[call]()
@@ -92,8 +95,8 @@ def test_every_allocation_asks_for_the_limits_of_its_device(dpctl, monkeypatch, 
     assert ah.asarray(np.zeros(3), dtype="f4", device="oneapi:0").dtype == "f4"
 
 
-def test_words_of_16_bytes_need_no_fp64(dpctl, monkeypatch):
-    """Without fp64, words of 16 bytes are copied without dpnp, which would copy them as complex128 and narrow them."""
+def test_16_byte_elements_are_copied_without_fp64(dpctl, monkeypatch):
+    """Without fp64, 16-byte elements are not copied by dpnp's kernel, which would narrow complex128."""
     pytest.importorskip("dpnp.tensor")
     out = ah.to_device(np.zeros((4, 6), "V16"), "oneapi:0")
     given = np.arange(4 * 3 * 16, dtype="u1").view("V16").reshape(4, 3)

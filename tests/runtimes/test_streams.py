@@ -1,4 +1,4 @@
-"""``stream=``: every import is ordered after the producer's work, and invalid streams are rejected."""
+"""Imports with ``stream=`` are ordered after the producer's work, and invalid streams are rejected."""
 
 import numpy as np
 import pytest
@@ -43,9 +43,9 @@ class Race:
         self.out = memory.MemoryUSMHost(NBYTES, queue=self.reading)
 
     def stale(self, take):
-        """Return the number of rounds in which the reading queue saw bytes from before the write.
+        """Return the number of rounds in which the reading queue reads bytes from before the write.
 
-        In each round, `take` receives the reading queue before the read.
+        Each round calls ``take(queue)`` with the reading queue after the write is submitted and before the read.
         """
         count = 0
         for turn in range(ROUNDS):
@@ -86,26 +86,26 @@ def applies(way, producer):
     return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
 
 
-def test_no_ordering_without_a_stream(race):
-    """Show that the tests below can fail. On a busy machine, single rounds may be ordered by chance, but not all."""
+def test_reads_are_not_ordered_without_a_stream(race):
+    """Without ``stream=``, some reads precede the write, so the tests below can fail."""
     assert any(race.stale(lambda queue: arrayhub.asarray(race.memory)) for _ in range(20))
 
 
 @pytest.mark.parametrize(
     ("producer", "way"), [(p, w) for p in PRODUCERS for w in WAYS if applies(w, p)], ids=lambda name: name
 )
-def test_queue_of_the_caller_reads_written_values(race, producer, way):
+def test_queue_of_the_caller_waits_for_the_producer(race, producer, way):
     x = PRODUCERS[producer](race)
     assert race.stale(lambda queue: WAYS[way](x, queue)) == 0
 
 
-def test_in_order_queue_of_the_caller(dpctl):
+def test_in_order_queue_of_the_caller_waits_for_the_producer(dpctl):
     race = Race(dpctl, in_order=True)
     assert race.stale(lambda queue: arrayhub.asarray(race.memory, stream=queue)) == 0
 
 
 def test_array_uses_the_queue_of_the_caller_afterwards(race):
-    """Later consumers of the result wait for the caller's queue. The original array keeps its order."""
+    """Later consumers of the result wait for the caller's queue. The original array keeps its own queue."""
     x = arrayhub.asarray(race.memory)
     a = arrayhub.asarray(x, stream=race.reading)
     assert a is not x
@@ -121,7 +121,7 @@ def test_array_uses_the_queue_of_the_caller_afterwards(race):
 
 
 def test_dpnp_array_uses_the_queue_of_the_caller(race):
-    """The dpnp array has the caller's queue, although the memory may belong to a different queue."""
+    """The dpnp array has the caller's queue, although the memory was allocated with another queue."""
     dpnp = pytest.importorskip("dpnp")
     a = arrayhub.asarray(race.memory, stream=race.reading)
     for x in (a, a[16:], a[::2]):
@@ -159,12 +159,12 @@ def test_host_copy_waits_for_the_queue_of_the_caller(dpctl, race):
         assert (out == turn % 2).all()
 
 
-def test_a_copy_on_the_device_is_one_of_the_queue(race):
+def test_copy_on_the_device_has_the_queue_of_the_caller(race):
     copied = arrayhub.asarray(race.memory, copy=True, stream=race.reading)
     assert getattr(copied, SYCL)["syclobj"] == race.reading
 
 
-def test_a_queue_of_another_context_is_refused(dpctl, race):
+def test_queue_of_another_context_is_refused(dpctl, race):
     device = race.memory.sycl_device
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     for way in (arrayhub.asarray, lambda x, stream: arrayhub.to_device(x, "oneapi:0", stream=stream)):
@@ -237,16 +237,16 @@ def test_invalid_queue_is_refused_for_usm(race, stream):
             arrayhub.asarray(producer, stream=stream)
 
 
-def test_a_queue_is_refused_for_cuda_memory(race):
+def test_queue_is_refused_for_cuda_memory(race):
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": None}
     producer = type("P", (), {"__cuda_array_interface__": interface})()
     with pytest.raises(TypeError, match="stream"):
         arrayhub.asarray(producer, stream=race.reading)
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
-def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
-    """A view has the new stream. Code that uses the original array is still ordered after the producer's stream."""
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver would dereference the invented stream handle")
+def test_import_of_a_usm_array_with_another_stream_returns_a_view():
+    """The import returns a view with the new stream. The original array keeps the producer's stream."""
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": 1}
     x = arrayhub.asarray(type("P", (), {"__cuda_array_interface__": interface})())
     a = arrayhub.asarray(x, stream=0x7F0000001000)
@@ -257,8 +257,8 @@ def test_a_usm_array_on_cuda_memory_changes_its_stream_by_a_view():
 # ------------------------------------------------------------------- memory of a device whose runtime is not known here
 
 
-def test_a_producer_orders_the_stream_of_a_runtime_that_is_unknown_here():
-    """arrayhub does not have a ROCm runtime, so the producer's ``__dlpack__`` orders the ROCm stream."""
+def test_stream_of_an_unsupported_runtime_is_passed_to_the_producer():
+    """arrayhub does not support the ROCm runtime, so it passes the stream to the producer's ``__dlpack__``."""
     made = Handmade(device=(10, 0), announced=(10, 0))
     a = arrayhub.asarray(made)
     made.requests.clear()
@@ -302,12 +302,12 @@ IN = {
 }
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver would dereference the invented stream handle")
 @pytest.mark.parametrize(
     ("memory", "call"), [(m, c) for m in ON_CUDA for c in IN if m != "managed memory" or c == "asarray"]
 )
 def test_handle_of_a_stream_object_is_read_once(memory, call):
-    """If the handle were read twice and had changed, the array would record a stream that does not wait."""
+    """If the handle changed between two reads, the array would record a stream that does not wait for the producer."""
     stream, x = Counted(), ON_CUDA[memory]()
     a = IN[call](x, stream)
     assert stream.asked == 1
@@ -315,7 +315,7 @@ def test_handle_of_a_stream_object_is_read_once(memory, call):
     assert stream.asked == 1
 
 
-@pytest.mark.skipif(has_driver(), reason="a CUDA driver follows the handle of an invented stream")
+@pytest.mark.skipif(has_driver(), reason="a CUDA driver would dereference the invented stream handle")
 def test_cuda_producer_is_called_once_with_the_stream():
     made = Handmade(device=(2, 0), announced=(2, 0), shape=(0,))
     a = arrayhub.asarray(made, stream=Counted())
@@ -325,7 +325,7 @@ def test_cuda_producer_is_called_once_with_the_stream():
 
 
 @pytest.mark.parametrize("call", ["asarray", "via", "from_dlpack"])
-def test_producer_of_an_unknown_runtime_is_called_once_with_the_stream(call):
+def test_producer_of_an_unsupported_runtime_is_called_once_with_the_stream(call):
     made = Handmade(device=(10, 0), announced=(10, 0))
     ways = {
         "asarray": arrayhub.asarray,
@@ -336,7 +336,7 @@ def test_producer_of_an_unknown_runtime_is_called_once_with_the_stream(call):
     assert [request["stream"] for request in made.requests if request.get("stream") != -1] == [5]
 
 
-def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
+def test_stream_object_of_an_unsupported_runtime_is_passed_as_its_handle():
     made, stream = Handmade(device=(10, 0), announced=(10, 0)), Counted()
     a = arrayhub.asarray(made)
     made.requests.clear()
@@ -346,13 +346,13 @@ def test_stream_object_of_an_unknown_runtime_is_passed_as_its_handle():
 
 
 class Null:
-    """A stream object of a null handle."""
+    """A stream object whose handle is null."""
 
     ptr = 0
 
 
 @pytest.mark.parametrize("stream", [0, np.int64(0), Null()], ids=["int", "NumPy", "object"])
-def test_zero_is_the_default_stream_of_rocm(stream):
+def test_stream_0_is_accepted_for_rocm(stream):
     made = Handmade(device=(10, 0), announced=(10, 0))
     a = arrayhub.asarray(made)
     made.requests.clear()
@@ -361,14 +361,14 @@ def test_zero_is_the_default_stream_of_rocm(stream):
 
 
 @pytest.mark.parametrize("stream", [0, np.int64(0), np.uint8(0)])
-def test_zero_is_ambiguous_for_cuda(stream):
+def test_stream_0_is_refused_for_cuda(stream):
     with pytest.raises(arrayhub.InterfaceError, match="stream is 0; .*0 could mean either default stream"):
         stream_number(stream)
     assert stream_number(Null()) == 1
 
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
-def test_invalid_stream_is_refused_for_cuda_and_unknown_runtimes(stream):
+def test_invalid_stream_is_refused_for_cuda_and_unsupported_runtimes(stream):
     """An invalid stream is rejected before the producer is called."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))

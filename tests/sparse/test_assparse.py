@@ -1,4 +1,4 @@
-"""assparse: import of SciPy's and torch's sparse arrays without a copy, and export."""
+"""assparse imports sparse arrays of SciPy and torch without a copy, and the exports share the memory."""
 
 import gc
 import re
@@ -24,7 +24,7 @@ def test_scipy_arrays_are_imported_on_their_memory(format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_matrices_of_scipy_are_imported_like_arrays(format):
+def test_scipy_matrices_are_imported_like_arrays(format):
     given = getattr(scipy.sparse, f"{format}_matrix")(matrix().toarray())
     assert ah.assparse(given).to_dense().tolist() == given.toarray().tolist()
 
@@ -39,7 +39,7 @@ def test_a_round_trip_through_scipy_shares_the_memory(format):
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "bsr"])
-def test_torch_gets_the_memory_of_scipy(format):
+def test_torch_shares_the_memory_of_scipy(format):
     given = matrix(format)
     tensor = ah.as_torch(ah.assparse(given))
     assert tensor.layout is getattr(torch, f"sparse_{format}")
@@ -50,7 +50,7 @@ def test_torch_gets_the_memory_of_scipy(format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_scipy_gets_the_memory_of_torch(format):
+def test_scipy_shares_the_memory_of_torch(format):
     dense = torch.from_numpy(matrix().toarray())
     tensor = getattr(dense, f"to_sparse_{format}")(*[(2, 2)] * (format == "bsr"))
     back = ah.as_scipy(tensor)
@@ -68,14 +68,14 @@ def test_tensors_that_are_not_coalesced_keep_their_duplicates():
     assert not ah.as_torch(x).is_coalesced()
 
 
-def test_a_canonical_tensor_comes_back_coalesced():
+def test_canonical_tensor_is_exported_as_coalesced():
     tensor = torch.eye(3).to_sparse_coo()
     back = ah.as_torch(ah.assparse(tensor))
     assert back.is_coalesced()
     assert back.indices().data_ptr() == tensor.indices().data_ptr()
 
 
-def test_coordinates_for_torch_need_a_copy():
+def test_int32_coordinates_need_a_copy_for_torch():
     given = matrix("coo")
     with pytest.raises(BufferError, match=r"int32.*accepted: int64; pass copy='if_needed'"):
         ah.as_torch(ah.assparse(given))
@@ -85,13 +85,13 @@ def test_coordinates_for_torch_need_a_copy():
 
 
 @pytest.mark.parametrize("call", [ah.as_torch, lambda x: ah.convert(x, "torch"), lambda x: ah.as_torch(x, copy=None)])
-def test_functions_of_libraries_accept_sparse_arrays_themselves(call):
+def test_as_torch_and_convert_accept_scipy_arrays(call):
     given = matrix()
     tensor = call(given)
     assert tensor.values().data_ptr() == given.data.ctypes.data
 
 
-def test_sparse_tensors_are_accepted_by_as_torch_and_convert():
+def test_as_torch_and_convert_accept_sparse_tensors():
     tensor = torch.eye(3).to_sparse_csr()
     assert ah.as_torch(tensor).values().data_ptr() == tensor.values().data_ptr()
     assert ah.as_torch(tensor, copy=True).values().data_ptr() != tensor.values().data_ptr()
@@ -100,7 +100,7 @@ def test_sparse_tensors_are_accepted_by_as_torch_and_convert():
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba", "dpnp"])
-def test_libraries_without_sparse_arrays_name_the_dense_copy(library):
+def test_errors_of_libraries_without_sparse_arrays_name_to_dense(library):
     given = matrix()
     with pytest.raises(BufferError, match=r"Use arrayhub.assparse\(x\).to_dense\(\)"):
         ah.convert(given, library)
@@ -108,13 +108,13 @@ def test_libraries_without_sparse_arrays_name_the_dense_copy(library):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_asarray_names_assparse(format):
+def test_errors_of_asarray_for_scipy_arrays_name_assparse(format):
     with pytest.raises(TypeError, match=r"arrayhub\.assparse\(x\)"):
         ah.asarray(matrix(format))
 
 
 @pytest.mark.parametrize("layout", FORMATS)
-def test_asarray_of_a_sparse_tensor_names_assparse(layout):
+def test_errors_of_asarray_for_sparse_tensors_name_assparse(layout):
     dense = torch.eye(4)
     with pytest.raises(BufferError, match=r"arrayhub\.assparse\(x\)"):
         ah.asarray(getattr(dense, f"to_sparse_{layout}")(*[(2, 2)] * (layout == "bsr")))
@@ -161,14 +161,14 @@ def test_errors_of_libraries_without_sparse_arrays_name_a_call_that_works(librar
 
 
 @pytest.mark.parametrize("format", ["dia", "lil", "dok"])
-def test_other_formats_name_a_call(format):
+def test_errors_for_other_formats_name_a_call(format):
     given = matrix(format)
     with pytest.raises(BufferError, match=r"Call x\.tocoo\(\) first"):
         ah.assparse(given)
     assert ah.assparse(given.tocoo()).to_dense().tolist() == given.toarray().tolist()
 
 
-def test_leaves_of_autograd_name_detach():
+def test_error_for_tensors_that_require_grad_names_detach():
     tensor = torch.eye(3).to_sparse_csr().requires_grad_()
     with pytest.raises(BufferError, match=r"x\.detach\(\)"):
         ah.assparse(tensor)
@@ -189,7 +189,7 @@ def test_read_only_memory_stays_read_only():
     assert ah.as_torch(x, copy=True).values().data_ptr() != given.data.ctypes.data
 
 
-def test_the_memory_lives_as_long_as_the_result():
+def test_memory_lives_as_long_as_the_sparse_array():
     given = matrix()
     dense, gone = given.toarray(), weakref.ref(given)
     x = ah.assparse(given)
@@ -199,7 +199,7 @@ def test_the_memory_lives_as_long_as_the_result():
     assert ah.as_torch(x).to_dense().tolist() == dense.tolist()
 
 
-def test_batches_of_torch():
+def test_batches_of_torch_survive_a_round_trip():
     dense = torch.eye(3).repeat(2, 1, 1)
     x = ah.assparse(dense.to_sparse_csr())
     assert (x.batch_ndim, x.nnz, x.shape) == (1, 6, (2, 3, 3))
@@ -210,7 +210,7 @@ def test_batches_of_torch():
     assert ah.as_scipy(x.to_format("coo")).toarray().tolist() == dense.tolist()
 
 
-def test_dense_dimensions_of_torch():
+def test_dense_dimensions_of_torch_survive_a_round_trip():
     dense = torch.arange(24.0).reshape(2, 3, 4)
     x = ah.assparse(dense.to_sparse(2))
     assert (x.dense_ndim, x.shape, len(x.coords)) == (1, (2, 3, 4), 2)
@@ -220,7 +220,7 @@ def test_dense_dimensions_of_torch():
         ah.as_scipy(x)
 
 
-def test_coordinates_of_any_number_of_dimensions():
+def test_coo_arrays_of_three_dimensions_survive_a_round_trip():
     dense = np.zeros((2, 3, 4))
     dense[1, 2, 3] = 5
     given = scipy.sparse.coo_array(dense)
@@ -242,7 +242,7 @@ def test_to_host_and_to_device_accept_sparse_arrays():
         ah.to_host(torch.ones(3, requires_grad=True))
 
 
-def test_usm_of_a_sycl_device(dpctl):
+def test_sparse_arrays_are_copied_to_a_sycl_device_and_back(dpctl):
     given = matrix()
     device = dpctl.SyclQueue("cpu")
     x = ah.assparse(given).to_device(device)
@@ -255,7 +255,7 @@ def test_usm_of_a_sycl_device(dpctl):
     assert ah.check(x) == []
 
 
-def test_types_and_modules_of_sparse_libraries_are_accepted_by_convert():
+def test_convert_accepts_types_and_modules_of_sparse_libraries():
     given = matrix()
     for to in (scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse, "scipy.sparse"):
         assert ah.convert(given, to).format == "csr"

@@ -1,4 +1,4 @@
-"""The binsparse protocol, import and export, with valid and invalid descriptors."""
+"""Import and export through the binsparse protocol, with valid and invalid descriptors."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import arrayhub as ah
 
 
 class Producer:
-    """Object with the two methods of the protocol."""
+    """Producer with the two methods of the binsparse protocol."""
 
     def __init__(self, format, arrays, shape=(6, 8), **changes):
         self.facts = {
@@ -62,7 +62,7 @@ def test_objects_with_the_protocol_are_imported_on_their_memory(format, name):
     assert ah.as_scipy(x).toarray().tolist() == given.toarray().tolist()
 
 
-def test_coordinates_in_one_array():
+def test_coordinates_in_one_array_are_imported_without_a_copy():
     tensor = torch.from_numpy(matrix().toarray()).to_sparse_coo()
     arrays = {"values": tensor.values(), "indices_1": tensor.indices()}
     producer = Producer({"custom": {"level": POINTS}}, arrays, data_types={})
@@ -72,7 +72,7 @@ def test_coordinates_in_one_array():
 
 
 @pytest.mark.parametrize("format", ["coo", "csr", "csc"])
-def test_sparse_arrays_have_the_protocol(format):
+def test_sparse_arrays_export_the_protocol(format):
     x = ah.assparse(matrix(format, "complex64"))
     facts = x.__binsparse_descriptor__()["binsparse"]
     assert facts["format"] == format.upper() and facts["shape"] == [6, 8]
@@ -89,7 +89,7 @@ def test_sparse_arrays_have_the_protocol(format):
 
 
 @pytest.mark.parametrize("make", [lambda: matrix("bsr"), lambda: torch.eye(3).repeat(2, 1, 1).to_sparse_csr()])
-def test_other_formats_are_refused(make):
+def test_formats_missing_in_the_specification_are_refused(make):
     x = ah.assparse(make())
     for call in (x.__binsparse__, x.__binsparse_descriptor__):
         with pytest.raises(BufferError, match="not a format of the specification"):
@@ -120,14 +120,14 @@ def test_invalid_indices_are_not_exported():
         ({"data_types": {"values": "float32"}}, r"data_types\['values'\] is 'float32'; accepted: float64"),
     ],
 )
-def test_invalid_descriptors_are_named(changes, text):
+def test_errors_name_the_invalid_key_of_the_descriptor(changes, text):
     producer = Producer("CSR", arrays_of(matrix()))
     producer.facts.update(changes)
     with pytest.raises(ah.InterfaceError, match=text):
         ah.assparse(producer).to_dense()
 
 
-def test_missing_arrays_are_named():
+def test_errors_name_the_missing_array():
     arrays = arrays_of(matrix())
     del arrays["pointers_to_1"]
     with pytest.raises(ah.InterfaceError, match="__binsparse__: pointers_to_1 is None; accepted: an array"):
@@ -141,7 +141,7 @@ def test_fill_values_other_than_zero_are_refused():
     assert ah.assparse(Producer("CSR", {**arrays, "fill_value": np.zeros(1)}, fill=True)).nnz
 
 
-def test_errors_of_the_producer_are_quoted():
+def test_errors_contain_the_message_of_the_producer():
     class Broken:
         def __binsparse_descriptor__(self):
             raise RuntimeError("no descriptor today")
@@ -154,7 +154,7 @@ def test_errors_of_the_producer_are_quoted():
 
 
 @pytest.mark.parametrize("result", [None, [], {"binsparse": 3}, {}])
-def test_descriptors_of_other_types(result):
+def test_descriptors_that_are_not_dicts_are_refused(result):
     class Strange:
         def __binsparse_descriptor__(self):
             return result

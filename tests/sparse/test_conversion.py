@@ -1,4 +1,4 @@
-"""to_format and to_dense: all pairs of formats, blocks, batches as in torch and jax, and narrow index types."""
+"""to_format and to_dense convert between all formats, with blocks, batches, dense dimensions and narrow index types."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def parts_of(x):
 
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(ALL, ALL)])
-def test_every_format_becomes_every_format(source, target):
+def test_every_format_is_converted_to_every_format(source, target):
     given = matrix()
     x = ah.assparse(given).to_format(source, blocksize=blocksize(source))
     y = x.to_format(target, blocksize=blocksize(target))
@@ -41,7 +41,7 @@ def test_every_format_becomes_every_format(source, target):
 
 @pytest.mark.parametrize("dense", [SAME, DIFFERENT, SAME[:1], SAME[:0], SAME[None]], ids=lambda dense: str(dense.shape))
 @pytest.mark.parametrize("format", ALL)
-def test_batches(format, dense):
+def test_batches_are_converted_to_every_format(format, dense):
     x = batch_of(dense)
     y = x.to_format(format, blocksize=blocksize(format))
     assert (y.format, y.shape) == (format, dense.shape)
@@ -52,20 +52,20 @@ def test_batches(format, dense):
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "bsr", "bsc"])
-def test_torch_gets_batches_of_equal_counts(format):
+def test_batches_with_equal_counts_are_exported_to_torch(format):
     y = batch_of(SAME).to_format(format)
     tensor = ah.as_torch(y)
     assert tensor.layout is getattr(torch, f"sparse_{format}") and tensor.values().data_ptr() == y.data.ptr
     assert tensor.to_dense().tolist() == SAME.tolist()
 
 
-def test_batches_of_torch_become_every_format():
+def test_torch_batches_are_converted_to_every_format():
     x = ah.assparse(torch.from_numpy(SAME).to_sparse_csr())
     for format in ALL:
         assert x.to_format(format).to_dense().tolist() == SAME.tolist()
 
 
-def test_coordinates_of_batches_are_exported_everywhere():
+def test_batches_in_coo_are_exported_to_every_library():
     x = batch_of(DIFFERENT).to_format("coo")
     assert ah.as_scipy(x).todense().tolist() == DIFFERENT.tolist()
     for call in (ah.as_torch, ah.as_pydata_sparse, ah.as_jax):
@@ -108,7 +108,7 @@ def test_narrow_indices_do_not_overflow(dtype, target):
     assert {part.dtype.name for part in parts_of(y)[1:]} == {"int32"}
 
 
-def test_rows_of_blocks_do_not_overflow():
+def test_row_numbers_of_blocks_do_not_overflow():
     given = scipy.sparse.bsr_array((400, 2), blocksize=(200, 2))
     given.data = np.ones((2, 200, 2))
     given.indices, given.indptr = np.zeros(2, "int8"), np.arange(3, dtype="int8")
@@ -116,7 +116,7 @@ def test_rows_of_blocks_do_not_overflow():
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "bsr", "bsc"])
-def test_other_numbers_of_sparse_dimensions_are_refused(format):
+def test_compressed_formats_require_two_sparse_dimensions(format):
     for shape in ((4,), (2, 3, 4)):
         x = ah.assparse(scipy.sparse.coo_array(np.ones(shape)))
         with pytest.raises(ValueError, match=rf"{format} has 2 sparse dimensions.*accepted: 'coo'"):

@@ -1,4 +1,4 @@
-"""explain, inspect, debug_repr, check and trace of sparse arrays."""
+"""explain, inspect, debug_repr, check and trace describe sparse arrays."""
 
 import json
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ def verdicts(obj, to=None):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_verdicts_are_what_the_exports_do(format):
+def test_verdicts_agree_with_convert(format):
     given = matrix(format)
     for consumer, verdict in verdicts(given).items():
         if consumer == "cupy":
@@ -53,20 +53,20 @@ CALLS = {
 
 
 @pytest.mark.parametrize("to", CALLS)
-def test_the_first_line_is_the_shortest_call_that_works(to):
+def test_explain_suggests_the_shortest_call_that_works(to):
     x = matrix()
     assert ah.explain(x, to).call == CALLS[to]
     eval(CALLS[to], {"arrayhub": ah, "x": x})
     assert ah.explain(matrix("coo"), "torch").call == "arrayhub.as_torch(x, copy=True)"
 
 
-def test_a_machine_without_a_gpu_does_not_need_cupy():
+def test_verdict_for_cupy_without_a_gpu_names_the_missing_device():
     if find_spec("cupy") or has_device():
         pytest.skip("for machines without cupy and without a GPU")
     assert verdicts(matrix())["cupy"].reason == "arrays of cupy need a CUDA device, which this machine lacks"
 
 
-def test_jax_names_the_values_that_it_would_narrow():
+def test_verdict_for_jax_names_a_call_that_narrows_the_values():
     pytest.importorskip("jax")
     explained = ah.explain(matrix(), "jax")
     assert "arrayhub.like(x, x, dtype='float32')" in explained.verdicts[0].reason
@@ -101,7 +101,7 @@ def test_check_names_the_first_invalid_index():
     assert "indices[2] is 50" in ah.check(x)[0]  # also after a validation
 
 
-def test_check_of_contradicting_shapes():
+def test_check_reports_contradicting_shapes():
     given = matrix()
     given.indptr = np.zeros(3, np.int32)
     assert "shape of indptr" in ah.check(given)[0]
@@ -125,7 +125,7 @@ def test_notebooks_show_the_pattern(format):
     assert format in page
 
 
-def test_patterns_of_other_arrays():
+def test_notebooks_show_empty_large_and_invalid_arrays():
     assert "<svg" in ah.assparse(matrix(shape=(0, 3)))._repr_html_()
     large = ah.assparse(matrix(shape=(1000, 500)))._repr_html_()
     assert large.count("<rect") <= 1 + 32 * 32
@@ -135,7 +135,7 @@ def test_patterns_of_other_arrays():
 
 
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
-def test_names_of_other_libraries_name_the_call(name):
+def test_attributes_of_other_libraries_raise_an_error_that_names_a_call(name):
     x = ah.assparse(matrix())
     with pytest.raises(AttributeError, match=f"^'SparseArray' object has no attribute '{name}'; use ") as raised:
         getattr(x, name)

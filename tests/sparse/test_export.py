@@ -1,4 +1,4 @@
-"""as_scipy: arrays and matrices of SciPy."""
+"""as_scipy returns SciPy's arrays and matrices."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_objects_of_scipy_are_returned_unchanged(format, kind):
+def test_scipy_objects_are_returned_unchanged(format, kind):
     given = getattr(scipy, f"{format}_{kind}")(np.array([[1.0, 2.0], [0.0, 3.0]]))
     for copy in (None, False, "if_needed"):
         assert ah.as_scipy(given, copy=copy) is ah.convert(given, "scipy", copy=copy) is given
@@ -25,7 +25,7 @@ def test_objects_of_scipy_are_returned_unchanged(format, kind):
         ah.as_scipy(given, copy="perhaps")
 
 
-def test_matrices_keep_their_product_in_adapted_functions():
+def test_adapted_functions_receive_matrices_as_matrices():
     given = scipy.csc_matrix([[1.0, 2.0], [0.0, 3.0]])
     squared = ah.adapt("numpy")(lambda x: x * x)(given)
     assert type(squared) is scipy.csc_matrix and squared.toarray().tolist() == [[1, 8], [0, 9]]

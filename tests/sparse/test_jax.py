@@ -1,4 +1,4 @@
-"""jax: import and export of BCOO and BCSR without a copy, with batches, dense dimensions and padding."""
+"""BCOO and BCSR of jax are imported and exported without a copy, with batches, dense dimensions and padding."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ def dense_of(x):
 
 
 @pytest.mark.parametrize(("make", "format"), [(sparse.BCOO, "coo"), (sparse.BCSR, "csr")])
-def test_matrices_of_jax_are_imported_on_their_memory(make, format):
+def test_jax_matrices_are_imported_on_their_memory(make, format):
     given = make.fromdense(jnp.asarray(matrix().toarray(), "float32"))
     x = ah.assparse(given)
     assert x.format == format and x.access != "readwrite"
@@ -28,7 +28,7 @@ def test_matrices_of_jax_are_imported_on_their_memory(make, format):
     assert dense_of(back) == dense_of(given)
 
 
-def test_scipy_reads_the_memory_of_jax():
+def test_scipy_shares_the_memory_of_jax():
     given = sparse.BCSR.fromdense(jnp.eye(5))
     back = ah.as_scipy(given)
     assert back.toarray().tolist() == np.eye(5).tolist()
@@ -37,20 +37,20 @@ def test_scipy_reads_the_memory_of_jax():
 
 
 @pytest.mark.parametrize("format", ["coo", "csr"])
-def test_jax_gets_arrays_of_scipy(format):
+def test_scipy_arrays_are_exported_to_jax(format):
     given = matrix(format, "float32")
     made = ah.as_jax(given, copy="if_needed")
     assert dense_of(made) == given.toarray().tolist()
     assert made.indices_sorted and made.unique_indices
 
 
-def test_other_formats_name_to_format():
+def test_error_for_csc_names_to_format():
     with pytest.raises(BufferError, match=r"csc is not supported; accepted: coo, csr\. Use x\.to_format\('csr'\)"):
         ah.as_jax(matrix("csc"))
 
 
 @pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
-def test_batches_and_dense_dimensions(make):
+def test_batches_and_dense_dimensions_survive_a_round_trip(make):
     dense = jnp.asarray(np.random.default_rng(3).integers(1, 9, (2, 3, 4, 5)), "float32")
     given = make.fromdense(dense, n_batch=1, n_dense=1)
     x = ah.assparse(given)
@@ -59,7 +59,7 @@ def test_batches_and_dense_dimensions(make):
     assert dense_of(ah.as_jax(x)) == dense.tolist()
 
 
-def test_batches_of_torch_and_jax():
+def test_batches_are_exported_from_torch_to_jax_and_back():
     import torch
 
     dense = torch.eye(3).repeat(2, 1, 1)
@@ -78,8 +78,8 @@ def test_broadcast_batches_are_refused():
 
 
 @pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
-def test_padding_of_jax_is_left_out(make):
-    """Conversions omit jax's padding: indices outside of the shape, and elements after the last pointer."""
+def test_conversions_omit_the_padding_of_jax(make):
+    """jax marks padding by indices outside of the shape, or stores it after the last pointer."""
     given = make.fromdense(jnp.eye(3), nse=5)
     x = ah.assparse(given)
     assert x.nnz == 5
@@ -91,7 +91,7 @@ def test_padding_of_jax_is_left_out(make):
     assert dense_of(ah.as_jax(x)) == np.eye(3).tolist()
 
 
-def test_batches_of_different_counts():
+def test_batches_with_different_counts_require_coo_for_torch():
     dense = jnp.asarray([[[1.0, 2], [3, 4]], [[5, 0], [0, 0]]])
     x = ah.assparse(sparse.BCSR.fromdense(dense, n_batch=1))
     assert x.to_dense().tolist() == dense.tolist()
@@ -112,7 +112,7 @@ def test_traced_arrays_are_refused():
 
 
 @pytest.mark.parametrize("kind", ["COO", "CSR"])
-def test_other_classes_name_a_call(kind):
+def test_errors_for_other_jax_classes_name_a_call(kind):
     given = getattr(sparse, kind).fromdense(jnp.eye(3))
     with pytest.raises(BufferError, match=rf"{kind} is not supported.*BCOO\.fromdense\(x\.todense\(\)\)"):
         ah.assparse(given)

@@ -1,4 +1,4 @@
-"""like and placement with sparse arrays."""
+"""like, placement and adapt accept sparse arrays."""
 
 import numpy as np
 import pytest
@@ -39,14 +39,14 @@ def test_like_casts_values():
     assert ah.like(matrix(), torch, dtype="float32").dtype is torch.float32
 
 
-def test_libraries_without_sparse_arrays_name_to_dense():
+def test_error_of_like_for_pandas_names_to_dense():
     import pandas
 
     with pytest.raises((BufferError, TypeError), match=r"to_dense\(\)"):
         ah.like(matrix(), pandas.Series([1]))
 
 
-def test_placement_is_that_of_dense_arrays():
+def test_placement_of_sparse_arrays_has_the_library_of_dense_arrays():
     tensor = torch.eye(2).to_sparse_csr()
     assert ah.placement(matrix()).library == "numpy"
     assert ah.placement(matrix(), tensor).library == "torch"
@@ -57,7 +57,7 @@ def test_placement_is_that_of_dense_arrays():
 
 
 def product(a, x):
-    """Multiply a sparse array of SciPy by an array of NumPy."""
+    """Return the product of a SciPy array and an ndarray, and twice the SciPy array."""
     assert scipy.sparse.issparse(a) and isinstance(x, np.ndarray)
     return a @ x, a * 2
 
@@ -66,7 +66,7 @@ adapted = ah.adapt("numpy", copy="if_needed")(product)
 ONES = np.ones(8)
 
 
-def test_adapt_passes_arrays_of_scipy_through():
+def test_adapt_passes_scipy_arrays_through():
     given = matrix("lil")  # a format that assparse does not import
 
     @ah.adapt("numpy")
@@ -80,7 +80,7 @@ def test_adapt_passes_arrays_of_scipy_through():
 
 
 @pytest.mark.parametrize("cls", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
-def test_adapt_returns_arrays_or_matrices_of_scipy(cls):
+def test_adapt_returns_the_scipy_class_of_the_argument(cls):
     @ah.adapt("torch")
     def double(a):
         assert a.layout is torch.sparse_csr
@@ -91,7 +91,7 @@ def test_adapt_returns_arrays_or_matrices_of_scipy(cls):
     assert type(made) is cls and made.toarray().tolist() == (2 * matrix().toarray()).tolist()
 
 
-def test_adapt_converts_sparse_tensors_and_results():
+def test_adapt_converts_sparse_tensors_and_results_back():
     dense, sparse = adapted(torch.from_numpy(matrix().toarray()).to_sparse_csr(), ONES)
     assert dense.layout is torch.strided and sparse.layout is torch.sparse_csr
     assert sparse.to_dense().tolist() == (2 * matrix().toarray()).tolist()
@@ -112,14 +112,14 @@ def test_adapt_returns_the_library_of_the_caller():
     assert type(made) is sparse.BCSR and type(dense).__module__.startswith("jax")
 
 
-def test_adapt_returns_arrays_of_scipy_to_libraries_without_sparse_arrays():
+def test_adapt_returns_scipy_arrays_if_the_library_has_no_sparse_arrays():
     import pandas
 
     dense, made = adapted(matrix(), pandas.Series(ONES))
     assert isinstance(dense, pandas.Series) and type(made) is scipy.sparse.csr_array
 
 
-def test_adapt_names_the_argument():
+def test_errors_of_adapt_name_the_argument():
     @ah.adapt("torch")
     def same(first, a):
         return a
@@ -137,7 +137,7 @@ def test_adapt_names_the_argument():
         series(matrix())
 
 
-def test_padding_survives_a_cast():
+def test_cast_of_padded_arrays_keeps_the_values():
     from jax.experimental import sparse
 
     given = sparse.BCOO.fromdense(np.eye(3, dtype="float32"), nse=5)

@@ -1,4 +1,4 @@
-"""oneDAL: csr tables that share the memory of other libraries, and imports as copies."""
+"""oneDAL's csr tables share the memory of exported arrays, and are imported by a copy."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import arrayhub as ah
 datatypes = pytest.importorskip("onedal.datatypes")
 
 
-def test_tables_are_made_of_sparse_arrays_of_any_library():
+def test_tables_share_the_memory_of_sparse_tensors():
     given = matrix()
     tensor = ah.as_torch(given)
     table = datatypes.to_table(ah.as_scipy(tensor))
@@ -23,7 +23,7 @@ def test_tables_are_made_of_sparse_arrays_of_any_library():
 
 
 @pytest.mark.parametrize("validate", [True, False])
-def test_tables_are_copied_once(validate):
+def test_import_of_a_table_copies_once(validate):
     table = datatypes.to_table(matrix())
     with ah.trace() as events:
         x = ah.assparse(table, copy=True, validate=validate)
@@ -31,14 +31,14 @@ def test_tables_are_copied_once(validate):
     assert not [event for event in events.events if event.kind == "copy"]  # oneDAL itself makes the copy
 
 
-def test_tables_name_the_argument_that_copies():
+def test_errors_for_tables_name_copy_if_needed():
     table = datatypes.to_table(matrix())
     for call in (ah.assparse, ah.as_scipy, ah.as_torch):
         with pytest.raises(BufferError, match="copies only; call arrayhub.assparse.x, copy='if_needed'"):
             call(table)
 
 
-def test_dense_tables_are_not_sparse():
+def test_dense_tables_are_refused():
     table = datatypes.to_table(np.ones((3, 4)))
     with pytest.raises(TypeError, match="is not sparse"):
         ah.assparse(table)

@@ -1,4 +1,4 @@
-"""Pickles, copies and dask tokens of SparseArrays."""
+"""Sparse arrays are pickled, copied and hashed by dask and joblib."""
 
 import copy
 import pickle
@@ -44,7 +44,7 @@ def test_protocol_5_passes_each_part_out_of_band_once():
     assert ah.as_scipy(y).toarray().tolist() == given.toarray().tolist()
 
 
-def test_padding_survives():
+def test_pickles_of_padded_arrays_keep_the_values():
     jax = pytest.importorskip("jax")
     from jax.experimental import sparse
 
@@ -97,7 +97,7 @@ def test_indices_of_a_pickle_are_validated_on_use():
 
 
 @pytest.mark.parametrize("make", VARIANTS.values(), ids=VARIANTS)
-def test_copies(make):
+def test_copies_have_equal_values_in_new_memory(make):
     x = make()
     assert copy.copy(x) is x
     for y in (copy.deepcopy(x), x.copy()):
@@ -105,7 +105,7 @@ def test_copies(make):
         assert y.to_dense().tolist() == x.to_dense().tolist()
 
 
-def test_tokens_follow_the_elements():
+def test_dask_tokens_depend_on_format_and_values():
     tokens = {dask.base.tokenize(ah.assparse(matrix(format))) for format in FORMATS}
     assert len(tokens) == 4
     assert dask.base.tokenize(ah.assparse(matrix())) in tokens
@@ -114,13 +114,13 @@ def test_tokens_follow_the_elements():
     assert dask.base.tokenize(ah.assparse(changed)) not in tokens
 
 
-def test_size_counts_the_parts():
+def test_getsizeof_includes_the_parts():
     x = ah.assparse(matrix())
     assert sys.getsizeof(x) >= x.nbytes > x.data.nbytes
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_joblib(tmp_path, format):
+def test_joblib_stores_and_hashes_sparse_arrays(tmp_path, format):
     joblib = pytest.importorskip("joblib")
     x = ah.assparse(matrix(format))
     joblib.dump(x, tmp_path / "x")

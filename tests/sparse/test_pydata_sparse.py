@@ -1,4 +1,4 @@
-"""pydata/sparse: import and export of COO and GCXS without a copy."""
+"""COO and GCXS of pydata/sparse are imported and exported without a copy."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_arrays_are_imported_on_their_memory(format):
 
 
 @pytest.mark.parametrize("format", ["csr", "csc"])
-def test_scipy_and_pydata_sparse_share(format):
+def test_scipy_and_pydata_sparse_share_their_memory(format):
     given = matrix(format)
     made = ah.as_pydata_sparse(given)
     assert made.data.ctypes.data == given.data.ctypes.data
@@ -39,7 +39,7 @@ def test_scipy_and_pydata_sparse_share(format):
 
 
 @pytest.mark.parametrize("name", ["CSR", "CSC"])
-def test_csr_and_csc_of_two_dimensions(name):
+def test_csr_and_csc_classes_are_imported(name):
     if not hasattr(sparse.numba_backend._compressed.compressed, name):
         pytest.skip("another release")
     cls = getattr(sparse.numba_backend._compressed.compressed, name)
@@ -47,7 +47,7 @@ def test_csr_and_csc_of_two_dimensions(name):
     assert ah.assparse(given).to_dense().tolist() == matrix().toarray().tolist()
 
 
-def test_coordinates_of_torch_share():
+def test_torch_and_pydata_sparse_share_coordinates():
     import torch
 
     tensor = torch.eye(4).to_sparse_coo()
@@ -56,7 +56,7 @@ def test_coordinates_of_torch_share():
     assert ah.as_torch(made).indices().data_ptr() == tensor.indices().data_ptr()
 
 
-def test_duplicates_are_added_by_a_copy_only():
+def test_repeated_coordinates_require_a_copy():
     import torch
 
     tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
@@ -65,28 +65,28 @@ def test_duplicates_are_added_by_a_copy_only():
     assert ah.as_pydata_sparse(tensor, copy="if_needed").todense().tolist() == [[0, 3], [0, 0]]
 
 
-def test_fill_values_are_refused():
+def test_nonzero_fill_values_are_refused():
     given = sparse.COO.from_numpy(np.eye(3), fill_value=1.0)
     with pytest.raises(BufferError, match=r"fill_value is 1.0; accepted: 0.*x\.todense\(\)"):
         ah.assparse(given)
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
-def test_other_numbers_of_dimensions_name_a_call(shape):
+def test_errors_for_gcxs_that_is_not_2d_name_a_call(shape):
     given = sparse.GCXS.from_numpy(np.ones(shape))
     with pytest.raises(BufferError, match=r"compressed_axes.*Call x\.asformat\('coo'\)"):
         ah.assparse(given)
     assert ah.assparse(given.asformat("coo")).to_dense().tolist() == np.ones(shape).tolist()
 
 
-def test_dok_names_a_call():
+def test_error_for_dok_names_a_call():
     with pytest.raises(BufferError, match=r"x\.asformat\('coo'\)"):
         ah.assparse(sparse.DOK.from_numpy(np.eye(3)))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "longdouble"])
 @pytest.mark.parametrize("format", ["csr", "csc"])
-def test_types_that_numba_lacks_name_coo(format, dtype):
+def test_error_for_types_that_numba_lacks_names_coo(format, dtype):
     given = matrix(format)
     given.data = given.data.astype(dtype)  # SciPy does not convert to float16
     x = ah.assparse(given)

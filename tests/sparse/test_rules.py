@@ -20,7 +20,7 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sparse.md").read_text()
 
 
 def dense(made):
-    """Return an array of any library as a list."""
+    """Return the values of a sparse array of any library as nested lists."""
     if isinstance(made, torch.Tensor):
         return made.to_dense().tolist()
     return np.asarray(made.todense()).tolist()
@@ -40,14 +40,14 @@ def row_of_page(name):
     return [cell.strip() for cell in found[1].split(" | ")]
 
 
-def test_the_page_shows_the_formats():
+def test_page_lists_the_formats():
     formats = [", ".join(RULES[library].formats) for library in ("scipy", "torch", "jax", "cupy", "pydata_sparse")]
     assert row_of_page("formats") == formats
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_formats(library, format):
+def test_formats_are_accepted_or_refused(library, format):
     given = matrix(format, "float32")
     if format in RULES[library].formats:
         assert dense(ah.convert(given, library, copy="if_needed")) == given.toarray().tolist()
@@ -73,9 +73,9 @@ def test_formats(library, format):
         ("pydata_sparse", "uint8", True),
     ],
 )
-def test_index_types_of_csr(library, indices, shared):
+def test_index_types_of_csr_are_shared_or_copied(library, indices, shared):
     given = compressed(indices, (1, 2, 5))
-    if library == "jax":  # jax shares aligned memory only
+    if library == "jax":  # jax shares only aligned memory
         given.indices, given.indptr, given.data = (
             ah.as_numpy(ah.asarray(part).aligned(copy=True)) for part in (given.indices, given.indptr, given.data)
         )
@@ -106,7 +106,7 @@ def test_index_types_of_csr(library, indices, shared):
         ("jax", "int64", False),
     ],
 )
-def test_index_types_of_coo(library, indices, shared):
+def test_index_types_of_coo_are_shared_or_copied(library, indices, shared):
     joined = np.array([[0, 1, 2], [3, 0, 1]], indices)
     given = pydata_sparse.COO(joined, np.ones(3, "float32"), shape=(4, 4), has_duplicates=False, sorted=True)
     x = ah.assparse(given)
@@ -116,7 +116,7 @@ def test_index_types_of_coo(library, indices, shared):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_read_only_memory(library):
+def test_read_only_memory_stays_read_only(library):
     given = compressed(columns=(1, 2, 5))
     for name in ("data", "indices", "indptr"):
         part = ah.as_numpy(ah.asarray(getattr(given, name)).aligned(copy=True))
@@ -134,7 +134,7 @@ def test_read_only_memory(library):
 
 @pytest.mark.parametrize("columns", [(5, 1, 2), (1, 1, 5)], ids=["unsorted", "duplicates"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_indices_that_are_not_canonical(library, columns):
+def test_unsorted_and_repeated_csr_indices_are_exported_or_refused(library, columns):
     x = ah.assparse(compressed(columns=columns))
     expected = x.to_dense().tolist()
     refused = "csr" in RULES[library].canonical
@@ -161,13 +161,13 @@ def test_explicit_zeros_are_kept(library):
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0), (3, 4)])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_matrices_without_stored_values(library, shape):
+def test_matrices_without_stored_values_are_exported(library, shape):
     made = ah.convert(scipy.sparse.csr_array(shape, dtype="float32"), library, copy="if_needed")
     assert tuple(made.shape) == shape and ah.assparse(made).nnz == 0
 
 
 @pytest.mark.parametrize("library", ["scipy", "torch", "pydata_sparse"])
-def test_shapes_beyond_31_bits(library):
+def test_shapes_beyond_31_bits_are_exported(library):
     wide = 2**33
     x = ah.assparse(compressed("int64", (1, 2, 2**32 + 5), width=wide))
     made = ah.convert(x, library)
@@ -176,7 +176,7 @@ def test_shapes_beyond_31_bits(library):
     assert back.indices.ptr == x.indices.ptr and back.indices.tolist() == [1, 2, 2**32 + 5]
 
 
-def test_shapes_beyond_31_bits_of_jax():
+def test_shapes_beyond_31_bits_require_x64_for_jax():
     x = ah.assparse(compressed("int64", (1, 2, 2**32 + 5), width=2**33))
     with pytest.raises(BufferError, match="needs indices of int64"):
         ah.as_jax(x, copy="if_needed")
@@ -185,7 +185,7 @@ def test_shapes_beyond_31_bits_of_jax():
 
 
 def test_narrow_indices_of_a_wide_shape_are_valid():
-    """A length may exceed the range of the index type if all indices are within the range."""
+    """A dimension may be longer than the range of the index type if all indices are within the range."""
     x = ah.assparse(compressed("int32", (1, 2, 5), width=2**40))
     assert ah.as_torch(x).shape[1] == 2**40
     assert x.to_format("coo").coords[1].tolist() == [1, 2, 5]
@@ -207,7 +207,7 @@ def cell(row, library):
 
 @pytest.mark.parametrize("columns", [(2, 0, 1), (1, 1, 0)], ids=["unsorted", "duplicates"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_coordinates_that_are_not_canonical(library, columns):
+def test_unsorted_and_repeated_coordinates_follow_the_table(library, columns):
     given = scipy.sparse.coo_array((2, 3), dtype="float32")
     given.data = np.ones(3, "float32")
     given.coords = np.zeros(3, "int32"), np.array(columns, "int32")
@@ -218,7 +218,7 @@ def test_coordinates_that_are_not_canonical(library, columns):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_coordinates_with_explicit_zeros_and_without_values(library):
+def test_coordinates_of_explicit_zeros_are_kept(library):
     for values in ([0.0, 1.0], []):
         coords = np.arange(len(values)), np.arange(len(values))
         given = scipy.sparse.coo_array((np.array(values, "float32"), coords), shape=(3, 4))
@@ -227,8 +227,8 @@ def test_coordinates_with_explicit_zeros_and_without_values(library):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_numbers_of_dimensions(library):
-    """Arrays with three sparse dimensions in coo, with dense dimensions, and with batches are exported or rejected."""
+def test_extra_sparse_dense_and_batch_dimensions_follow_the_table(library):
+    """Each library accepts coo arrays of three dimensions. Only torch and jax accept dense dimensions and batches."""
     values = np.arange(24, dtype="float32").reshape(2, 3, 4)
     made = ah.convert(scipy.sparse.coo_array(values), library, copy="if_needed")
     assert dense(made) == values.tolist()
@@ -242,13 +242,13 @@ def test_numbers_of_dimensions(library):
 
 
 @pytest.mark.parametrize("indices", ["int8", "uint16", "int32", "uint32"])
-def test_index_types_of_jax(indices):
+def test_jax_receives_the_given_index_type(indices):
     given = compressed(indices, (1, 2, 5))
     made = ah.as_jax(given, copy="if_needed")
     assert made.indices.dtype == indices and dense(made) == given.toarray().tolist()
 
 
-def test_int64_indices_of_jax_with_x64():
+def test_jax_receives_int64_indices_with_x64():
     with jax.enable_x64(True):
         made = ah.as_jax(compressed("int64", (1, 2, 5)), copy="if_needed")
         assert made.indices.dtype == "int64"
@@ -258,7 +258,7 @@ def test_int64_indices_of_jax_with_x64():
     ("library", "dtype"),
     [("torch", "longdouble"), ("torch", "S3"), ("jax", "longdouble"), ("jax", "float64"), ("jax", "datetime64[s]")],
 )
-def test_types_of_values_that_a_library_lacks_are_refused(library, dtype):
+def test_value_types_that_a_library_lacks_are_refused(library, dtype):
     given = compressed(columns=(1, 2, 5))
     given.data = np.ones(3, dtype)
     with pytest.raises((BufferError, TypeError), match="does not have a code|requires jax_enable_x64"):
@@ -267,7 +267,7 @@ def test_types_of_values_that_a_library_lacks_are_refused(library, dtype):
 
 @pytest.mark.parametrize("format", ["coo", "csr"])
 @pytest.mark.parametrize("library", ["scipy", "torch", "arrayhub.SparseArray"])
-def test_the_error_about_64_bit_values_names_a_call_that_returns_the_matrix(library, format):
+def test_error_about_64_bit_values_names_a_call_that_works(library, format):
     given = matrix(format, "float64")
     x = ah.convert(given, library, copy="if_needed")
     with pytest.raises(BufferError, match="requires jax_enable_x64") as raised:
@@ -279,7 +279,7 @@ def test_the_error_about_64_bit_values_names_a_call_that_returns_the_matrix(libr
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
-def test_types_of_values(library, dtype):
+def test_value_types_are_kept(library, dtype):
     given = compressed(columns=(1, 2, 5), dtype=dtype)
     made = ah.assparse(ah.convert(given, library, copy="if_needed"))
     assert made.dtype == dtype and made.data.tolist() == given.data.tolist()
@@ -287,7 +287,7 @@ def test_types_of_values(library, dtype):
 
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_classes_of_scipy(kind, format):
+def test_as_scipy_and_like_return_the_right_scipy_class(kind, format):
     cls = getattr(scipy.sparse, f"{format}_{kind}")
     given = cls(matrix(format))
     assert ah.as_scipy(given) is given
@@ -295,7 +295,7 @@ def test_classes_of_scipy(kind, format):
     assert type(ah.like(ah.assparse(given), cls)) is cls
 
 
-# The rules for CuPy that do not need a GPU; tests/gpu/test_sparse.py has the others.
+# These rules for CuPy do not need a GPU. tests/gpu/test_sparse.py tests the other rules.
 
 
 @pytest.mark.parametrize(
@@ -310,12 +310,12 @@ def test_classes_of_scipy(kind, format):
     ],
     ids=["bsr", "int32 values", "three dimensions", "batches", "dense dimensions", "wide"],
 )
-def test_what_cupy_refuses(given, words):
+def test_arrays_that_cupy_lacks_are_refused(given, words):
     with pytest.raises(BufferError, match=f"cupy: .*{words}"):
         conform(ah.assparse(given), "cupy", True)
 
 
-def test_indices_of_cupy_are_narrowed():
+def test_indices_are_narrowed_to_int32_for_cupy():
     x = ah.assparse(compressed("int64", (5, 1, 1)))
     with pytest.raises(BufferError, match="indices of int64 are not supported; accepted: int32"):
         conform(x, "cupy", None)

@@ -1,4 +1,4 @@
-"""Every cell of the matrix of sparse arrays: correct values, and equal addresses if the memory is shared."""
+"""Each consumer shares the memory of each producer's sparse array, unless the table lists an obstacle."""
 
 import pytest
 from matrix.sparse import OBSTACLES, SPARSE_CONSUMERS, SPARSE_PRODUCERS, dense, export, obstacle_of
@@ -16,7 +16,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("producer", "format", "consumer"), CELLS)
-def test_cell(producer, format, consumer):
+def test_export_shares_the_memory_or_raises_as_listed(producer, format, consumer):
     x = ah.assparse(producer.make(format))
     obstacle = obstacle_of(producer, format, consumer)
     assert x.format == format and (x.access == "readwrite") is producer.writeable
@@ -36,6 +36,6 @@ def test_cell(producer, format, consumer):
     assert dense(y) == dense(x)
 
 
-def test_every_obstacle_occurs():
+def test_every_listed_obstacle_occurs():
     met = {id(obstacle_of(*cell.values)) for cell in CELLS}
     assert {id(row) for row in OBSTACLES} <= met

@@ -1,4 +1,4 @@
-"""torch: import of sparse tensors with special states, unsupported layouts and missing private names."""
+"""Sparse tensors of torch in bsc, with unsorted indices, and without private names of torch."""
 
 import textwrap
 
@@ -9,7 +9,7 @@ from children import python
 import arrayhub as ah
 
 
-def test_columns_of_blocks():
+def test_bsc_tensors_are_imported_without_a_copy():
     dense = torch.arange(1.0, 25.0).reshape(4, 6)
     tensor = dense.to_sparse_bsc((2, 3))
     x = ah.assparse(tensor)
@@ -23,15 +23,15 @@ def test_columns_of_blocks():
     assert ah.as_scipy(x.to_format("csr")).toarray().tolist() == dense.tolist()
 
 
-def test_invalid_indices_of_columns_of_blocks():
+def test_invalid_indices_of_bsc_tensors_are_refused():
     pointers, rows = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
     tensor = torch.sparse_bsc_tensor(pointers, rows, torch.ones(2, 2, 3), (4, 6), check_invariants=False)
     with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 2; accepted: 0 to 1, the blocks of rows"):
         ah.assparse(tensor).to_dense()
 
 
-def test_tensors_without_the_private_names_name_coalesce():
-    """Without `_indices`, the error names `coalesce`. A separate process removes `_indices` from torch's type."""
+def test_error_without_the_private_names_names_coalesce():
+    """Runs in a subprocess, which removes `_indices` from torch's tensor type."""
     program = """
         import arrayhub, torch
         tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
@@ -48,7 +48,7 @@ def test_tensors_without_the_private_names_name_coalesce():
     assert said == ["torch: the tensor is not coalesced; call x.coalesce() first, which copies", "1"]
 
 
-def test_unsorted_indices_would_give_wrong_results():
+def test_unsorted_indices_are_refused():
     """as_torch rejects unsorted indices, because torch multiplies csr tensors as if their columns were sorted."""
     pointers, values = torch.tensor([0, 3]), torch.tensor([1.0, 2.0, 3.0])
     unsorted = torch.sparse_csr_tensor(pointers, torch.tensor([2, 0, 1]), values, (1, 3))

@@ -12,7 +12,7 @@ import arrayhub as ah
 
 
 def damaged(format, part, index, value):
-    """Return a SciPy array with one invalid index or pointer."""
+    """Return a SciPy array in which one index or pointer is replaced by an invalid value."""
     given = matrix(format)
     getattr(given, part)[index] = value
     return given
@@ -44,21 +44,21 @@ USES = {
         ("coo", "col", 4, -2, r"coords\[1\]\[4\] is -2; accepted: 0 to 7"),
     ],
 )
-def test_an_invalid_index_is_named(use, format, part, index, value, text):
+def test_errors_name_the_invalid_index(use, format, part, index, value, text):
     x = ah.assparse(damaged(format, part, index, value))
-    for _ in range(2):  # the second use raises an error, too
+    for _ in range(2):  # also on the second use, because an invalid result is not cached
         with pytest.raises(ah.InterfaceError, match=f"assparse: {text}"):
             USES[use](x)
 
 
-def test_invalid_indices_of_torch():
+def test_invalid_indices_of_torch_are_refused():
     columns = torch.tensor([0, 9])
     tensor = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), columns, torch.ones(2), (2, 3), check_invariants=False)
     with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 9; accepted: 0 to 2"):
         ah.as_scipy(tensor)
 
 
-def test_invalid_indices_of_a_batch_are_named():
+def test_errors_name_the_invalid_index_of_a_batch():
     columns = torch.tensor([[0, 1], [0, 7]])
     pointers = torch.tensor([[0, 1, 2], [0, 1, 2]])
     tensor = torch.sparse_csr_tensor(pointers, columns, torch.ones(2, 2), (2, 2, 3), check_invariants=False)
@@ -80,7 +80,7 @@ def test_invalid_indices_of_a_batch_are_named():
         ("indices", np.zeros((13, 1), np.int32), "shape of data"),
     ],
 )
-def test_contradicting_shapes_are_refused_at_once(part, value, text):
+def test_contradicting_shapes_are_refused_by_the_import(part, value, text):
     given = matrix()
     setattr(given, part, value)
     with pytest.raises(ah.InterfaceError, match=f"scipy.sparse: {text}"):
@@ -96,7 +96,7 @@ def test_indices_of_other_types_are_refused(part, dtype):
         ah.as_scipy(ah.assparse(given))
 
 
-def test_longer_arrays_of_scipy_are_cut_to_what_is_stored():
+def test_excess_elements_of_scipy_arrays_are_ignored():
     given = matrix()
     dense = given.toarray()
     given.data = np.append(given.data, [7.0, 8.0])
@@ -109,7 +109,7 @@ def test_longer_arrays_of_scipy_are_cut_to_what_is_stored():
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (3, 4)])
 @pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_empty_matrices(format, shape):
+def test_empty_matrices_are_imported_and_exported(format, shape):
     given = getattr(scipy.sparse, f"{format}_array")(shape)
     x = ah.assparse(given)
     assert (x.nnz, x.canonical) == (0, True)
@@ -118,7 +118,7 @@ def test_empty_matrices(format, shape):
     assert tuple(ah.as_torch(x, copy="if_needed").shape) == shape
 
 
-def test_an_index_of_an_empty_dimension_is_refused():
+def test_index_into_an_empty_dimension_is_refused():
     given = scipy.sparse.coo_array((2, 0))
     given.data, given.coords = np.ones(1), (np.zeros(1, np.int32), np.zeros(1, np.int32))
     with pytest.raises(ah.InterfaceError, match=r"coords\[1\]\[0\] is 0; accepted: no index"):
@@ -126,7 +126,7 @@ def test_an_index_of_an_empty_dimension_is_refused():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32"])
-def test_a_negative_index_is_named_if_the_length_exceeds_the_unsigned_type(dtype):
+def test_error_names_a_negative_index_of_a_long_dimension(dtype):
     length = 1 << 40
     given = scipy.sparse.coo_array((2, length))
     given.data, given.coords = np.ones(2), (np.array([0, 1], dtype), np.array([0, -1], dtype))
@@ -137,7 +137,7 @@ def test_a_negative_index_is_named_if_the_length_exceeds_the_unsigned_type(dtype
 
 
 @pytest.mark.parametrize("format", ["coo", "csr", "csc"])
-def test_canonical_order_is_found(format):
+def test_canonical_order_is_detected(format):
     dense = matrix().toarray()
     assert ah.assparse(matrix(format)).canonical
     unsorted = scipy.sparse.csr_array(([1.0, 2.0], [5, 1], [0, 2, 2, 2, 2, 2, 2]), shape=dense.shape).asformat("csr")
@@ -161,13 +161,13 @@ def test_canonical_order_on_a_device_is_cached(dpctl, repeated):
     assert not events.events
 
 
-def test_rows_of_canonical_order_may_begin_anywhere():
+def test_canonical_rows_may_start_below_the_last_index_of_the_previous_row():
     given = scipy.sparse.csr_array(([1.0, 2.0, 3.0], [7, 0, 3], [0, 1, 1, 3]), shape=(3, 8))
     assert ah.assparse(given).canonical
 
 
-def test_trusted_indices_are_not_read_by_exports():
-    """After ``assparse(validate=False)``, exports include an invalid index. Methods that use indices raise an error."""
+def test_exports_do_not_validate_trusted_indices():
+    """After ``assparse(validate=False)``, exports do not validate the indices, but methods that use the indices do."""
     given = damaged("csr", "indices", 3, 8)
     x = ah.assparse(given, validate=False)
     assert ah.as_scipy(x).indices[3] == ah.as_torch(x).col_indices()[3] == 8
@@ -181,12 +181,12 @@ def test_trusted_indices_are_not_read_by_exports():
 
 
 @pytest.mark.parametrize("derive", [lambda x: x.T, lambda x: x.copy(), lambda x: ah.assparse(x), lambda x: x.to_host()])
-def test_arrays_derived_from_trusted_ones_are_trusted(derive):
+def test_arrays_derived_from_trusted_arrays_are_trusted(derive):
     x = derive(ah.assparse(damaged("csr", "indices", 3, 8), validate=False))
     assert ah.as_scipy(x).indices[3] == 8
 
 
-def test_trust_is_a_property_of_one_sparse_array():
+def test_other_arrays_on_trusted_indices_are_validated():
     x = ah.assparse(damaged("csr", "indices", 3, 8))
     trusted = ah.assparse(x, validate=False)
     assert trusted is not x and trusted.indices is x.indices
@@ -196,7 +196,7 @@ def test_trust_is_a_property_of_one_sparse_array():
             ah.as_scipy(made)
 
 
-def test_trusted_coordinates_are_not_marked_as_canonical_unless_they_are_known_to_be():
+def test_trusted_coordinates_are_exported_as_coalesced_only_if_known():
     tensor = torch.eye(3).to_sparse_coo()
     x = ah.assparse(tensor, validate=False)
     assert not ah.as_torch(x).is_coalesced()

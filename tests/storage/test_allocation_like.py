@@ -1,4 +1,4 @@
-"""``empty(like=)`` and the related functions: memory from the library of a model, on its device."""
+"""``empty(like=)`` and related functions allocate with the library of the model, on the device of the model."""
 
 import gc
 import tracemalloc
@@ -20,7 +20,7 @@ def host_model(request):
 
 
 @pytest.mark.parametrize("call", CREATE)
-def test_host_memory_comes_from_numpy(call, host_model):
+def test_host_memory_is_allocated_by_numpy(call, host_model):
     x = CREATE[call]((4, 5), like=host_model)
     assert x.dtype == "f4" and x.device == "cpu" and x.shape == (4, 5)
     assert isinstance(x.base, np.ndarray)
@@ -29,8 +29,8 @@ def test_host_memory_comes_from_numpy(call, host_model):
         assert (np.asarray(x) == VALUES[call]).all()
 
 
-def test_numpy_counts_the_memory():
-    """tracemalloc counts the memory that NumPy allocates, until the last view is freed."""
+def test_tracemalloc_counts_the_memory():
+    """tracemalloc includes the memory until the last view is freed, because NumPy allocates it."""
     model = np.zeros(1)
     ah.empty(1, like=model)
     tracemalloc.start()
@@ -47,7 +47,7 @@ def test_numpy_counts_the_memory():
 
 @pytest.mark.parametrize("options", [{"memory": "cpu"}, {"device": "cpu"}])
 @pytest.mark.parametrize("call", CREATE)
-def test_memory_and_device_follow_from_the_model(call, options):
+def test_memory_and_device_are_refused_with_like(call, options):
     with pytest.raises(TypeError, match=f"{next(iter(options))}: 'cpu' is given with like="):
         CREATE[call](3, like=np.zeros(3), **options)
 
@@ -61,7 +61,7 @@ def test_the_type_of_the_model_is_the_default():
         ah.full(3, 1.5, like=model)
 
 
-def test_layout_and_labels_are_those_of_the_call():
+def test_layout_and_labels_of_the_model_are_not_copied():
     x = ah.zeros((10, 12), like=np.zeros((3, 4), order="F"), alignment=64, halo=(1, 0), dims=("a", "b"))
     assert x.dims == ("a", "b") and x[1:].ptr % 8 == 0 and x.byte_strides == (128, 8)
     assert x.memory.nbytes >= x.nbytes
@@ -70,7 +70,7 @@ def test_layout_and_labels_are_those_of_the_call():
     assert isinstance(ah.from_array([1.0, 2.0], like=np.zeros(1)).base, np.ndarray)
 
 
-def test_a_model_that_is_not_an_array_is_refused():
+def test_model_that_is_not_an_array_is_refused():
     with pytest.raises(TypeError, match="asarray"):
         ah.empty(3, like=object())
 
@@ -94,7 +94,7 @@ def test_usm_is_allocated_in_the_context_and_on_the_queue_of_the_model(sycl, cal
             assert (np.asarray(x.to_host()) == VALUES[call]).all()
 
 
-def test_dpnp_arrays_are_models(sycl):
+def test_dpnp_arrays_are_accepted_as_models(sycl):
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.zeros(3, dtype="f4", usm_type="shared")
     x = ah.ones((2, 3), like=model)
@@ -104,8 +104,8 @@ def test_dpnp_arrays_are_models(sycl):
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_torchs_allocator_is_called_through_the_exchange_table():
-    """`empty(like=)` calls torch's allocator for CUDA models only. This test calls it for a model in host memory."""
+def test_torch_allocates_through_its_dlpack_exchange_table():
+    """`empty(like=)` uses torch's allocator only for CUDA models. This test calls it directly, for host memory."""
     torch = pytest.importorskip("torch")
     from arrayhub.libraries import torch as library
 

@@ -1,4 +1,4 @@
-"""Storage functions: plans compared with GT4Py's allocator, alignment, kinds of memory, and invalid arguments."""
+"""Storage functions return the layouts, alignments and kinds of memory that their arguments and backends specify."""
 
 import datetime
 import enum
@@ -27,7 +27,7 @@ gt4py_utils = optional("gt4py.storage.cartesian.utils")
 USM = ("usm_host", "usm_shared", "usm_device")
 HERE = ("cpu", *USM)
 
-FACTS = [  # shape, dtype, aligned index, layout, alignment: strides, offset, buffer size in bytes
+FACTS = [  # arguments (shape, dtype, aligned index, layout, alignment), results (strides, offset, buffer size in bytes)
     ((10, 12, 20), "f8", (1, 1, 0), (2, 1, 0), 64, (1, 16, 192), 7, 30783),
     ((10, 12, 20), "f8", (1, 1, 0), (2, 1, 0), 8, (1, 10, 120), 0, 19207),
     ((10, 12, 20), "f8", (1, 1, 3), (0, 1, 2), 64, (288, 24, 1), 5, 23103),
@@ -146,13 +146,13 @@ def test_layouts_match_gt4py_in_canonical_order(dimensions):
         assert info["is_optimal_layout"](array, tuple(dimensions)), backend
 
 
-def test_the_fastest_dimension_does_not_depend_on_the_order():
+def test_fastest_dimension_does_not_depend_on_the_order():
     for order in permutations("IJK"):
         assert empty((4, 5, 6), backend="gt:cpu_kfirst", dimensions=order).strides[order.index("K")] == 1
         assert empty((4, 5, 6), backend="gt:cpu_ifirst", dimensions=order).strides[order.index("I")] == 1
 
 
-def test_presets_pad_rows_in_elements_as_gt4py():
+def test_presets_pad_rows_like_gt4py():
     x = empty((10, 3), "f4", backend="gt:gpu", dimensions="IJ", aligned_index=(1, 0))
     assert x.strides == (1, 32) and (x.ptr + 4) % 128 == 0
     assert empty((10, 3), "f4", backend="gt:gpu", alignment=16).strides == (1, 12)
@@ -161,7 +161,7 @@ def test_presets_pad_rows_in_elements_as_gt4py():
 
 @pytest.fixture
 def registered():
-    """Yield names that a test may register, and remove these names from both registries afterwards."""
+    """Yield two names for presets. After the test, remove them from the registries of arrayhub and GT4Py."""
     names = ("test:mine", "test:theirs")
     yield names
     for name in names:
@@ -175,7 +175,7 @@ def test_register_rejects_0d_arrays():
         layouts.register("zz", np.array(3))
 
 
-def test_registered_presets(registered):
+def test_registered_presets_are_used(registered):
     mine, _ = registered
     with pytest.raises(
         ValueError, match=r"'test:mine' is not registered; accepted: .*gt:cpu_ifirst.*layouts\.register"
@@ -192,7 +192,7 @@ def test_registered_presets(registered):
         empty((5, 6), backend=mine)
 
 
-def test_presets_registered_with_gt4py(registered):
+def test_presets_registered_with_gt4py_are_used(registered):
     _, theirs = registered
     for base, strides in (((2, 0, 1), (1, 35, 5)), ((0, 1, 2), (42, 7, 1))):
         maker = gt4py_layout.layout_maker_factory(base)
@@ -204,7 +204,7 @@ def test_presets_registered_with_gt4py(registered):
 
 
 def test_builtin_presets_do_not_import_gt4py():
-    """Importing arrayhub does not import the storage modules. Only names that are not built in import gt4py."""
+    """Only the lookup of a name that is not built in imports gt4py."""
     pytest.importorskip("gt4py")
     program = (
         "import sys, arrayhub\n"
@@ -235,7 +235,7 @@ def test_default_arrays_are_contiguous_and_aligned(memory, shape):
 
 @pytest.mark.parametrize("memory", HERE)
 @pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
-def test_block_size_excludes_alignment_bytes(memory, dtype):
+def test_memory_size_excludes_alignment_bytes(memory, dtype):
     x = empty((3, 5), dtype, memory=memory)
     assert x.memory.nbytes == x.nbytes == 15 * x.itemsize
     assert empty((3, 5), dtype, memory=memory, alignment=4096).memory.nbytes == 3 * 4096
@@ -260,8 +260,8 @@ ON_BOUNDARIES = {
 @pytest.mark.parametrize("memory", USM)
 @pytest.mark.parametrize("options", ON_BOUNDARIES.values(), ids=ON_BOUNDARIES.keys())
 @pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c16"])
-def test_dpnp_imports_usm(memory, options, dtype):
-    """The size of an allocation is a multiple of the item size, because dpnp interprets the allocation as elements."""
+def test_dpnp_imports_usm_of_all_layouts(memory, options, dtype):
+    """dpnp requires that the size of an allocation is a multiple of the item size."""
     import dpnp
 
     kept = []
@@ -280,7 +280,7 @@ def test_dpnp_imports_usm(memory, options, dtype):
     assert dpnp.asnumpy(kept[0][1:, 2]).tolist() == [1, 1]
 
 
-def test_the_default_type_is_float64():
+def test_default_dtype_is_float64():
     assert {f(3).dtype for f in (arrayhub.empty, arrayhub.zeros, arrayhub.ones)} == {np.dtype("f8")}
 
 
@@ -291,7 +291,7 @@ def test_the_default_type_is_float64():
     ids=str,
 )
 @pytest.mark.parametrize("dtype", ["f4", "i4", "u1", "f8", "i8", "c16", "?"])
-def test_jax_imports_without_a_copy(dtype, options):
+def test_jax_imports_new_arrays_without_a_copy(dtype, options):
     import jax
 
     with jax.enable_x64(True):
@@ -303,14 +303,14 @@ def test_jax_imports_without_a_copy(dtype, options):
 
 @pytest.mark.parametrize("options", [{"alignment": 64}, {"alignment": 64, "layout": "F", "aligned_index": (1, 0)}])
 def test_as_jax_rejects_padded_rows(options):
-    """Padded rows are copied only with copy=True."""
+    """jax cannot represent padded rows, so as_jax requires copy=True."""
     x = arrayhub.ones((3, 5), "f4", **options)
     with pytest.raises(BufferError, match="copy=True"):
         arrayhub.as_jax(x)
     assert arrayhub.as_jax(x, copy=True).sum() == 15
 
 
-def test_labels_of_new_arrays():
+def test_new_arrays_have_the_given_labels():
     x = empty(
         (10, 12, 20), "f8", backend="gt:cpu_ifirst", alignment=64, halo=((1, 2), 1, 0), dims="IJK", origin=(1, 1, 0)
     )
@@ -341,7 +341,7 @@ def test_repeated_calls_return_equal_layouts_on_new_memory():
 
 
 def test_enumeration_members_are_accepted_as_names():
-    """The name is the value of a member of a str enumeration. `str` of the member includes the class name."""
+    """The value of a str enumeration member is used as the name, because `str(member)` includes the class name."""
 
     class Axis(str, enum.Enum):  # noqa: UP042
         I = "I"  # noqa: E741
@@ -359,13 +359,13 @@ def test_bools_and_floats_are_not_integers():
             empty(**{"shape": (1, 3), "layout": (0, 1), "alignment": 8, **wrong})
 
 
-def test_more_calls_than_cached_recipes():
+def test_calls_that_exceed_the_cache_return_the_right_arrays():
     for length in range(2000):
         assert empty((length, 2), "i1").shape == (length, 2)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident size is read from /proc")
-def test_large_zeros_are_untouched_pages():
+def test_large_zeros_do_not_occupy_pages():
     before = resident()
     x = arrayhub.zeros((1 << 30,), "u1", alignment=64, aligned_index=(3,))
     assert resident() - before < 1 << 26
@@ -452,8 +452,8 @@ def test_like_functions_copy_all_properties(memory):
             assert getattr(like, name) == getattr(x, name), name
 
 
-def test_like_functions_of_views():
-    """The new array has the labels of the view, which may refer to elements outside of the view."""
+def test_like_functions_keep_the_labels_of_views():
+    """The new array has the halo and origin of the view, which may refer to elements outside of the view."""
     x = empty((10, 12), "f4", halo=(2, 1), alignment=64, origin=(2, 1), aligned_index=(2, 1))
     for part in (x[5:], x[:1], x[:, 3:0], x[::3], x[4], x.T):
         like = arrayhub.zeros_like(part)
@@ -461,7 +461,7 @@ def test_like_functions_of_views():
         assert like.ptr % 64 == 0
 
 
-def test_halo_that_covers_the_array():
+def test_halo_that_covers_the_array_aligns_the_first_element():
     assert empty((2, 3), halo=((2, 0), 0), alignment=64).aligned_index == (0, 0)
 
 
@@ -472,7 +472,7 @@ def test_no_index_is_aligned_without_an_alignment(options):
         assert empty((3, 4), alignment=64, **options, **given).aligned_index == (1, 1)
 
 
-def test_like_functions_of_foreign_arrays():
+def test_like_functions_accept_arrays_of_other_libraries():
     import torch
 
     x = arrayhub.ones_like(torch.zeros(3, 4, dtype=torch.bfloat16).T)
@@ -558,9 +558,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_invalid_arguments(case):
+def test_invalid_arguments_are_refused(case):
     options, words = BAD[case]
-    for _ in range(2):  # a failed call does not leave a cache entry
+    for _ in range(2):  # the second call also fails, because failed calls are not cached
         with pytest.raises(ValueError, match=words):
             empty((3, 4), "f8", **options)
 
@@ -570,13 +570,13 @@ SHAPES = [(shape, r"shape: .*2\*\*63|shape has .*64 bits") for shape in OVERFLOW
 
 
 @pytest.mark.parametrize(("shape", "words"), [*SHAPES, ((-1, 2), r"shape: \(-1, 2\)"), ((1,) * 65, "at most 64")])
-def test_invalid_shapes(shape, words):
+def test_invalid_shapes_are_refused(shape, words):
     for call in (plan, empty, arrayhub.zeros):
         with pytest.raises(ValueError, match=words):
             call(shape, "f8")
 
 
-def test_allocation_failure_is_a_memory_error():
+def test_allocation_failure_raises_memory_error():
     with pytest.raises(MemoryError, match="cannot allocate"):
         empty((2**59,), "f8")
 
@@ -610,7 +610,7 @@ def test_sets_are_rejected():
 
 
 @pytest.mark.parametrize("backend", [None, 5, [], b"numpy"])
-def test_backends_that_are_not_strings(backend):
+def test_backends_that_are_not_strings_are_refused(backend):
     with pytest.raises(ValueError, match="backend: .* is not registered; accepted: .*numpy"):
         layout_for("IJK", backend)
 
@@ -624,7 +624,7 @@ def test_register_rejects_invalid_base_layouts(base):
     assert "test:mine" not in layouts.names()
 
 
-def test_invalid_element_types():
+def test_invalid_dtypes_are_refused():
     pairs = np.dtype((np.float64, (3,)))
     for call in (
         lambda: empty(3, pairs),
@@ -643,7 +643,7 @@ def test_invalid_element_types():
         empty(3, "M8[s]", memory="usm_shared")
 
 
-def test_fill_values():
+def test_invalid_fill_values_are_refused():
     with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
         arrayhub.full(2, [1, 2])
     for value, dtype, words in (
@@ -669,8 +669,8 @@ def test_fill_values():
 
 
 @pytest.mark.parametrize("memory", ["cuda", "cuda_host", "cuda_managed"])
-def test_cuda_memory_without_cupy_or_device(memory):
-    """Raise ValueError without a CUDA device, and ImportError, which names the extra, without cupy."""
+def test_cuda_memory_without_cupy_or_driver_is_refused(memory):
+    """Without a CUDA driver, ValueError is raised. Without cupy, ImportError is raised, which names the extra."""
     if not has_driver():
         with pytest.raises(ValueError, match=f"memory: '{memory}'.*this machine does not have a CUDA driver"):
             empty(3, memory=memory)
@@ -679,7 +679,7 @@ def test_cuda_memory_without_cupy_or_device(memory):
             empty(3, memory=memory)
 
 
-def test_sycl_memory_without_a_device(tmp_path):
+def test_sycl_memory_without_a_device_is_refused(tmp_path):
     program = (
         "import arrayhub\n"
         "for device in (None, 'oneapi:0'):\n"
@@ -691,7 +691,7 @@ def test_sycl_memory_without_a_device(tmp_path):
 
 
 def test_memory_is_released():
-    """The loop allocates 8 GiB in total. An export keeps the memory of a deleted array alive."""
+    """A loop allocates 8 GiB in total. An ndarray keeps the memory of a deleted array alive."""
     x = np.asarray(arrayhub.full((1 << 20,), 3.0))
     for _ in range(64):
         y = arrayhub.zeros((1 << 24,), "f8")

@@ -1,4 +1,4 @@
-"""Copies between any two layouts and kinds of memory: contents, order, settings, progress and failures."""
+"""Copies between all layouts and kinds of memory, with their settings, progress functions and errors."""
 
 import ctypes
 import os
@@ -58,7 +58,7 @@ def views(draw, dtypes=DTYPES):
 
 @st.composite
 def places(draw, like):
-    """Draw memory, and a writable view of the memory with the shape and type of `like` and any layout."""
+    """Draw a block of memory, and a writable view of it with the shape and type of `like` and any layout."""
     order = draw(st.permutations(range(like.ndim)))
     steps = draw(st.lists(st.sampled_from([1, -1, 2, -2]), min_size=like.ndim, max_size=like.ndim))
     lengths = [like.shape[k] * abs(step) for k, step in zip(order, steps, strict=True)]
@@ -75,7 +75,7 @@ def same(a, b):
 
 @given(st.data())
 @settings(max_examples=200, deadline=None)
-def test_host_copies_between_any_two_layouts(data):
+def test_host_copies_between_any_two_layouts_keep_the_values(data):
     a = data.draw(views())
     whole, out = data.draw(places(a))
     untouched = np.ones(whole.size, bool)
@@ -93,8 +93,8 @@ def test_host_copies_between_any_two_layouts(data):
 
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_copies_of_any_layout_to_and_from_sycl(data):
-    """Copy an array to a device, slice the copy, and copy the slice back to any layout in pieces of a few elements."""
+def test_copies_of_any_layout_to_and_from_sycl_keep_the_values(data):
+    """Views of device memory are copied to the host in any layout, also in pieces of a few elements."""
     pytest.importorskip("dpctl")
     from arrayhub.transfer import sycl
 
@@ -120,7 +120,7 @@ def test_copies_of_any_layout_to_and_from_sycl(data):
 
 @given(st.data())
 @settings(max_examples=50, deadline=None)
-def test_sparse_views_with_and_without_packing(data):
+def test_device_views_with_large_strides_are_copied_with_and_without_packing(data):
     pytest.importorskip("dpnp.tensor")
     from arrayhub.transfer import sycl
 
@@ -138,7 +138,7 @@ def test_sparse_views_with_and_without_packing(data):
 
 
 def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
-    """dpnp 0.20 raises a RuntimeError if the strides of the dimension of length 1 are 4 and 8 elements, as here."""
+    """For this view, dpnp 0.20 raises a RuntimeError because of the strides of the dimension of length 1."""
     pytest.importorskip("dpnp.tensor")
     a = np.arange(8, dtype="u1").reshape(1, 2, 2, 2)
     view = arrayhub.to_device(a, "oneapi:0").transpose(1, 3, 0, 2)
@@ -158,8 +158,8 @@ def test_dimensions_of_length_1_do_not_reach_the_copy_kernel_of_dpnp():
         lambda a: a.reshape(4, -1, a.shape[1]).transpose(2, 0, 1),
     ],
 )
-def test_transposed_copies_by_tiles(size, turn):
-    """Copy arrays whose strides are large powers of two, with incomplete tiles at the edges."""
+def test_transposed_arrays_are_copied_by_tiles(size, turn):
+    """Test strides of a large power of two, and incomplete tiles at the edges."""
     rows, columns = 4096, (4096 + 40) // size
     memory = np.random.default_rng(0).integers(0, 256, (rows, 4096 + 40), "u1")
     a = turn(np.ndarray((rows, columns), f"V{size}", memory, 0, (4096, size)))
@@ -169,8 +169,8 @@ def test_transposed_copies_by_tiles(size, turn):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 31, 32, 40])
-def test_elements_of_any_size_in_any_layout(size):
-    """Copy rows, runs, broadcasts and tiles at any address. Only the elements are written."""
+def test_elements_of_any_size_are_copied_in_any_layout(size):
+    """Test layouts of rows, runs, broadcast elements and tiles at any address. Copies write only the elements."""
     rng = np.random.default_rng(size)
 
     def laid_out(shape):
@@ -184,7 +184,7 @@ def test_elements_of_any_size_in_any_layout(size):
         shape = [int(rng.choice([1, 2, 3, 8, 17, 33, 70])) for _ in range(turn % 5)]
         while np.prod(shape) > 5000:
             shape[np.argmax(shape)] = 3
-        shape = [1024, 70] if turn == 59 else shape  # steps of a large power of two
+        shape = [1024, 70] if turn == 59 else shape  # strides of a large power of two
         (_, source), (memory, target) = laid_out(shape), laid_out(shape)
         if shape and turn % 3 == 0:
             source = np.broadcast_to(source[:1], shape)
@@ -197,8 +197,8 @@ def test_elements_of_any_size_in_any_layout(size):
 
 @pytest.mark.parametrize("size", [1, 3, 4, 8, 12, 16, 32, 40])
 @pytest.mark.parametrize("far", ["source", "target", "both"])
-def test_columns_across_many_pages(size, far):
-    """Copy columns whose elements are in more pages than the TLB has entries."""
+def test_columns_across_many_pages_are_copied(size, far):
+    """Test columns whose elements are in more pages than the TLB has entries."""
     rows, row = 2300, 5000
     rng = np.random.default_rng(size)
 
@@ -216,7 +216,7 @@ def test_columns_across_many_pages(size, far):
         assert np.array_equal(memory, expected)
 
 
-def test_copies_stay_within_their_memory():
+def test_copies_do_not_access_adjacent_pages():
     """Copies do not access the pages directly before or after their source and target."""
     python(
         """
@@ -259,7 +259,7 @@ for size, across, along, step, at_end in itertools.product(
     )
 
 
-def test_copies_of_empty_arrays():
+def test_empty_arrays_are_copied():
     for shape, dtype in (((0, 5), "f8"), ((3, 0), "V3"), ((3,), "V0"), ((), "V0")):
         host_copies.copy(np.empty(shape, dtype), np.empty(shape, dtype))
 
@@ -320,7 +320,7 @@ def test_contiguous_copies_use_larger_pieces(monkeypatch, order):
     assert 500 < max(pieces) <= 1000
 
 
-def test_a_single_element_is_not_split(monkeypatch):
+def test_single_element_is_not_split(monkeypatch):
     monkeypatch.setattr(host, "_PIECE", 1000)
     for shape in ((3,), (1, 1), ()):
         a = np.full(shape, b"x" * 5000, "V5000")
@@ -344,7 +344,7 @@ def placed(a, kind):
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
 @pytest.mark.parametrize("key", [np.s_[::2, ::-1], np.s_[1:, 1:3], np.s_[..., None, 1]], ids=str)
-def test_copies_between_all_kinds_of_memory(source, target, key):
+def test_copies_between_all_kinds_of_memory_keep_the_values(source, target, key):
     pytest.importorskip("dpctl")
     a = np.arange(24, dtype="i4").reshape(4, 6)
     x, expected = placed(a, source)[key], a[key]
@@ -401,7 +401,7 @@ def bytes_at(a):
 
 
 class Copies:
-    """A recorder of the copies that are queued."""
+    """A recorder of the memory ranges of queued copies."""
 
     def __init__(self, monkeypatch, module):
         self.spans = []
@@ -426,13 +426,13 @@ def test_only_the_extent_of_a_view_is_copied(sycl, monkeypatch):
         assert sum(nbytes for _, nbytes in copies.spans) == view.nbytes
     copies.spans.clear()
     monkeypatch.setattr(sycl, "can_pack", lambda *arrays: False)
-    arrayhub.to_host(x[::4, :2])  # two distant rows are copied without the gap
+    arrayhub.to_host(x[::4, :2])  # the gap between two distant rows is not copied
     assert [nbytes for _, nbytes in copies.spans] == [16, 16]
 
 
 @pytest.mark.parametrize("nbytes", [4095, 4097, 65521, 1_000_003, (1 << 20) - 8])
 def test_copies_to_the_cpu_device_are_split_at_multiples_of_4096(sycl, monkeypatch, nbytes):
-    """Copies are split, because the CPU device copies a prime number of bytes one byte at a time."""
+    """The CPU device copies a prime number of bytes one byte at a time, so the remainder is copied separately."""
     a = np.random.default_rng(0).integers(0, 256, nbytes, "u1")
     copies = Copies(monkeypatch, sycl.sycl)
     x = arrayhub.to_device(a, "oneapi:0")
@@ -461,7 +461,7 @@ def test_memory_for_staging_is_bounded(sycl, monkeypatch):
 
 
 def under_way(queue, size=400_000):
-    """Return a dpnp array in device memory with queued kernels, after which all elements are 31."""
+    """Return a dpnp array in device memory whose elements are 31 after the queued kernels."""
     import dpnp
 
     x = dpnp.ones(size, dtype="f4", usm_type="device", sycl_queue=queue)
@@ -479,8 +479,8 @@ def new_queue(in_order):
 
 
 @pytest.mark.parametrize("in_order", [False, True])
-def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
-    """Each copy has the results of kernels that were queued immediately before."""
+def test_copies_wait_for_the_work_of_the_producer(sycl, in_order):
+    """Each copy contains the results of kernels that were queued immediately before the copy."""
     pytest.importorskip("dpnp")
     queue, other = new_queue(in_order), new_queue(False)
     out = np.empty(400_000, "f4")
@@ -499,12 +499,12 @@ def test_copies_are_ordered_behind_the_producers_work(sycl, in_order):
         assert (values == 31).all(), turn % len(ways)
 
 
-@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, dpnp's dict is read, which waits for the queue")
+@pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrayhub reads dpnp's dict, which waits for the queue")
 @pytest.mark.parametrize("in_order", [False, True])
-def test_the_producers_work_is_pending_when_the_copy_starts(sycl, in_order):
-    """Check that the test above can fail: a barrier after the kernels is usually not complete at the import.
+def test_work_of_the_producer_is_pending_when_the_copy_starts(sycl, in_order):
+    """Check that the test above can fail: usually, the queued kernels are still running after an import.
 
-    On a busy machine, the barrier may be complete, so the test makes several attempts.
+    On a busy machine, the kernels may already be complete, so the test makes several attempts.
     """
     pytest.importorskip("dpnp")
     import dpctl
@@ -555,10 +555,11 @@ assert copied == NBYTES, f"{copied} of {NBYTES} bytes"
 @pytest.mark.skipif(sys.platform != "linux", reason="replaces a function with LD_PRELOAD")
 @pytest.mark.parametrize("in_order", [False, True])
 def test_wait_returns_after_the_copy_if_another_thread_submits_it(sycl, tmp_path, in_order):
-    """Delay the waiting thread until a thread of the runtime has given the copy to the device.
+    """Delay the waiting thread until a thread of the SYCL runtime has submitted the copy to the device.
 
-    In this case, `sycl::event::wait` of DPC++ 2026.2 returns immediately. Without the delay, 2 of 32,000 copies after
-    kernels of dpnp were incomplete on a loaded machine. One of them wrote to released memory, which ended the process.
+    In this case, `sycl::event::wait` of DPC++ 2026.2 returns before the copy is complete. On a loaded machine, this
+    occurred without the delay in 2 of 32,000 copies after kernels of dpnp. One of the copies wrote to released memory,
+    which ended the process.
     """
     library = tmp_path / "late_lock.so"
     native_build.run(*native_build.CC, "-shared", "-fPIC", native_build.SOURCES / "late_lock.c", "-o", library, "-ldl")
@@ -666,7 +667,7 @@ def test_different_queues_as_device_and_stream_are_rejected(sycl):
 # ----------------------------------------------------------------------------------------------------------------- out=
 
 
-def test_invalid_out():
+def test_invalid_out_is_refused():
     a = np.arange(6.0).reshape(2, 3)
     frozen = np.zeros((2, 3))
     frozen.flags.writeable = False
@@ -729,7 +730,7 @@ def test_progress_function_is_called_with_bytes_done_and_total(monkeypatch):
 
 
 @pytest.mark.parametrize("view", [np.s_[:], np.s_[::-2, ::3], np.s_[:, 5]])
-def test_progress_of_sycl_copies(sycl, monkeypatch, view):
+def test_progress_of_sycl_copies_is_reported(sycl, monkeypatch, view):
     monkeypatch.setattr(sycl, "_CACHED", 1000)
     monkeypatch.setattr(sycl, "_DIRECT", 1000)
     a = np.arange(5000.0).reshape(50, 100)
@@ -743,7 +744,7 @@ def test_progress_of_sycl_copies(sycl, monkeypatch, view):
     assert len([1 for done, _ in calls if done == host_array.nbytes]) == 1
 
 
-def test_an_exception_in_the_progress_function_ends_the_copy(sycl, monkeypatch):
+def test_exception_in_the_progress_function_ends_the_copy(sycl, monkeypatch):
     monkeypatch.setattr(sycl, "_CACHED", 1000)
     x = arrayhub.to_device(np.arange(5000.0).reshape(50, 100), "oneapi:0")
 
@@ -778,7 +779,7 @@ def test_short_copies_do_not_draw_a_bar(capsys):
 
 
 @pytest.mark.parametrize("progress", ["yes", 1, 0, np.True_])
-def test_invalid_progress(progress):
+def test_invalid_progress_is_refused(progress):
     with pytest.raises(TypeError, match=f"progress is {progress!r}; accepted: True, or a function"):
         arrayhub.to_host(np.arange(3), copy=True, progress=progress)
 
@@ -821,7 +822,7 @@ def test_release_during_a_copy_is_deferred():
 
 def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     class Late:
-        """Lock that simulates a call of the pool's `release` by another thread, just before the lock is released."""
+        """A lock that calls the pool's `release` just before it is released, as another thread could."""
 
         def __init__(self, pool):
             self.pool, self.lock = pool, pool.lock
@@ -843,10 +844,10 @@ def test_release_during_the_unlocking_of_the_pool_is_not_lost():
     assert pool.lanes == {}
 
 
-def test_the_pool_is_unlocked_without_memory():
-    """The lock is released after each allocation has failed in turn, including that of a tuple.
+def test_pool_is_unlocked_if_an_allocation_fails():
+    """The lock is released whichever allocation fails, including the allocation of a tuple.
 
-    `kept` prevents CPython from reusing a freed tuple instead of allocating one.
+    `kept` exhausts CPython's free list of tuples, so that a new tuple must be allocated.
     """
     pytest.importorskip("_testcapi")
     python(
@@ -888,7 +889,7 @@ def test_host_and_sycl_copies_hold_no_memory(sycl):
 # --------------------------------------------------------------------------------------------------- devices and dtypes
 
 
-def test_invalid_devices(sycl):
+def test_invalid_devices_are_refused(sycl):
     with pytest.raises(BufferError, match="oneapi:99 is not a SYCL device here"):
         arrayhub.to_device(np.arange(3), "oneapi:99")
     x = arrayhub.to_device(np.arange(3), "oneapi:0")
@@ -906,7 +907,7 @@ def test_invalid_devices(sycl):
         arrayhub.to_device(np.arange(3), "oneapi:0", copy=False)
 
 
-def test_dlpack_exports_with_copy_and_dl_device(sycl):
+def test_dlpack_exports_honor_copy_and_dl_device(sycl):
     u = arrayhub.asarray(np.arange(3.0))
     v = arrayhub.from_dlpack(u.__dlpack__(max_version=(1, 3), copy=True))
     assert v.ptr != u.ptr and v.access == "readwrite" and same(v, u)
@@ -917,7 +918,7 @@ def test_dlpack_exports_with_copy_and_dl_device(sycl):
         x.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=False)
 
 
-def test_asarray_with_device_and_dtype(sycl):
+def test_asarray_converts_device_and_dtype(sycl):
     a = np.arange(6, dtype="i4").reshape(2, 3)
     x = arrayhub.asarray(a, dtype="f8", device="oneapi:0")
     assert x.usm_type == "device" and same(x.to_host(), a.astype("f8"))
@@ -969,7 +970,7 @@ assert np.array_equal(np.asarray(arrayhub.to_host(x[::-1, ::2], copy=True)), a[:
 
 
 @pytest.mark.parametrize("with_sycl", [False, True])
-def test_an_interrupt_ends_only_the_current_copy(with_sycl):
+def test_interrupt_ends_only_the_current_copy(with_sycl):
     if with_sycl:
         pytest.importorskip("dpctl")
     python(PRELUDE + INTERRUPTED.format(sycl=with_sycl))
@@ -997,7 +998,7 @@ assert np.array_equal(np.asarray(x.T.to_host()), a.T)
 """
 
 
-def test_an_interrupt_at_any_moment(sycl):
+def test_interrupt_at_any_moment_raises_keyboard_interrupt(sycl):
     python(PRELUDE + TIMED_INTERRUPT)
 
 
@@ -1059,7 +1060,7 @@ assert np.array_equal(np.asarray(x.to_host(copy=True)), a)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the address space with RLIMIT_AS")
 @pytest.mark.parametrize("with_sycl", [False, True])
-def test_allocation_failure_is_a_memory_error(with_sycl):
+def test_allocation_failure_raises_memory_error(with_sycl):
     if with_sycl:
         pytest.importorskip("dpctl")
     output = python(PRELUDE + SHORT_OF_MEMORY.format(sycl=with_sycl))

@@ -1,4 +1,4 @@
-"""dask: tokens, sizes, and two real workers. Most tests with workers share one cluster, the fixture `client`."""
+"""dask hashes arrays and sends them between processes. Most tests share one cluster, the fixture `client`."""
 
 import asyncio
 import contextlib
@@ -65,7 +65,7 @@ PADDED_TYPES = {
 
 
 def leaves(a):
-    """Return views of the fields that are not records themselves."""
+    """Return views of all fields that are not records, at any depth."""
     return [a] if a.dtype.names is None else [leaf for name in a.dtype.names for leaf in leaves(a[name])]
 
 
@@ -185,7 +185,7 @@ def test_device_memory_has_a_new_token_on_each_call():
 
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"x": (x,)}], ids=["array", "list", "dict"])
 def test_deterministic_token_of_device_memory_raises(wrap):
-    """Use tokenize's own argument, which takes precedence over dask's configuration."""
+    """The argument of `tokenize` takes precedence over dask's configuration."""
     x = tasks.make_on_device(4)
     with pytest.raises(dask.tokenize.TokenizationError, match="to_host"):
         tokenize(wrap(x), ensure_deterministic=True)
@@ -195,7 +195,7 @@ def test_deterministic_token_of_device_memory_raises(wrap):
         assert tokenize(wrap(x), ensure_deterministic=False) != tokenize(wrap(x), ensure_deterministic=False)
 
 
-def test_sizes_are_those_of_the_elements():
+def test_sizeof_counts_the_elements():
     base = np.zeros((1000, 100))
     empty = sizeof(asarray(base[:0]))
     for view, nbytes in [(base, 800_000), (base[::2], 400_000), (np.broadcast_to(base[0], (5, 100)), 800)]:
@@ -204,8 +204,8 @@ def test_sizes_are_those_of_the_elements():
     assert sizeof(tasks.make_on_device(1000)) - empty == 8000
 
 
-def test_dask_does_not_import_arrayhub():
-    """dask does not import arrayhub, and arrayhub does not import dask or another engine."""
+def test_dask_and_arrayhub_do_not_import_each_other():
+    """dask does not import arrayhub, and arrayhub does not import dask or another library for parallel tasks."""
     program = "import sys, {}; print([m for m in {} if m in sys.modules])"
     assert python(program.format("dask.array, dask.sizeof", ["arrayhub"])) == "[]\n"
     engines = ["dask", "distributed", "ray", "joblib", "mpi4py", "cloudpickle", "multiprocessing"]
@@ -220,7 +220,7 @@ def client(tmp_path_factory):
     from distributed import Client, LocalCluster
 
     folder = tmp_path_factory.mktemp("dask")
-    # Only ``sizeof`` determines spilling, not the memory of the process.
+    # Let only ``sizeof`` determine when dask spills, not the memory of the process.
     memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
     # A rejected transfer between workers leaves a stand-in, which the memory manager counts as a replica.
     manager = {"distributed.scheduler.active-memory-manager.start": False}
@@ -269,25 +269,25 @@ def has_arrived(source, back):
 
 
 @pytest.mark.parametrize("name", TRAVELLERS)
-def test_scatter_and_gather(client, name):
+def test_scattered_arrays_are_gathered_unchanged(client, name):
     source = asarray(SOURCES[name]())
     future = client.scatter(source, hash=False)
     back = future.result(timeout=WAIT)
     has_arrived(source, back)
 
 
-def test_from_worker_to_worker(client, workers):
+def test_array_is_sent_from_worker_to_worker(client, workers):
     there = client.submit(tasks.make, 100_000, workers=workers[0], pure=False)
     assert client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT) == sum(range(100_000))
 
 
-def test_replicate(client):
+def test_array_is_replicated_to_two_workers(client):
     future = client.scatter(tasks.make(1000), hash=False)
     client.replicate(future, 2)
     assert len(client.who_has(future)[future.key]) == 2
 
 
-def test_rechunk_of_blocks(client):
+def test_blocks_are_rechunked(client):
     blocks = da.ones((40, 40), chunks=(10, 40)).map_blocks(asarray, dtype="f8", meta=np.empty((0, 0)))
     assert float(blocks.rechunk((40, 10)).sum().compute()) == 1600
 
@@ -298,8 +298,8 @@ def test_arguments_reach_the_task(client):
     assert found == (66.0, (3, 4), (8, 24), found[3], None)
 
 
-def test_spilling(client, workers):
-    """Four arrays of 20 MB with a target of 40 MB, so spilled arrays are read from the disk."""
+def test_spilled_arrays_are_read_from_disk(client, workers):
+    """Four arrays of 20 MB exceed the target of 40 MB, so dask writes some to disk and reads them back."""
     futures = [client.submit(tasks.make, 2_500_000 + k, workers=workers[0], pure=False) for k in range(4)]
     totals = [client.submit(tasks.total, future, workers=workers[0]).result(timeout=WAIT) for future in futures]
     spilled = client.run(lambda dask_worker: len(dask_worker.data.slow), workers=[workers[0]])[workers[0]]
@@ -307,7 +307,7 @@ def test_spilling(client, workers):
     assert spilled > 0
 
 
-def test_shared_usm_is_host_memory(client):
+def test_shared_usm_is_received_as_host_memory(client):
     x = client.submit(tasks.make_shared, 1000, pure=False).result(timeout=WAIT)
     assert tasks.look(x) == (1000.0, (1000,), (8,), "readwrite", None)
 
@@ -315,7 +315,7 @@ def test_shared_usm_is_host_memory(client):
 REFUSAL = r"the memory is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
 
 
-def test_a_refusal_reaches_the_client(client):
+def test_refusal_of_a_result_reaches_the_client(client):
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
 
@@ -326,7 +326,7 @@ def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
         client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
 
 
-def test_a_refusal_between_workers_reaches_the_client(client, workers):
+def test_refusal_between_workers_reaches_the_client(client, workers):
     there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
@@ -353,7 +353,7 @@ def test_refusal_of_an_argument_reaches_the_client(client, n):
 
 
 def test_refusal_in_a_direct_gather_reaches_the_client(client):
-    """The error is raised by a use of the result. A worker that raised the error would misread the next request."""
+    """Using the result raises the error. A worker that raised the error would misread the next request."""
     there = client.submit(tasks.make_on_device, 10, pure=False)
     for _ in range(3):
         found = client.gather(there, direct=True)
@@ -364,10 +364,7 @@ def test_refusal_in_a_direct_gather_reaches_the_client(client):
 
 
 def check_refused(client, workers, make, words):
-    """Check the error for an array that cannot be sent from a worker to the client, between workers, and by the client.
-
-    `make` creates the array.
-    """
+    """Check the error for an array of `make` that is sent to the client, between workers, and by the client."""
     there = client.submit(make, workers=workers[0], pure=False)
     for ask in (
         lambda: there,
@@ -383,7 +380,7 @@ def test_array_of_a_later_release_is_refused(client, workers):
 
 
 def test_memory_error_is_not_deferred():
-    """The error is about the sending process, not about the array, so it is raised in the sender."""
+    """The sender raises a MemoryError at once, because the cause is not the array."""
     python("""
         import resource
 
@@ -419,7 +416,7 @@ def test_device_memory_is_restored_by_policy(client, workers):
         client.run(choose, "refuse")
 
 
-def test_an_actor_holds_an_array_on_its_device(client):
+def test_actor_holds_an_array_on_its_device(client):
     counter = client.submit(tasks.Counter, 10, actor=True).result(timeout=WAIT)
     counter.add(tasks.make(10)).result(timeout=WAIT)
     counter.add(tasks.make(10)).result(timeout=WAIT)
@@ -483,7 +480,7 @@ def test_arrays_of_python_objects_are_refused(client):
 
 @contextlib.contextmanager
 def scheduler_of_its_own(tmp_path, **variables):
-    """Yield a client of a scheduler and two workers in separate processes. The workers have `variables`."""
+    """Yield a client of a scheduler and two workers in separate processes, and set `variables` in the workers."""
     file = tmp_path / "scheduler.json"
     paths = os.pathsep.join([str(SUPPORT), str(ROOT), os.environ.get("PYTHONPATH", "")])
     common = ["--no-dashboard", "--scheduler-file", str(file)]
@@ -506,7 +503,7 @@ def scheduler_of_its_own(tmp_path, **variables):
 
 
 def test_scheduler_forwards_device_arrays(tmp_path):
-    """The scheduler reads each graph and must not use devices. An error in the scheduler would end the cluster."""
+    """The scheduler unpickles each graph, but must not restore arrays on devices. Its errors would end the cluster."""
     with scheduler_of_its_own(tmp_path) as client:
         for told in (False, True):
             if told:
@@ -531,7 +528,7 @@ def test_invalid_environment_variable_raises(tmp_path, variable):
             there = client.submit(tasks.make_on_device, 10, workers=first, pure=False)
         for where in (first, second):
             if where == first and variable == "ARRAYHUB_PICKLING":
-                continue  # data are not pickled
+                continue  # data that stay on their worker are not pickled
             with pytest.raises(pickle.PickleError, match=words):
                 client.submit(tasks.total, there, workers=where).result(timeout=WAIT)
         with pytest.raises(pickle.PickleError, match=words):
@@ -550,7 +547,7 @@ def told(client):
 
 @pytest.mark.parametrize("name", TRAVELLERS)
 def test_arrays_are_sent_as_frames(told, name):
-    """Arrays are sent as frames even through the scheduler, for which dask pickles other objects without frames."""
+    """Arrays are sent as frames even through the scheduler, where dask pickles other objects in band."""
     source = asarray(SOURCES[name]())
     back = told.gather(told.scatter(source, hash=False))
     has_arrived(source, back)
@@ -564,7 +561,7 @@ def test_received_array_views_the_buffer_of_dask(told, workers):
     assert back.memory.owner is not None, "memory was not allocated"
 
 
-def test_lists_of_arrays_in_frames(told):
+def test_lists_of_arrays_are_sent_as_frames(told):
     arrays = [tasks.make(1000), tasks.make(10)]
     back = told.gather(told.scatter([arrays], hash=False))[0]
     assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
@@ -615,7 +612,7 @@ SECOND = """
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_second_client(told, known):
+def test_second_client_reads_arrays_after_registration(told, known):
     """A second client can read arrays if it imports arrayhub after distributed, or calls `register_dask`."""
     imports = "import distributed, arrayhub" if known else "import arrayhub, distributed"
     there = told.submit(tasks.make, 4, pure=False)
@@ -628,7 +625,7 @@ def test_a_second_client(told, known):
     assert said == [words, "[0.0, 1.0, 2.0, 3.0]", "3.0"]
 
 
-def test_new_workers_are_registered(told):
+def test_restarted_workers_are_registered(told):
     told.restart(timeout=WAIT)
     told.wait_for_workers(2, timeout=WAIT)
     back = told.gather(told.submit(tasks.make, 100_000, pure=False))
@@ -636,7 +633,7 @@ def test_new_workers_are_registered(told):
 
 
 def goes_around(client):
-    """Scatter a compressible array, send it from worker to worker, and gather it, each time as frames."""
+    """Scatter a compressible array, send it between workers, and gather it."""
     source = asarray(np.asfortranarray(np.ones((300, 400)))).with_dims("IJ")
     there = client.scatter(source, hash=False)
     for worker in client.scheduler_info(n_workers=-1)["workers"]:
@@ -646,7 +643,7 @@ def goes_around(client):
         client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
 
 
-def test_frames_that_dask_compresses(tmp_path):
+def test_compressed_frames_are_read(tmp_path):
     with (
         dask.config.set({"distributed.comm.compression": "zlib"}),
         distributed.LocalCluster(**SMALL_CLUSTER, local_directory=str(tmp_path)) as cluster,
@@ -656,7 +653,7 @@ def test_frames_that_dask_compresses(tmp_path):
         goes_around(client)
 
 
-def test_frames_by_tls(tmp_path):
+def test_frames_are_sent_by_tls(tmp_path):
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here to make a certificate")
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
@@ -676,8 +673,8 @@ def test_frames_by_tls(tmp_path):
         goes_around(client)
 
 
-def test_within_one_process(tmp_path):
-    """With inproc://, graphs are pickled but data are not, so device memory is not moved."""
+def test_inproc_clusters_do_not_copy_data(tmp_path):
+    """With inproc://, dask pickles only graphs, so data remain in device memory."""
     cluster = {**SMALL_CLUSTER, "processes": False}
     with (
         distributed.LocalCluster(**cluster, local_directory=str(tmp_path)) as cluster,
@@ -697,7 +694,7 @@ def test_within_one_process(tmp_path):
 
 
 @pytest.mark.parametrize("form", [None, 0, 2, "1", True])
-def test_frames_of_an_unknown_form(form):
+def test_frames_of_an_unknown_form_are_refused(form):
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -708,7 +705,7 @@ def test_frames_of_an_unknown_form(form):
         deserialize(header, frames)
 
 
-def test_frames_that_do_not_fit_their_header():
+def test_frames_that_do_not_match_their_header_are_refused():
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -724,8 +721,8 @@ def test_frames_that_do_not_fit_their_header():
         deserialize(header, [frames[0], "space", "elements"])
 
 
-def test_frames_of_a_later_release_raise(told, workers):
-    """Neither the client nor another worker waits forever for frames that it cannot read."""
+def test_frames_of_a_later_release_are_refused(told, workers):
+    """A client or worker that receives frames of a later release raises an error and does not hang."""
     words = "frames have form 99; this release reads form 1"
 
     def later(n):
@@ -745,8 +742,8 @@ def test_frames_of_a_later_release_raise(told, workers):
         told.run(later, 1, workers=[workers[0]])
 
 
-def test_message_is_deserialized_twice():
-    """Elements are moved to an aligned address only once, within the received buffer."""
+def test_second_deserialization_returns_the_same_elements():
+    """The first deserialization moves the elements to an aligned address in the buffer, the second does not."""
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -768,10 +765,7 @@ def test_message_is_deserialized_twice():
 
 
 def test_results_of_a_killed_worker_are_computed_again(client, workers):
-    """Another worker computes the results of the killed worker again.
-
-    This test is the last in the file, because the cluster has to restart the worker.
-    """
+    """This test is the last in the file, because the cluster has to restart the worker."""
     there = client.submit(tasks.make, 50_000, workers=workers, pure=False)
     there.result(timeout=WAIT)
     holder = next(iter(client.who_has(there)[there.key]))

@@ -1,4 +1,4 @@
-"""Stand-ins for arrays that could not be sent or restored: any use as an array raises the original error."""
+"""The stand-in of an array that could not be sent or restored raises the original error in any use as an array."""
 
 import math
 import operator
@@ -44,7 +44,7 @@ def test_use_as_an_array_raises_the_error(name):
         CALLS[name](Refused("the memory is on a device"))
 
 
-def test_special_methods_include_those_of_an_ndarray():
+def test_stand_in_defines_the_special_methods_of_ndarray():
     methods = {name for name in dir(np.ndarray) if callable(getattr(np.ndarray, name)) and name.startswith("__")}
     in_place = {name for name in methods if name.startswith("__i") and f"__{name[3:]}" in methods}
     elsewhere = {"__class_getitem__", "__copy__", "__deepcopy__", "__setstate__", "__hash__"}
@@ -53,12 +53,12 @@ def test_special_methods_include_those_of_an_ndarray():
 
 
 def test_stand_ins_are_not_hashable():
-    """dask catches only a TypeError of `hash`."""
+    """`hash` raises a TypeError, because dask does not catch other exceptions of `hash`."""
     with pytest.raises(TypeError, match="unhashable type"):
         hash(Refused("the memory is on a device"))
 
 
-def test_a_stand_in_is_compared_by_identity_in_a_list():
+def test_stand_in_is_found_in_a_list_by_identity():
     x = Refused("the memory is on a device")
     assert x in [x]
     assert repr(x) == str(x) == f"{x}" == "<an array that was not sent: the memory is on a device>"

@@ -1,4 +1,4 @@
-"""IPC handles of host memory: the same memory in two processes, the count of borrowers, and rejected handles."""
+"""IPC handles open the host memory of another process, count its borrowers, and reject forged requests."""
 
 import concurrent.futures
 import contextlib
@@ -44,7 +44,7 @@ def shared(value=0.0, shape=(4, 6), **options):
 
 
 def sent(handle):
-    """Return the handle as another process receives it."""
+    """Return a pickled and unpickled copy of a handle, as another process receives it."""
     return pickle.loads(pickle.dumps(handle))
 
 
@@ -64,7 +64,7 @@ def child_with(target, *arguments):
 
 
 def eventually(condition):
-    """Return whether a condition becomes true soon. The server's thread may need some time."""
+    """Return whether a condition becomes true within WAIT seconds."""
     for _ in range(WAIT * 100):
         if condition():
             return True
@@ -81,7 +81,7 @@ def received(connection):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_handle_opens_the_same_elements(view):
+def test_handle_opens_the_same_elements(view):
     x = shared()
     np.asarray(x)[...] = np.arange(24.0).reshape(4, 6)
     v = VIEWS[view](x)
@@ -96,7 +96,7 @@ def test_a_handle_opens_the_same_elements(view):
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_another_process_writes_into_the_memory(method):
+def test_another_process_writes_to_the_memory(method):
     x = shared(2.0)
     handle = arrayhub.ipc_handle(x)
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
@@ -107,8 +107,8 @@ def test_another_process_writes_into_the_memory(method):
 
 
 @pytest.mark.parametrize("module", ["multiprocessing", "torch.multiprocessing"])
-def test_a_handle_is_an_argument_of_a_process(module):
-    """`Process.start` drops its arguments, including the handle, while the array `x` keeps the memory alive."""
+def test_handle_is_accepted_as_an_argument_of_a_process(module):
+    """`Process.start` deletes its arguments, including the handle, so only the array `x` keeps the memory alive."""
     x = shared(2.0)
     context = pytest.importorskip(module).get_context("spawn")
     results = context.SimpleQueue()
@@ -119,7 +119,7 @@ def test_a_handle_is_an_argument_of_a_process(module):
     assert process.exitcode == 0 and x.tolist() == [[3.0] * 6] * 4
 
 
-def test_labels_and_types_arrive():
+def test_handle_keeps_labels_and_dtype():
     x = shared(3, (4, 5, 6), dtype="<i2", dims="IJK", halo=((1, 1), (0, 0), (2, 2)), layout="F")
     with sent(arrayhub.ipc_handle(x)).open() as y:
         assert pickle.dumps(y) == pickle.dumps(x)
@@ -143,7 +143,7 @@ def torch():
     return pytest.importorskip("torch")
 
 
-def test_a_handle_is_small_and_describes_the_memory():
+def test_handle_is_small_and_describes_the_memory():
     x = arrayhub.zeros((1000, 1000), "f4", memory="shared_memory")
     handle, inner = arrayhub.ipc_handle(x), arrayhub.ipc_handle(x[1:, 2:])
     assert len(pickle.dumps(handle)) < 500
@@ -154,7 +154,7 @@ def test_a_handle_is_small_and_describes_the_memory():
     assert "999 * 998 * float32" in repr(there)
 
 
-def test_a_borrower_passes_the_memory_on():
+def test_borrower_creates_a_handle_of_its_view():
     x = shared()
     handle = arrayhub.ipc_handle(x)
     with sent(handle).open() as y:
@@ -176,12 +176,12 @@ def test_readonly_memory_is_mapped_readonly():
         with open("/proc/self/maps", encoding="utf-8") as maps:
             (line,) = [line for line in maps if line.startswith(f"{start:x}-")]
         assert line.split()[1].startswith("r--s")
-        with pytest.raises(PermissionError):  # the descriptor cannot be mapped for writing either
+        with pytest.raises(PermissionError):  # the file descriptor does not allow a writable mapping
             mmap.mmap(y.memory.owner.descriptor, x.nbytes)
 
 
-def test_the_size_of_shared_memory_cannot_change():
-    """Shared memory cannot be resized, because an access beyond the end of a file crashes the process."""
+def test_shared_memory_cannot_be_resized():
+    """Resizing is prevented, because an access beyond the end of the file would crash the other process."""
     x = shared()
     for size in (0, 1 << 20):
         with pytest.raises(PermissionError):
@@ -226,7 +226,7 @@ def test_two_borrows_of_one_process_are_counted():
     assert handle.borrowers == 0
 
 
-def test_a_killed_borrower_is_noticed():
+def test_killed_borrower_is_not_counted():
     handle = arrayhub.ipc_handle(shared())
     with child_with(tasks.borrow_until, handle) as (child, connection):
         received(connection)
@@ -247,7 +247,7 @@ def test_memory_outlives_a_killed_owner():
             pass
 
 
-def test_arrays_that_outlive_their_block_stay_mapped():
+def test_memory_stays_mapped_while_an_array_views_it():
     handle = arrayhub.ipc_handle(shared(2.0))
     with sent(handle).open() as y:
         kept = np.asarray(y)[1:]
@@ -257,7 +257,7 @@ def test_arrays_that_outlive_their_block_stay_mapped():
 
 
 def test_memory_is_released_after_the_last_borrow():
-    """Neither the handle nor the server keeps the memory after the last borrow."""
+    """The handle and the server do not keep the memory of a deleted array alive after the last borrow."""
     arrayhub.ipc_handle(shared())  # starts the server
     before = len(os.listdir("/proc/self/fd"))
     for close in (True, False):
@@ -288,7 +288,7 @@ def test_dropped_handles_do_not_accumulate():
         pass
 
 
-def test_a_fork_of_a_borrower_does_not_prolong_the_borrow():
+def test_fork_of_a_borrower_does_not_prolong_the_borrow():
     handle = arrayhub.ipc_handle(shared())
     reader, writer = os.pipe()
     with sent(handle).open():
@@ -318,7 +318,7 @@ def refused(handle, match):
         pytest.fail("it was opened")
 
 
-def test_an_altered_handle_is_refused():
+def test_altered_handle_is_refused():
     x = readonly(shared())
     handle = arrayhub.ipc_handle(x)
     state = handle._description.state
@@ -334,7 +334,7 @@ def test_an_altered_handle_is_refused():
         pass
 
 
-def test_a_closed_handle_is_refused():
+def test_closed_handle_is_refused():
     handle = arrayhub.ipc_handle(shared())
     copy = sent(handle)
     handle.close()
@@ -342,13 +342,13 @@ def test_a_closed_handle_is_refused():
     refused(handle, "closed")
 
 
-def test_a_dropped_handle_opens_as_long_as_its_memory_exists():
+def test_handle_opens_as_long_as_its_memory_exists():
     x = shared(2.0)
     copy = sent(arrayhub.ipc_handle(x[1:]))
     with copy.open() as y:
         assert y.tolist() == [[2.0] * 6] * 3
         del x
-        with copy.open():  # the other borrow keeps the memory
+        with copy.open():  # the open borrow keeps the memory alive
             pass
     assert eventually(lambda: not ipc.server().entries.get(copy._description.identifier))
     refused(copy, "has freed the memory")
@@ -360,13 +360,13 @@ def test_handles_of_another_machine_or_boot_are_refused():
     refused(altered(handle, boot="0" * 36, machine="f" * 32), "on another machine")
 
 
-def test_a_handle_of_an_ended_process_is_refused():
+def test_handle_of_an_ended_process_is_refused():
     handle = arrayhub.ipc_handle(shared())
     refused(altered(handle, server=f"arrayhub-{'0' * 32}"), "it has ended")
 
 
-def test_a_server_that_is_not_the_owner_is_refused():
-    """An invalid reply from a server with the owner's name raises an error."""
+def test_invalid_reply_of_a_server_is_refused():
+    """A server with another process's socket name cannot send the memory, so its reply raises an error."""
     handle = arrayhub.ipc_handle(shared())
     for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:
@@ -386,7 +386,7 @@ def test_a_server_that_is_not_the_owner_is_refused():
             thread.join(WAIT)
 
 
-def test_requests_of_any_bytes_leave_the_server_running():
+def test_invalid_requests_do_not_stop_the_server():
     handle = arrayhub.ipc_handle(shared())
     name = "\0" + handle._description.server
     for message in (b"", b"x", bytes(80), bytes(81), os.urandom(80), bytes(10_000)):
@@ -423,19 +423,19 @@ def test_forged_pickles_are_refused(change):
 
 
 @pytest.mark.parametrize("source", [lambda: np.zeros(3), lambda: b"abc", packed_int4], ids=["numpy", "bytes", "packed"])
-def test_private_host_memory_is_refused_with_the_call_that_works(source):
+def test_error_for_private_host_memory_names_a_call(source):
     with pytest.raises(BufferError, match=r"from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(source())
 
 
-def test_the_named_call_works():
+def test_call_named_for_private_memory_works():
     x = arrayhub.from_array(np.arange(3.0), memory="shared_memory")
     with sent(arrayhub.ipc_handle(x)).open() as y:
         assert y.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["usm_host", "usm_shared", "usm_device"])
-def test_sycl_memory_is_refused_with_the_call_that_works(sycl, kind):
+def test_error_for_sycl_memory_names_a_call(sycl, kind):
     x = arrayhub.full(3, 2.0, memory=kind)
     with pytest.raises(BufferError, match=r"oneapi:\d+.*from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(x)
@@ -444,7 +444,7 @@ def test_sycl_memory_is_refused_with_the_call_that_works(sycl, kind):
         assert y.tolist() == [2, 2, 2]
 
 
-def test_only_the_owner_counts_and_closes():
+def test_only_the_owner_may_count_and_close():
     there = sent(arrayhub.ipc_handle(shared()))
     with pytest.raises(ValueError, match=f"process {os.getpid()}"):
         there.close()
@@ -454,7 +454,7 @@ def test_only_the_owner_counts_and_closes():
         arrayhub.IpcHandle()
 
 
-def test_a_forked_owner_is_a_borrower():
+def test_forked_child_of_the_owner_is_a_borrower():
     handle = arrayhub.ipc_handle(shared(2.0))
     context = multiprocessing.get_context("fork")
     with (

@@ -1,4 +1,4 @@
-"""MPI within one process and between two processes, and arrays that `as_mpi` rejects."""
+"""MPI sends and receives arrays of any layout, within one process and between two."""
 
 import contextlib
 import copy
@@ -20,7 +20,7 @@ from pages import python_blocks
 import arrayhub
 from arrayhub import as_mpi, asarray
 
-MPI = pytest.importorskip("mpi4py.MPI", reason="mpi4py finds no MPI here", exc_type=(ImportError, RuntimeError))
+MPI = pytest.importorskip("mpi4py.MPI", reason="mpi4py finds no MPI library", exc_type=(ImportError, RuntimeError))
 SELF = MPI.COMM_SELF
 
 
@@ -45,7 +45,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_any_layout_is_one_message(name):
+def test_array_of_any_layout_is_one_message(name):
     source, whole = LAYOUTS[name](GRID), np.full_like(GRID, -1)
     target = LAYOUTS[name](whole)
     compact = np.empty(source.shape)
@@ -59,14 +59,14 @@ def test_any_layout_is_one_message(name):
 @pytest.mark.parametrize(
     "row", [np.arange(8.0)[::2], np.arange(4.0), np.arange(8.0)[::-2]], ids=["gaps", "run", "back"]
 )
-def test_broadcast_rows(row):
+def test_broadcast_rows_are_sent(row):
     source, target = np.broadcast_to(row, (3, 4)), np.zeros((3, 4))
     sent(source, target)
     assert np.array_equal(target, source)
 
 
-def test_random_layouts():
-    """Send views of one block of memory, with steps of any size and sign, including 0."""
+def test_random_layouts_are_sent():
+    """Test views of one block of memory with strides of any size and sign, including 0."""
     rng = np.random.default_rng(0)
     memory = np.arange(2000.0)
     for _ in range(300):
@@ -153,7 +153,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("name", TAKEN)
-def test_a_datatype_lives_as_long_as_it_is_referred_to(name):
+def test_mpi_datatype_lives_as_long_as_its_message(name):
     source, target = np.arange(6.0).reshape(2, 3).T, np.zeros((3, 2))
     message = TAKEN[name](as_mpi(source))
     gc.collect()
@@ -207,7 +207,7 @@ PROGRAM = """
     comm.Allreduce(as_mpi(np.full(3, rank + 1.0), op=MPI.SUM), as_mpi(total, op=MPI.SUM))
     assert np.asarray(total).tolist() == [3, 3, 3]
 
-    # lower case, by pickle; and out of band
+    # methods with lower-case names send pickles, in band and out of band
     for communicator in (comm, pkl5.Intracomm(comm)):
         got = communicator.sendrecv(x, dest=other, source=other)
         assert (got.byte_strides, got.dims, float(np.asarray(got).sum())) == (x.byte_strides, ("I", "J"), 19999900000.0)
@@ -273,7 +273,7 @@ COLLECTIVES = """
             memory, target = guarded(2 * BLOCK, dtype)
             getattr(comm, name)(as_mpi(counted(2 * BLOCK, dtype)), as_mpi(target))
             has(memory, target, np.concatenate([own, own]), (name, dtype))
-        # counts that the caller specifies
+        # a message whose counts the caller has set
         memory, target = guarded(BLOCK + 1, dtype)
         message = as_mpi(target)
         message[1] = [BLOCK, 1]
@@ -284,7 +284,7 @@ COLLECTIVES = """
     comm.Reduce_scatter_block(as_mpi(np.arange(2.0 * BLOCK), op=MPI.SUM), as_mpi(target, op=MPI.SUM))
     has(memory, target, 2 * (np.arange(float(BLOCK)) + rank * BLOCK), "Reduce_scatter_block")
 
-    # Strided: sent as one block, and not divided.
+    # A strided array is sent as one block, and cannot be divided into blocks.
     memory, target = guarded(2 * BLOCK, "f8")
     comm.Allgather(as_mpi((np.arange(2.0 * BLOCK) // 2 + rank * BLOCK)[::2]), as_mpi(target))
     has(memory, target, np.arange(2.0 * BLOCK), "strided")
@@ -299,15 +299,15 @@ COLLECTIVES = """
 """
 
 
-def test_collective_calls_keep_within_their_buffers():
-    """Counts are correct, although mpi4py interprets a given count as the count of each block."""
+def test_collective_calls_do_not_write_beyond_their_buffers():
+    """mpi4py interprets a count in a message as the count of each block, so the counts must match."""
     assert run_two(COLLECTIVES).count("all right") == 2
 
 
 def launcher():
     found = Path(sysconfig.get_path("scripts")) / "mpiexec"
     if not found.exists():
-        pytest.skip("no mpiexec beside this Python")
+        pytest.skip("this Python environment does not have mpiexec")
     return str(found)
 
 
@@ -328,7 +328,7 @@ def run_two(program, fails=False):
     return said
 
 
-def test_two_processes():
+def test_two_processes_exchange_arrays():
     assert run_two(PROGRAM).count("all right") == 2
 
 
@@ -362,8 +362,8 @@ KILLED = """
     ],
     ids=["sends", "receives", "pickles"],
 )
-def test_a_rank_that_is_killed_in_the_middle(begin, wait):
-    """mpiexec and all ranks end with an error if a rank is killed."""
+def test_killed_rank_ends_all_ranks(begin, wait):
+    """If a rank is killed, mpiexec and all ranks end with an error."""
     said = run_two(KILLED.format(begin=begin, wait=wait), fails=True)
     assert "nobody was killed" not in said
     ranks = [int(line.split()[1]) for line in said.splitlines() if line.startswith("process ")]
@@ -371,8 +371,8 @@ def test_a_rank_that_is_killed_in_the_middle(begin, wait):
     assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
 
 
-def test_the_stencil_of_the_how_to():
-    """Run the complete program of the page on two ranks."""
+def test_stencil_of_the_how_to_runs():
+    """The complete program of the page runs on two ranks."""
     blocks = python_blocks(ROOT / "docs" / "howto" / "cluster_user.md")
     (program,) = [block for block in blocks if block.startswith("# stencil.py")]
     run_two(program)

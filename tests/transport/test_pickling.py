@@ -1,4 +1,4 @@
-"""Pickles and copies of arrays: restored properties, copied bytes, and rejected arrays."""
+"""Pickles and copies of arrays restore all properties, contain only the elements, and are validated."""
 
 import copy
 import inspect
@@ -39,7 +39,7 @@ def order_of_strides(x):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", SOURCES)
-def test_round_trip(name, protocol):
+def test_pickle_round_trip_keeps_all_properties(name, protocol):
     x = asarray(SOURCES[name]())
     y = pickle.loads(pickle.dumps(x, protocol))
     assert facts(y) == facts(x)
@@ -50,7 +50,7 @@ def test_round_trip(name, protocol):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_out_of_band_round_trip(name):
+def test_out_of_band_round_trip_keeps_all_properties(name):
     x = asarray(SOURCES[name]())
     stream, buffers = out_of_band(x)
     assert len(buffers) == 1
@@ -74,7 +74,7 @@ def test_gapless_layouts_are_not_copied(name):
     assert y.byte_strides == x.byte_strides
 
 
-# The number of pickled bytes of arrays with gaps, repetitions or windows.
+# The number of pickled bytes of views with gaps, broadcast elements or overlapping windows.
 SIZES = {
     "broadcast": 4 * 8,
     "broadcast inside": 4 * 8,
@@ -97,8 +97,8 @@ def test_pickle_contains_only_the_elements(name):
     assert sys.getsizeof(x) - sys.getsizeof(x[..., :0]) == SIZES[name]
 
 
-def test_random_layouts():
-    """Restore random views of views from pickles that contain at most as many bytes as the elements."""
+def test_random_views_survive_a_round_trip():
+    """Pickles of random views of views restore the values, and contain at most as many bytes as the elements."""
     draw = random.Random(5)
     for _ in range(400):
         base = np.arange(3 * 4 * 5 * 6, dtype="i2").reshape(3, 4, 5, 6)
@@ -126,7 +126,7 @@ def test_random_layouts():
 
 @pytest.mark.parametrize("size", [10, 5000])
 @pytest.mark.parametrize("make", [bytes, bytearray], ids=["bytes", "bytearray"])
-def test_access_is_the_weaker_of_sender_and_transport(make, size):
+def test_read_only_buffers_make_read_only_arrays(make, size):
     x = asarray(np.arange(size))
     stream, buffers = out_of_band(x)
     y = pickle.loads(stream, buffers=[make(buffer.raw()) for buffer in buffers])
@@ -178,7 +178,7 @@ def test_memory_lives_as_long_as_the_pickle_buffers():
     assert int(np.asarray(y).sum()) == sum(range(100_000))
 
 
-def test_cached_view_does_not_hold_the_array():
+def test_cached_reduce_view_does_not_keep_the_array_alive():
     import weakref
 
     owner = np.zeros(100_000)
@@ -246,8 +246,8 @@ def test_deepcopy_of_partial_rows_has_no_gaps():
     assert copy.deepcopy(y).byte_strides == y.byte_strides
 
 
-def test_equal_elements_with_other_padding_have_equal_tokens():
-    """Equal elements have equal tokens and pickles, however rows are padded."""
+def test_tokens_and_pickles_ignore_row_padding():
+    """Tokens and pickles do not depend on the padding of rows."""
     padded, plain = arrayhub.zeros((4, 5), alignment=64, aligned_index=(1, 1)), arrayhub.zeros((4, 5))
     assert pickle.dumps(padded) == pickle.dumps(plain)
     assert padded.__dask_tokenize__() == plain.__dask_tokenize__()
@@ -279,7 +279,7 @@ def state_and_data():
     return list(state), data
 
 
-# Pickles with one invalid part: its index in the state, its value, and a part of the error text.
+# Changes that make a pickle invalid: index in the state, invalid value, and a part of the error text.
 FORGED = [
     (0, 2, "form 2; this release reads form 1"),
     (0, "1", "form '1'"),
@@ -351,7 +351,7 @@ def test_forged_size_of_packed_elements_is_refused(element, size):
         arrayhub._unpickle((1, (size,), None, 0, element, 2, None, None), b"ab")
 
 
-# The state of a dtype of 8 bytes, which NumPy does not validate.
+# The pickled state of an 8-byte dtype with an invalid sub-array. NumPy does not validate such states.
 SUB_ARRAY = ("V8", (3, "|", (np.dtype("f8"), (4,)), None, None, 8, 1, 0))
 FORGED_DTYPES = {
     "hidden objects": ("V8", (3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0)),
@@ -389,8 +389,8 @@ class ForgedArray:
 
 
 @pytest.mark.parametrize("name", FORGED_DTYPES)
-def test_a_forged_dtype_is_refused(name):
-    """Reject the dtype. The process is separate, because the invalid state may crash the interpreter."""
+def test_forged_dtype_is_refused(name):
+    """Runs in a subprocess, because the invalid state may crash the interpreter."""
     program = """
         import pickle, sys, arrayhub
         try:
@@ -436,14 +436,14 @@ def test_forged_alignment_is_ignored(alignment):
     ],
     ids=str,
 )
-def test_dtype_round_trip(dtype):
+def test_dtype_survives_a_round_trip(dtype):
     y = pickle.loads(pickle.dumps(asarray(np.zeros(3, dtype)))).dtype
     assert y == dtype
     for fact in ("num", "alignment", "metadata", "type", "isalignedstruct", "fields", "str"):
         assert getattr(y, fact) == getattr(dtype, fact), fact
 
 
-def test_state_none_is_refused():
+def test_states_of_another_type_are_refused():
     for state in (None, (), [1], (1,), (1, 2, 3), 7):
         with pytest.raises(pickle.UnpicklingError):
             arrayhub._unpickle(state, b"")
@@ -452,12 +452,12 @@ def test_state_none_is_refused():
 # -------------------------------------------------------------------------------------------------- other processes
 
 
-def test_a_process_that_has_not_imported_arrayhub_unpickles():
+def test_process_without_arrayhub_imported_unpickles():
     stream = pickle.dumps(asarray(grid(3, 4)).T)
     assert python(f"import pickle; y = pickle.loads({stream!r}); print(y.shape, y.byte_strides)") == "(4, 3) (8, 32)\n"
 
 
-def test_a_receiver_without_ml_dtypes():
+def test_receiver_without_ml_dtypes_restores_the_array():
     stream = pickle.dumps(asarray(np.ones(3, ml_dtypes.bfloat16)))
     program = f"""{without("ml_dtypes")}
 import pickle
@@ -491,7 +491,8 @@ def test_arrays_are_sent_to_a_child_process(method):
 
 # -------------------------------------------------------------------------------------- pickles of earlier releases
 
-# Pickles that the first release with format 1 wrote. Later releases read them, or raise an error about the format.
+# Pickles in format 1, written by the first release with this format. Later releases must read them, or raise an error
+# that names the format.
 GOLDEN = {
     "C": (
         "gASVmwAAAAAAAACMCGFycmF5aHVilIwJX3VucGlja2xllJOUKEsBSwNLBIaUTksAjAM8ZjiUSwJOTnSUQ2AAAAAAAAAAAAAAAAAA"
@@ -566,17 +567,13 @@ GOLDEN = {
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_pickles_of_form_1_are_read(name):
+def test_pickles_in_format_1_are_read(name):
     assert facts(pickle.loads(b64decode(GOLDEN[name]))) == facts(asarray(SOURCES[name]()))
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_form_1_is_written_unchanged(name):
-    """Pickles are written as in format 1.
-
-    If the pickle format changes, increment FORMAT, and keep the pickles of the old format in a second table beside
-    GOLDEN.
-    """
+def test_pickles_are_written_in_format_1(name):
+    """If the pickle format changes, increment FORMAT, and keep the old pickles in a second table beside GOLDEN."""
     function, (state, data) = pickle.loads(b64decode(GOLDEN[name])).__reduce_ex__(4)
     again, (state_now, data_now) = asarray(SOURCES[name]()).__reduce_ex__(4)
     assert (function, state) == (again, state_now)
@@ -630,20 +627,20 @@ class TestDevices:
         ],
         ids=["bfloat16", "dates", "record", "overlapping"],
     )
-    def test_device_keep_of_types_without_a_buffer_format(self, source):
+    def test_device_keep_restores_types_without_a_buffer_format(self, source):
         with arrayhub.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(self.device(source)))
         assert (y.usm_type, y.dtype) == ("device", source.dtype)
         assert arrayhub.to_host(y).tobytes() == asarray(source).tobytes()
 
-    def test_device_keep_of_packed_elements(self):
+    def test_device_keep_restores_packed_elements(self):
         x = self.device(packed_int4())
         with arrayhub.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(x))
         assert (y.usm_type, y.shape) == ("device", x.shape)
 
     @pytest.mark.parametrize("kind", ["usm_shared", "usm_host"])
-    def test_memory_that_the_host_can_read(self, kind):
+    def test_host_readable_memory_is_restored(self, kind):
         check_readable(kind)
 
     def test_deepcopy_stays_on_the_device(self):
@@ -662,7 +659,7 @@ class TestDevices:
                 function((*state[:-1], place), data)
 
     def test_failing_device_raises(self, monkeypatch):
-        """arrayhub raises a BufferError for errors of the driver. Unpickling quotes the error in an UnpicklingError."""
+        """A BufferError for an error of the driver becomes an UnpicklingError, which quotes the error."""
         x = self.device(np.arange(4.0))
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(x)
@@ -674,7 +671,7 @@ class TestDevices:
         with pytest.raises(pickle.UnpicklingError, match=r"(?s)which is not available here.*ADDRESS.*arrive='host'"):
             pickle.loads(stream)
 
-    def test_a_receiver_without_sycl(self):
+    def test_receiver_without_sycl_raises(self):
         with arrayhub.pickling(device="keep"):
             stream = pickle.dumps(self.device(np.arange(4.0)))
         program = f"""{without("dpctl", "dpnp")}
@@ -688,7 +685,7 @@ except pickle.UnpicklingError as error:
         assert "device='cpu'" in python(program, ARRAYHUB_UNPICKLING="host")
 
 
-def test_policy_of_a_block_is_restored():
+def test_previous_policy_is_restored_after_a_block():
     before = repr(arrayhub.pickling())
     with arrayhub.pickling(device="keep"):
         with arrayhub.pickling(device="host", arrive="host"):
@@ -706,7 +703,7 @@ def test_exit_without_enter_raises():
 
 
 def test_blocks_end_in_any_order():
-    """Threads and tasks may enter blocks concurrently. After a block has ended, its settings have no effect."""
+    """Threads and tasks may enter and leave `pickling` blocks in any order. A block that has ended has no effect."""
     before = repr(arrayhub.pickling())
     first, second = arrayhub.pickling(device="host"), arrayhub.pickling(device="keep")
     first.__enter__(), second.__enter__()
@@ -720,8 +717,8 @@ def test_blocks_end_in_any_order():
         assert repr(arrayhub.pickling()) == before
 
 
-def test_blocks_of_threads_leave_no_settings():
-    """Concurrent blocks do not leave settings. Threads are switched as often as Python permits."""
+def test_concurrent_blocks_leave_no_settings():
+    """Threads are switched as often as Python permits, so that their blocks overlap."""
     program = """
         import sys, threading
         import arrayhub
@@ -753,11 +750,8 @@ def test_environment_variable_sets_the_policy():
 
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
-def test_array_types_have_the_public_module(make):
-    """`inspect.getmodule`, which dask calls for pickled objects, finds the module from the attribute ``__module__``.
-
-    For an array without this attribute, `getmodule` would search the files of all modules.
-    """
+def test_arrays_have_the_attribute_module(make):
+    """dask calls `inspect.getmodule` for each object. Without ``__module__``, it would search the files of all modules."""
     array = make()
     assert array.__module__ == type(array).__module__
     assert inspect.getmodule(array) is sys.modules[array.__module__]

@@ -1,4 +1,4 @@
-"""ray, joblib, multiprocessing, process pools and torch: arrays in several processes on this machine."""
+"""ray, joblib, multiprocessing, process pools and torch send arrays between processes of one machine."""
 
 import concurrent.futures
 import contextlib
@@ -72,7 +72,7 @@ def test_unaligned_offsets_are_shared(tmp_path, offset):
 @pytest.mark.parametrize(
     "name", [b"\xff\xfe", "\u00e4\u20ac".encode(), b"two\nlines", b"back\\slash", b" blank "], ids=repr
 )
-def test_files_of_any_name(tmp_path, name):
+def test_mapped_files_may_have_any_name(tmp_path, name):
     path = os.path.join(os.fsencode(tmp_path), name)
     with open(path, "w+b") as file:
         file.write(bytes(8000))
@@ -86,9 +86,9 @@ def test_files_of_any_name(tmp_path, name):
 
 
 def by_name(tmp_path, dumps=ForkingPickler.dumps):
-    """Return a path, and the pickle of an array of the mapped file.
+    """Return a path, and the pickle of an array in the mapped file.
 
-    If multiprocessing creates the pickle, the pickle contains the path.
+    The pickle of multiprocessing contains the path, and the pickle of `pickle.dumps` contains the elements.
     """
     path = tmp_path / "elements"
     np.arange(500.0).tofile(path)
@@ -104,7 +104,7 @@ def test_pickle_dumps_contains_the_elements(tmp_path):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_forged_name_of_a_device_or_pipe_is_refused(tmp_path, kind):
-    """Reject a pipe without waiting for its other end, and do not map devices."""
+    """A pipe is rejected without waiting for its other end, and a device is not mapped."""
     path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
     if kind == "pipe":
         os.mkfifo(path)
@@ -149,21 +149,21 @@ FORGED_NAMES = [
 
 
 @pytest.mark.parametrize("name", FORGED_NAMES, ids=range(len(FORGED_NAMES)))
-def test_a_forged_name_is_refused(name):
+def test_forged_name_of_a_file_is_refused(name):
     _, (state, _) = asarray(np.zeros(1)).__reduce_ex__(5)
     with pytest.raises(pickle.UnpicklingError):
         arrayhub._unpickle(state, name)
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
-def test_process_executor_round_trip(method):
+def test_process_executor_sends_arrays(method):
     x = asarray(SOURCES["steps"]())
     assert child_of(method, tasks.look, x)[0] == tasks.total(x)
     assert facts(child_of(method, tasks.same, x)) == facts(x)
 
 
 def test_queue_copies_device_memory_by_policy():
-    """The policy of the calling thread applies, although the queue's feeder thread pickles the array."""
+    """The policy at the call of `put` applies, although a thread of the queue pickles the array later."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="host"):
         queue.put(tasks.make_on_device(5))
@@ -173,8 +173,8 @@ def test_queue_copies_device_memory_by_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
-def test_queue_reports_refused_device_memory(capfd):
-    """The queue's feeder thread prints an error, and the next object arrives."""
+def test_queue_prints_the_refusal_of_device_memory(capfd):
+    """The queue prints the error, and delivers the next object."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="refuse"):
         queue.put(tasks.make_on_device(5))
@@ -196,7 +196,7 @@ def check_refused(arrived):
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
 def test_unrestorable_array_raises_in_a_pool(method):
-    """A task that receives the array raises the error, and so does the use of a returned array. Later tasks succeed."""
+    """A task with such an argument raises the error, and so does the use of such a result. Later tasks succeed."""
     with multiprocessing.get_context(method).Pool(1) as pool:
         with pytest.raises(pickle.PicklingError, match="form 99"):
             pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)
@@ -221,8 +221,8 @@ def test_queue_get_raises_the_error():
 
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
-    """The writes of a killed process remain, the memory stays mapped, and waiting callers receive an error."""
+def test_killed_child_leaves_shared_memory_to_its_owner(method):
+    """The owner keeps the memory and the child's writes, and waiting callers receive an error."""
     before = set(os.listdir("/dev/shm"))
     shared = shared_memory.SharedMemory(create=True, size=1 << 20)
     try:
@@ -245,8 +245,8 @@ def test_a_child_that_is_killed_leaves_shared_memory_to_its_owner(method):
 
 @pytest.mark.timeout(2 * WAIT)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_child_that_is_killed_while_it_sends(method):
-    """After half of a pickle, the reader reports the end of the file instead of waiting for the other half."""
+def test_reader_of_a_child_killed_while_sending_raises(method):
+    """The reader of an incomplete pickle raises an error at the end of the stream and does not hang."""
     context = multiprocessing.get_context(method)
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=tasks.send_and_wait, args=(theirs, asarray(np.zeros(4_000_000))), daemon=True)
@@ -274,7 +274,7 @@ def test_sycl_in_a_forked_child_raises():
 # --------------------------------------------------------------------------------------------------------------- joblib
 
 
-def test_joblib_hashes_by_content():
+def test_joblib_hash_depends_on_the_content_only():
     import joblib
 
     x = np.arange(40_000.0).reshape(200, 200)
@@ -282,7 +282,7 @@ def test_joblib_hashes_by_content():
     hashes = [joblib.hash(asarray(a)) for a in different]
     assert len(set(hashes)) == len(different)
     assert hashes == [joblib.hash(asarray(a.copy(order="K"))) for a in different]
-    for a in different:  # the hash must not depend on the access, because workers receive read-only memmaps
+    for a in different:  # workers receive read-only memmaps, so the hash must not depend on the access
         a.flags.writeable = False
     assert hashes == [joblib.hash(asarray(a)) for a in different]
     assert joblib.hash([asarray(x)]) == joblib.hash([asarray(x.copy())])
@@ -316,7 +316,7 @@ def test_joblib_memory_returns_the_cached_result(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [None, "r", "c"])
-def test_joblib_dumps_and_maps(tmp_path, mode):
+def test_joblib_stores_and_maps_arrays(tmp_path, mode):
     import joblib
 
     x = asarray(np.asfortranarray(np.arange(6000.0).reshape(60, 100)))
@@ -344,8 +344,8 @@ def test_joblib_maps_large_arrays_for_its_workers_once():
 
 
 @pytest.mark.timeout(3 * WAIT)
-def test_a_worker_of_joblib_that_is_killed(tmp_path):
-    """The caller gets an error, the mapped file is removed, and new workers continue."""
+def test_killed_joblib_worker_is_replaced(tmp_path):
+    """The caller receives an error, the mapped file is removed, and later calls use new workers."""
     import joblib
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -369,7 +369,7 @@ def test_a_worker_of_joblib_that_is_killed(tmp_path):
     assert list(tmp_path.rglob("*.pkl")) == []
 
 
-def test_cloudpickle():
+def test_cloudpickle_sends_functions_with_arrays():
     import cloudpickle
 
     x = asarray(SOURCES["windows"]())
@@ -387,7 +387,7 @@ RAY = """
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=200_000_000)
     wait = 60
 
-    # put and get read the store in place, read-only, whatever the layout
+    # put and get share the memory of ray's object store, read-only, for any layout
     x = asarray(np.asfortranarray(np.arange(200_000.0).reshape(400, 500)))
     ref = ray.put(x)
     a, b = ray.get(ref, timeout=wait), ray.get(ref, timeout=wait)
@@ -402,7 +402,7 @@ RAY = """
     assert ray.get(look.remote(x[::2]), timeout=wait)[1] == (200, 500)
     assert tasks.total(ray.get(ray.remote(tasks.make).remote(1000), timeout=wait)) == 499500
 
-    # nested arrays: every buffer is read in the store, read-only
+    # nested arrays share all buffers with the object store, read-only
     import pyarrow
     for column in (pyarrow.array([[1.5] * 50_000, None, [2.5]]), pyarrow.array(["word"] * 50_000 + [None]),
                    pyarrow.chunked_array([[{"a": [1], "b": "x"}] * 20_000, [{"a": None, "b": None}]])):
@@ -417,7 +417,7 @@ RAY = """
     made = ray.get(ray.remote(tasks.make_nested).remote(), timeout=wait)
     assert made.to_list() == [[1.0], [2.0, 3.0]]
 
-    # sparse arrays: every part is read in the store, read-only
+    # sparse arrays share all parts with the object store, read-only
     import scipy.sparse
     matrix = scipy.sparse.random_array((3000, 3000), density=0.01, format="csr", rng=7)
     x = arrayhub.assparse(matrix)
@@ -438,7 +438,7 @@ RAY = """
         else:
             raise SystemExit("device memory was sent")
 
-    # an actor holds it on its device, and sends host memory
+    # an actor keeps an array on a device, and sends the array in host memory
     counter = ray.remote(tasks.Counter).remote(10)
     ray.get(counter.add.remote(tasks.make(10)), timeout=wait)
     assert tasks.total(ray.get(counter.fetch.remote(), timeout=wait)) == 45
@@ -461,11 +461,11 @@ def how_to_actors():
 
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize("program", [textwrap.dedent(RAY), how_to_actors()], ids=["ray", "how-to"])
-def test_ray(program, tmp_path):
-    """The test runs in a separate process, so that ray's processes end with the test."""
-    pytest.importorskip("ray", reason="ray is not released for this Python yet")
+def test_ray_sends_arrays(program, tmp_path):
+    """Runs in a subprocess, whose process group is killed at the end, including all processes of ray."""
+    pytest.importorskip("ray", reason="ray does not support this version of Python yet")
     folders = [str(Path(arrayhub.__file__).parents[1]), str(SUPPORT)]
-    # The path is short, because the paths of ray's sockets must fit in 107 bytes.
+    # A short path, because the paths of ray's sockets must fit into 107 bytes.
     settings = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(folders),
@@ -488,7 +488,7 @@ def test_ray(program, tmp_path):
 # ---------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_torch_saves_the_tensor(tmp_path):
+def test_torch_saves_an_exported_tensor(tmp_path):
     import torch
 
     x = asarray(np.arange(6.0).reshape(2, 3).T)
@@ -497,7 +497,7 @@ def test_torch_saves_the_tensor(tmp_path):
     assert (y.shape, y.strides, tasks.total(y)) == (x.shape, x.strides, 15)
 
 
-def test_torch_sends_by_gloo(tmp_path):
+def test_torch_reduces_exported_tensors_by_gloo(tmp_path):
     program = f"""
         import sys
         import numpy as np, torch, torch.distributed as group, arrayhub
