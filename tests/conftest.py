@@ -63,7 +63,7 @@ SLOW = (
     "testing/test_report.py::test_class_that_ends_the_process_fails_only_one_layout",
     "testing/test_report.py::test_function_that_cannot_be_imported_runs_in_a_fork",
     "testing/test_report.py::test_each_rule_of",
-    "transfer/test_host.py::test_an_interrupt",
+    "transfer/test_host.py::test_interrupt",
     "transport/test_dask.py",
     "transport/test_ipc.py",
     "transport/test_mpi.py",

@@ -41,7 +41,7 @@ def test_correct_producers_pass():
         (broken_arrays.RefusingByRuntimeError, "refusal", "raises RuntimeError instead of BufferError"),
     ],
 )
-def test_each_producer_rule_reports_a_class_that_breaks_it(make, rule, words):
+def test_each_rule_of_producers_reports_a_class_that_breaks_it(make, rule, words):
     report = check_producer(make, **SMALL)
     assert rule in failing(report), str(report)
     assert any(words in cell.why for cell in report.failures() if cell.rule == rule), str(report)
@@ -61,7 +61,7 @@ def test_each_producer_rule_reports_a_class_that_breaks_it(make, rule, words):
     ],
     ids=lambda value: value.__name__ if callable(value) else ", ".join(sorted(value)),
 )
-def test_each_consumer_rule_reports_a_function_that_breaks_it(read, rules):
+def test_each_rule_of_consumers_reports_a_function_that_breaks_it(read, rules):
     report = check_consumer(read, **SMALL)
     assert rules <= failing(report), str(report)
 

@@ -751,7 +751,7 @@ def test_environment_variable_sets_the_policy():
 
 @pytest.mark.parametrize("make", [lambda: asarray(np.zeros(2)), lambda: arrayhub.asnested([[1], []])])
 def test_arrays_have_the_attribute_module(make):
-    """dask calls `inspect.getmodule` for each object. Without ``__module__``, it would search the files of all modules."""
+    """dask calls `inspect.getmodule` for each object. Without ``__module__``, it would search all modules."""
     array = make()
     assert array.__module__ == type(array).__module__
     assert inspect.getmodule(array) is sys.modules[array.__module__]
