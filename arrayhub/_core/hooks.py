@@ -17,6 +17,7 @@ UPWARD = {
     "reduce": "arrayhub.transport.pickling:reduce",
     "token": "arrayhub.transport.tokens:token",
     "padded_copy": "arrayhub.transport.padding:padded_copy",
+    "columns_to_arrow": "arrayhub.nested.matrix:columns_to_arrow",
     # called by capi/
     "empty": "arrayhub.storage.allocation:empty",
     # called by _core/

@@ -40,9 +40,11 @@ from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
 from arrayhub.adapters cimport buffer as buffer_adapter
-from arrayhub.libraries.known cimport check_torch, is_awkward_calling, refuse_plain_bytes
+from arrayhub.libraries.known cimport check_torch, is_awkward_calling, is_for_polars_frame, refuse_plain_bytes
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.runtimes cimport sycl
+
+from functools import partial
 
 from arrayhub import transfer
 from arrayhub._core.copying import wanted
@@ -1030,7 +1032,8 @@ cdef class USMArray(Descriptor):
 
     @property
     def __arrow_c_array__(self):
-        return arrow.emit_attribute(self, arrow.ARRAY)
+        export = arrow.emit_attribute(self, arrow.ARRAY)
+        return partial(hooks.columns_to_arrow, self) if is_for_polars_frame(self) else export
 
     @property
     def __arrow_c_device_array__(self):

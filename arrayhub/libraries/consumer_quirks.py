@@ -3,7 +3,7 @@
 A row exists only if two conditions hold:
 
 1. Given the usual export, the consumer would read wrong values, write to read-only memory, lose writes or errors, fail
-   an assertion, end or hang a process, or treat equal arrays as different.
+   an assertion, end or hang a process, treat equal arrays as different, or reject an array that it accepts from NumPy.
 2. The consumer does not have a hook that could be registered for USMArray before the export.
 
 Neither the protocols nor pickle identify the consumer. This package identifies the consumer by the module of the
@@ -61,6 +61,14 @@ QUIRKS = (
         "raises an AssertionError without a message for every device that awkward does not list",
         "the host's device",
         "https://github.com/scikit-hep/awkward/pull/2649",
+    ),
+    Quirk(
+        "polars",
+        "__arrow_c_array__ for a DataFrame",
+        ("polars._utils.pycapsule",),
+        "rejects an array that is not a struct, although it accepts a NumPy array",
+        "a struct with one field for each column",
+        "https://github.com/pola-rs/polars/issues/23068",
     ),
     Quirk(
         "multiprocessing",

@@ -1,4 +1,4 @@
-"""Exports that depend on the calling consumer: the `torch` and `awkward` rows of consumer_quirks.
+"""Exports that depend on the calling consumer: the `torch`, `awkward` and `polars` rows of consumer_quirks.
 
 torch.from_dlpack, as_tensor and tensor call ``__dlpack__`` from Python code in torch.utils.dlpack. torch.asarray requests
 the buffer from C code, so the caller can be identified only from the native stack. awkward.Array and awkward.from_dlpack
@@ -10,11 +10,12 @@ import warnings
 
 from cpython.exc cimport PyErr_SetInterrupt
 
-from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, stride_tuple
+from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, host_readable, stride_tuple
 
 
 cdef object _dlpack_row = None       # row of consumer_quirks for torch's __dlpack__ calls, set on first use
 cdef object _awkward_row = None      # set on first use
+cdef object _polars_row = None       # set on first use
 cdef bytes _library = None           # part of the path of torch's C library
 
 cdef extern from *:
@@ -119,6 +120,18 @@ cdef bint is_awkward_calling() except -1:
     if _awkward_row is None:
         _awkward_row = quirk("awkward", "__dlpack_device__ of host-readable USM")
     return is_called_by(_awkward_row)
+
+
+cdef bint is_for_polars_frame(Descriptor a) except -1:
+    """Return whether polars makes a DataFrame of an array of one or two dimensions in host-readable memory."""
+    global _polars_row
+    if a.nd_ < 1 or a.nd_ > 2 or not host_readable(a) or "polars" not in sys.modules:
+        return False
+    from arrayhub.libraries.consumer_quirks import is_called_by, quirk
+
+    if _polars_row is None:
+        _polars_row = quirk("polars", "__arrow_c_array__ for a DataFrame")
+    return is_called_by(_polars_row)
 
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:

@@ -44,4 +44,5 @@ cdef Library library(str name)
 cdef bint steps_backwards(Descriptor a) noexcept
 cdef int check_torch(Descriptor a) except -1
 cdef bint is_awkward_calling() except -1
+cdef bint is_for_polars_frame(Descriptor a) except -1
 cdef int refuse_plain_bytes(Descriptor a) except -1

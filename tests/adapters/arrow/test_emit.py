@@ -101,17 +101,42 @@ def test_ordinary_functions_compute():
     assert pa.table({"a": pa.array(x[:2]), "b": pa.array(rows)}).filter(pa.compute.field("a")).num_rows == 1
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_a_frame_of_rows_is_made_through_numpy(name):
-    """polars rejects a dense array as a DataFrame, because its Arrow type is not a struct. NumPy views are accepted."""
-    x = ah.asarray(ROWS[name])
+FRAMES = {
+    "numbers": np.arange(6.0).reshape(2, 3),
+    "Fortran order": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "strides": np.arange(24, dtype="i2").reshape(4, 6)[::2, ::-2],
+    "repeated rows": np.broadcast_to(np.arange(3), (2, 3)),
+    "booleans": BOOLEANS[:36].reshape(12, 3),
+    "one dimension": np.arange(6, dtype="f4")[::2],
+    "times": np.array(["2026-01-01", "NaT"], "M8[ns]"),
+    "no rows": np.zeros((0, 3)),
+    "no columns": np.zeros((3, 0)),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_dataframe_of_polars_has_the_columns_of_an_array(name):
+    x, expected = ah.asarray(FRAMES[name]), pl.DataFrame(FRAMES[name])
+    for frame in (pl.DataFrame(x), pl.LazyFrame(x).collect()):
+        assert frame.schema == expected.schema
+        assert frame.equals(expected)
+
+
+def test_a_dataframe_of_polars_shares_contiguous_columns():
+    x = ah.asarray(FRAMES["Fortran order"])
+    assert [column.to_numpy().ctypes.data - x.ptr for column in pl.DataFrame(x)] == [0, 16, 32]
+    with ah.trace() as events:
+        pl.DataFrame(x)
+        assert not [event for event in events.events if event.kind == "copy"]
+        pl.DataFrame(ah.asarray(FRAMES["numbers"]))
+    assert sum(event.nbytes for event in events.events if event.kind == "copy") == 48
+
+
+def test_a_dataframe_of_polars_cannot_have_three_dimensions():
+    x = ah.asarray(ROWS["boxes"])
+    assert isinstance(pl.from_arrow(x), pl.Series)
     with pytest.raises(pl.exceptions.SchemaError, match="expected `Struct`"):
         pl.DataFrame(x)
-    if x.ndim == 2:
-        assert pl.DataFrame(ah.as_numpy(x)).equals(pl.DataFrame(ROWS[name]))
-    if x.ndim == 2 and len(x):
-        fields = pl.Series(x).arr.to_struct([f"column_{k}" for k in range(x.shape[1])]).struct.unnest()
-        assert fields.equals(pl.DataFrame(ROWS[name]))
 
 
 @pytest.mark.parametrize("name", ["numbers", "booleans", "boxes", "boxes of booleans"])
