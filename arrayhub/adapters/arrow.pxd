@@ -6,7 +6,7 @@ cdef unsigned int interfaces_of(object cls) except? 0
 cdef DLDevice device_of_node(object node) except *
 cdef object emit_attribute(object node, int what, object conform=*)
 
-cdef enum:      # attributes, for `emit_attribute`
+cdef enum:      # values of `what` in `emit_attribute`
     SCHEMA
     ARRAY
     DEVICE_ARRAY

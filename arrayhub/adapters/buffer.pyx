@@ -62,13 +62,13 @@ cnp.import_array()
 # Types whose memory never changes
 cdef tuple IMMUTABLE_TYPES = (bytes,)
 
-# Caches of parsed and written formats, of limited size because the number of formats is not limited.
+# Caches of parsed and written formats. Their size is limited, because the number of different formats is not.
 cdef dict _parsed = {}
 cdef dict _written = {}
 cdef enum:
     REMEMBERED_FORMATS = 256
 
-# Address of exports without elements, because some consumers abort on a null pointer.
+# Address of the buffer of an empty array, because some consumers abort on a null pointer.
 cdef char[16] _NOTHING
 
 
@@ -134,8 +134,8 @@ describe_release(_release_held, b"PyBuffer_Release", _exporter_of)
 cdef Descriptor parse(object obj, object stream):
     """Import the memory that `obj` exports. Return None if `obj` does not support the protocol.
 
-    The memory block holds one PyBUF_FULL_RO buffer until it is deallocated, so a ``bytearray`` cannot be resized meanwhile.
-    Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
+    The memory block of the array holds one PyBUF_FULL_RO buffer. A ``bytearray`` cannot be resized until the block is
+    deallocated. Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
 
     Raises
     ------
@@ -148,7 +148,7 @@ cdef Descriptor parse(object obj, object stream):
         return None
     cdef Descriptor a = bare_array()
     cdef Py_buffer* view = get_view(obj, PyBUF_FULL_RO)
-    hold_resource(a, BUFFER, view, _release_held)      # from here on the array releases the buffer, even after an error
+    hold_resource(a, BUFFER, view, _release_held)      # from now on, the array releases the buffer, even after an error
     describe(a, obj, view)
     return a
 
@@ -258,7 +258,7 @@ cdef int describe(Descriptor a, object obj, Py_buffer* view) except -1:
     else:
         describe_by_dtype(a, first_exporter(obj), view)
     seal(a)
-    # In PEP 3118, `len` is the size of the elements without gaps, for any strides.
+    # In PEP 3118, `len` is the product of shape and itemsize, regardless of the strides.
     needed = layout.count(a.nd_, a.shape_) * a.itemsize_
     if view.len < needed:
         raise interface_error("PEP 3118 buffer", "len", view.len, f"at least {needed} bytes, the product of shape and itemsize")
@@ -305,12 +305,12 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
     return 0
 
 
-# Characters with equal standard and native sizes. `l` has a standard size of 4 bytes and a native size of 8.
+# Format characters whose standard and native sizes are equal. `l` has a standard size of 4 bytes and a native size of 8.
 cdef const char* SAME_SIZE_EVERYWHERE = b"?bBhHiIqQefd"
 
 
 cdef inline const dtypes.ElementType* native_type(Py_buffer* view) noexcept:
-    """Return the row of a one-character native format, or NULL if the format must be parsed."""
+    """Return the table row of a native format of one character, or NULL if the format must be parsed."""
     cdef const char* letters = view.format
     cdef const dtypes.ElementType* row
     if letters == NULL:
@@ -329,8 +329,8 @@ cdef object described_type(object exporter, Py_buffer* view):
     """Return the dtype of a held buffer, from its format, from the ctypes type or from the dtype of a structured ndarray."""
     if view.itemsize <= 0 and view.format == NULL:
         raise interface_error("PEP 3118 buffer", "itemsize", view.itemsize, "a positive size in bytes")
-    # A memoryview that was cast has a format of one character and must not be read as the ctypes type. ctypes exports packed
-    # structures with the format 'B', too, but with a different item size.
+    # A memoryview of a ctypes object that was cast has a format of one character. Its elements do not have the ctypes type.
+    # ctypes also exports packed structures with the format 'B', but with an item size other than 1.
     if is_ctypes(exporter) and (view.itemsize != 1 or view.format == NULL or strlen(view.format) != 1):
         cls = type(exporter)
         return ctypes_element(cls, view)
@@ -363,7 +363,7 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
     """
     import ctypes
 
-    for _ in range(layout.MAX_NDIM + 1):      # bounded, because a type may be its own element
+    for _ in range(layout.MAX_NDIM + 1):      # bounded, because `_type_` may refer to the type itself
         if not issubclass(ctype, ctypes.Array):
             break
         ctype = ctype._type_
@@ -421,12 +421,12 @@ cdef enum:
 
 
 cdef int check_contiguity(Descriptor a, int request) except -1:
-    """Raise BufferError for a request that the layout does not satisfy, or that is inconsistent."""
+    """Raise BufferError if the layout does not satisfy a request, or if the flags of the request are inconsistent."""
     cdef bint c_order = a.flags_ & C_CONTIGUOUS
     cdef bint f_order = a.flags_ & F_CONTIGUOUS
     cdef str wanted
     if request & PyBUF_FORMAT and not request & PyBUF_ND:
-        raise BufferError("buffer protocol: PyBUF_FORMAT was requested without PyBUF_ND; accepted: both flags, or neither")
+        raise BufferError("buffer protocol: PyBUF_FORMAT was requested without PyBUF_ND; accepted: PyBUF_FORMAT with PyBUF_ND")
     if (request & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS and not c_order:
         wanted = "a C-contiguous buffer"
     elif (request & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS and not f_order:
@@ -455,7 +455,7 @@ cdef int fill_format(Descriptor a, Py_buffer* out) except -1:
             f"buffer protocol: PEP 3118 does not have a format for {row.name.decode()}; use {dtypes.names_of('own')}"
         )
     dtype = get_dtype(a)
-    key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # dtypes with the characters "S" and "c" are equal
+    key = (dtype, dtype.char, bool(a.flags_ & ALIGNED))      # with `char`, because dtypes "S1" and "c" compare equal
     if row.kind == c"V" and dtype.names is None:
         # NumPy tries the buffer protocol first, and reads `6x` as a record without fields.
         raise BufferError(

@@ -56,7 +56,7 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
     obj : object
         Any array. ``__gt_dims__`` takes precedence over ``dims``.
     annotation : object, optional
-        Names to use if `obj` has none: GT4Py's ``Field[IJK, dtype]``, or a sequence of names.
+        Names to use if `obj` does not have names: GT4Py's ``Field[IJK, dtype]``, or a sequence of names.
 
     Returns
     -------

@@ -107,9 +107,9 @@ cdef const char* VERSIONED_USED = b"used_dltensor_versioned"
 cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
-    MAX_TABLES = 16     # maximum number of exchange tables in the chain to older versions
+    MAX_TABLES = 16     # limit for the chain of exchange tables from the newest to older versions
     NO_DEVICE = 0       # not a DLPack device type
-    NO_VERSION = -1     # for consumers that predate DLPack 1.0
+    NO_VERSION = -1     # minor version for consumers that predate DLPack 1.0
 
 cdef tuple MAX_VERSION = (DLPACK_MAJOR, DLPACK_MINOR)
 cdef tuple KEYWORDS = ("max_version",)
@@ -154,16 +154,16 @@ describe_release(_delete_versioned, b"DLManagedTensorVersioned.deleter", _array_
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import the memory that ``obj.__dlpack__`` exports, or return None if its type does not have the method.
+    """Import the memory that ``obj.__dlpack__`` exports, or return None if the type of `obj` does not have the method.
 
     Parameters
     ----------
     obj : object
         The producer.
     stream : object
-        The stream on which the caller will use the data. The stream is passed to producers of CUDA memory, unless it is the
-        per-thread default stream. In all other cases, `runtimes.streams` orders the stream. If `stream` is None, the import
-        does not synchronize, and the producer is called again when a consumer passes a stream.
+        The stream on which the caller will use the data. Producers of CUDA memory receive the stream, unless it is the
+        per-thread default stream. In all other cases, the caller of this function makes the stream wait (`on_stream`). If
+        `stream` is None, the import does not synchronize. The producer is called again when a consumer passes a stream.
     """
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)
@@ -176,7 +176,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer supports the per-thread stream, so the runtime orders it through another stream (`consumer_ready`).
+    # Not every producer supports the per-thread stream. The runtime makes it wait for another stream (`consumer_ready`).
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
@@ -290,9 +290,9 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
 
 
 cdef object capsule_error(object capsule):
-    """Return the error about an invalid capsule.
+    """Return the error for an invalid capsule.
 
-    The error keeps the capsule alive, because the destructor of the capsule could clear the pending exception.
+    The error keeps the capsule alive. Otherwise, the destructor of the capsule could clear the pending exception.
     """
     name = PyCapsule_GetName(capsule)
     error = interface_error(
@@ -395,8 +395,8 @@ cdef int hold_object(Descriptor a, object held) noexcept:
 cdef inline int describe(Descriptor a, DLTensor* tensor, object producer, uint64_t flags) except -1:
     """Fill a bare array from a tensor that `a` or `producer` keeps alive.
 
-    Without a producer, the array's base is its memory block, which owns the tensor. IS_COPIED is imported as COPIED, which
-    `emit` exports only if the consumer becomes the only owner.
+    Without a producer, the array's base is its memory block, which owns the tensor. DLPack's flag IS_COPIED is imported as the
+    flag COPIED. `emit` exports IS_COPIED only if the consumer becomes the only owner.
     """
     fill(a, tensor, flags)
     a.base_ = producer
@@ -417,7 +417,7 @@ cdef int fill(Descriptor a, DLTensor* tensor, uint64_t flags) except -1:
     a.protocol_ = DLPACK_PROTOCOL
     a.device_ = tensor.device
     if a.device_.device_type == kDLOneAPI:
-        a.usm_type_ = USM_DEVICE      # DLPack lacks the USM type; assume the most restricted until the runtime determines it
+        a.usm_type_ = USM_DEVICE      # DLPack lacks the USM type; assume the most restricted type until the runtime sets it
     fill_type(a, tensor)
     if tensor.ndim > 0:
         memcpy(a.shape_, tensor.shape, tensor.ndim * sizeof(Py_ssize_t))
@@ -562,7 +562,7 @@ cdef void _legacy_destructor(object capsule) noexcept:
 
 
 cdef inline int check_exportable(Descriptor a) except -1:
-    """Raise BufferError if a DLTensor cannot represent the array. After this check `point` cannot fail."""
+    """Raise BufferError if a DLTensor cannot represent the array. After this check, `point` cannot fail."""
     if a.strides_ == NULL or a.dl_dtype_.code == dtypes.NO_DLPACK:
         refuse_export(a)
     if a.device_.device_id == UNRESOLVED_ID:
@@ -625,7 +625,7 @@ cdef inline void point(Descriptor a, DLTensor* tensor) noexcept:
     """
     cdef Py_ssize_t low = 0, high
     if a.flags_ & C_CONTIGUOUS or a.device_.device_type == kDLCPU:
-        high = layout.count(a.nd_, a.shape_)      # only the sign is used, to test for an empty array
+        high = layout.count(a.nd_, a.shape_)      # used only to test for an empty array
     else:
         extent(a, &low, &high)
     tensor.device = a.device_
@@ -826,8 +826,8 @@ cdef int raise_pending(str function) except -1:
     return -1
 
 
-# The functions that convert arrays return -1 with an exception set, as Cython functions with `except -1` do. The allocator
-# reports errors to `set_error` instead.
+# Functions of arrayhub's own exchange table. After an error, the functions that convert arrays return -1 with an exception set,
+# as Cython functions with `except -1` do. The allocator reports errors to `set_error` instead.
 
 
 cdef int _table_from_py_object(void* obj, DLManagedTensorVersioned** out) except -1 with gil:
@@ -870,7 +870,7 @@ cdef int order_table_stream(Descriptor a) except -1:
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:
-    """Return NULL, which is CUDA's legacy default stream. The other functions of the table order this stream."""
+    """Return NULL, which is CUDA's legacy default stream. `order_table_stream` makes this stream wait."""
     out[0] = NULL
     return 0
 
@@ -910,7 +910,7 @@ cdef Descriptor new_like(DLTensor* prototype):
     cdef Py_ssize_t low, high
     wanted.strides = NULL
     wanted.byte_offset = 0
-    wanted.data = <void*> 64      # any address: the layout is validated before memory is allocated
+    wanted.data = <void*> 64      # a placeholder: `fill` validates the layout before memory is allocated
     a = bare_array()
     fill(a, &wanted, 0)
     a.protocol_ = CONSTRUCTED

@@ -13,7 +13,7 @@ from arrayhub.adapters.format_language import BY_CODE, FOREIGN, MAX_NESTING, ORD
 
 __all__ = ["parse_format"]
 
-# Codes of elements that arrays cannot hold. The language has these codes except `z`, which only ctypes writes.
+# Codes of elements that arrays cannot hold. PEP 3118 defines all of these codes except `z`, which only ctypes writes.
 _UNSUPPORTED = {
     "O": "Python objects",
     "u": "UCS-2 text",  # ctypes writes it for wchar_t, even if wchar_t has four bytes
@@ -42,7 +42,7 @@ class _Item(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """Items between two braces, or of a complete format."""
+    """Items between the braces of ``T{...}``, or all items of a format."""
 
     items: list[_Item]
     aligned: bool  # whether the last order is `@`, so that the size is rounded up to the alignment
@@ -102,7 +102,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     try:
         dtype = _outermost(top, itemsize)
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
-        # limits of NumPy, such as the number of dimensions, and of this module
+        # the type exceeds a limit of NumPy, such as the number of dimensions, or a limit of this module
         raise InterfaceError(f"PEP 3118 format {_show(format)}: NumPy does not support this type ({error})") from None
     if dtype.itemsize != itemsize:
         raise InterfaceError(
@@ -187,7 +187,7 @@ class _Reader:
             raise self.error_at(start, "begins Ze (complex32), which NumPy does not have", accepted) from None
         return np.dtype(complex32)  # type: ignore[no-any-return]
 
-    # -- tokens; each method advances the position past the token
+    # -- tokens; each method except `peek` advances the position past the token that it reads
 
     def peek(self) -> str:
         """Return the next character. Raise an error at the end of the format, where callers expect an element."""
@@ -222,7 +222,7 @@ class _Reader:
         digits = self.read_run(_DIGITS)
         if not digits:
             raise self.error_at(start, "is not a length", "a shape such as (2,3)")
-        # Check the number of digits first: Python refuses to convert thousands of digits.
+        # Check the number of digits first, because Python raises an error for thousands of digits.
         if len(digits) > len(str(_MAX_BYTES)) or int(digits) > _MAX_BYTES:
             raise self.error_at(start, "begins a number that is too large", f"at most {_MAX_BYTES}")
         return int(digits)
@@ -310,7 +310,7 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     record : _Record
         The parsed items.
     itemsize : int, optional
-        For the outermost record, the exporter's item size in bytes, which may include other trailing padding.
+        For the outermost record, the exporter's item size in bytes. It may include more or less trailing padding.
     """
     fields, end, alignment = _layout(record)
     size = _round_up(end, alignment) if record.aligned else end

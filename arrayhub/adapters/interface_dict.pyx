@@ -2,7 +2,7 @@
 
 Each included file uses only the files above it:
 
-- keys: values of a dict, and errors that name a key
+- keys: reading of a dict's values, and errors that name a key
 - typestr: element types from type strings and from descriptions of fields
 - shared_keys: the keys that all three dicts contain
 - array_interface: ``__array_interface__`` and ``__array_struct__``

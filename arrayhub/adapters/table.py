@@ -1,8 +1,8 @@
 """Table of the protocols, in the order in which `asarray` tries them.
 
 docs/protocols.md explains the order. Dispatch, messages, `via=`, `check`, `doctor` and the type cache read the table.
-`tests/adapters/test_table.py` compares the other lists of protocols with the table: in arrayhub.h, table.pxd, the .pyi
-files, docs/protocols.md and the class `USMArray`.
+`tests/adapters/test_table.py` compares the table with the lists of protocols in arrayhub.h, table.pxd, the .pyi files,
+docs/protocols.md and the class `USMArray`.
 """
 
 from arrayhub._core.descriptor import IN_MESSAGES, PROTOCOL_NAMES
@@ -13,9 +13,9 @@ class Protocol:
 
     def __init__(
         self,
-        name: str,  # in `via=`, `USMArray.protocol`, `explain` and `trace`
-        number: int,  # in the C struct: USM_ARRAY_... in arrayhub.h
-        words: str,  # at the start of messages
+        name: str,  # used by `via=`, `USMArray.protocol`, `explain` and `trace`
+        number: int,  # value in the C struct: USM_ARRAY_... in arrayhub.h
+        words: str,  # prefix of messages
         attributes: tuple[str, ...] = (),  # attributes of the producer's type; () for the buffer protocol
         on_instances: bool = False,  # whether producers may also set the attribute on instances
         in_via: bool = True,  # whether `via=` accepts the name

@@ -38,7 +38,7 @@ cdef enum:
 
     COMPUTED = 1 << 30               # set in every record, so that a record is never 0
 
-    REMEMBERED_TYPES = 4096          # slots of the cache; if both slots of a type are occupied, one entry is evicted
+    REMEMBERED_TYPES = 4096          # slots of the cache; each type can use two slots, and evicts an entry if both are used
 
     REMEMBERED_WRAPPERS = 256
 

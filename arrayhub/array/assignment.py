@@ -87,5 +87,5 @@ def _check_exchange(target, source):
     if target.size and source.size and not overlap:
         raise TypeError(
             "x[i] = x[j]: the value is a view of the same memory, so the exchange x[i], x[j] = x[j], x[i], as in"
-            " random.shuffle, would write one of them twice; use x[j].copy() or x[j].item()"
+            " random.shuffle, would lose one of the two values; use x[j].copy() or x[j].item()"
         )

@@ -1,7 +1,7 @@
 """Value-based casting: values keep their kind and magnitude, and are not truncated, wrapped or parsed.
 
 NumPy's common type for values of several kinds may already lose information: large integers are rounded to floats,
-numbers among text become text, and times overflow in the finest unit. Therefore values are checked kind by kind.
+numbers among text become text, and times overflow in the finest unit. Therefore each kind is checked separately.
 """
 
 import collections
@@ -145,7 +145,7 @@ def _check_integers(value, own, call):
 
 
 def rounded(given, own):
-    """Return an integer of an ndarray that elements of `own`, a real or complex dtype, would round, or None."""
+    """Return an integer of an ndarray that the real or complex dtype `own` cannot represent exactly, or None."""
     if given.dtype.kind != "O":
         given = given[(given > int(_EXACT)) | (given < -int(_EXACT))]
     lost = given.astype(object) != given.astype(own).astype(object)  # Python compares them exactly
@@ -174,7 +174,7 @@ def _check_fields(value, own, call, seen=None):
             _check_fields(item, own, call, seen)
     elif getattr(getattr(value, "dtype", None), "names", None):
         check_fit(np.asarray(value), own, call)
-    else:  # a tuple has one value per field, and any other value is for all fields
+    else:  # a tuple has one value per field; any other value is assigned to all fields
         items = value if isinstance(value, tuple) else [value] * len(own.names)
         for item, name in zip(items, own.names, strict=False):
             checked(item, own[name].base, call)
@@ -378,7 +378,7 @@ class _Numbers:
         limits = _limits(own, "finfo")
         half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # limits.max * half and larger are rounded to infinity
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
-        if limits.min > 0:  # types that consist of an exponent, without zero and negative numbers
+        if limits.min > 0:  # types with only exponent bits, which cannot represent zero and negative numbers
             self.least = np.longdouble(limits.min)
         with np.errstate(all="ignore"):
             self.infinite = bool(np.isinf(np.array([np.inf]).astype(own).astype("c8"))[0])

@@ -70,9 +70,9 @@ cdef bint in_fortran_order(Descriptor a, object order, str call) except -1:
 
 
 cdef object reshape_in(Descriptor a, tuple shape, object order):
-    if type(order) is str and order == "C":      # as in nearly every call
+    if type(order) is str and order == "C":      # the usual case
         return reshape(a, shape)
-    if order not in ("C", "F", "A"):      # as in NumPy, without "K"
+    if order not in ("C", "F", "A"):      # NumPy's reshape does not accept "K", either
         raise ValueError(f"reshape: order is {show(order)}; accepted: 'C', 'F' or 'A'")
     if not in_fortran_order(a, order, "reshape"):
         return reshape(a, shape)

@@ -1,5 +1,7 @@
 """The class `USMArray`: Descriptor with methods and the attributes of all protocols. Each attribute calls its adapter.
 
+Included files:
+
 - construction: `USMArray(...)` on new or existing memory
 - flags: the attribute `flags`
 - ndarray_methods: methods of `numpy.ndarray` such as `astype`, `ravel` and `view`
@@ -248,7 +250,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : owner of the memory. For USM, this is a ``dpctl.memory.MemoryUSM*``. It may be the memory block itself."""
+        """object : owner of the memory: for USM a ``dpctl.memory.MemoryUSM*``, else any object, or the memory block."""
         if self.usm_type_:
             return sycl.base_of(self)
         return block_of(self) if self.base_ is None else self.base_
@@ -257,7 +259,7 @@ cdef class USMArray(Descriptor):
     def memory(self):
         """MemoryBlock : owner, address, device and size of the memory. All views share the block."""
         cdef MemoryBlock block = block_of(self)
-        if block.device_.device_id == UNRESOLVED_ID:      # looked up on demand
+        if block.device_.device_id == UNRESOLVED_ID:      # the ordinal is determined on first use
             settle_device(self, block)
         return block
 
@@ -308,9 +310,10 @@ cdef class USMArray(Descriptor):
 
     @property
     def origin(self):
-        """tuple of int or None : index of the first element of a stencil's domain. It may be outside of a view.
+        """tuple of int or None : index of the first element of a stencil's domain.
 
-        In a view, the origin refers to the same element. Reshaping, or slicing with a step other than 1, drops the origin.
+        The origin of a view refers to the same element, which may be outside of the view. Reshaping, or slicing with a step
+        other than 1, removes the origin.
         """
         return getattr(labels_of(self), "origin", None)
 
@@ -324,7 +327,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def aligned_index(self):
-        """tuple of int or None : index of an aligned element. It may be outside of a view.
+        """tuple of int or None : index of an aligned element. The index may be outside of a view.
 
         Every element with this index along the fastest-varying dimension is aligned to the boundary that `alignment` or
         `backend` of `arrayhub.empty` requested. The index is None if no alignment was requested, or if neither `aligned_index`
@@ -394,7 +397,7 @@ cdef class USMArray(Descriptor):
         return iterator(self[::-1] if self.nd_ else self)
 
     def __contains__(self, value):
-        raise TypeError("in: a USMArray does not compare elements; use NumPy, as in value in arrayhub.as_numpy(x)")
+        raise TypeError("in: a USMArray does not compare elements; test (arrayhub.as_numpy(x) == value).any() instead")
 
     def __eq__(self, other):
         return compared(self, other, Py_EQ, NO_COMPARISON)
@@ -444,8 +447,8 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         ValueError
-            No index is given, and the array does not have exactly one element, or the number of indices is not the number
-            of dimensions.
+            No index is given for an array that does not have exactly one element, or the number of indices differs from the
+            number of dimensions.
         IndexError
             An index is out of bounds.
         TypeError
@@ -566,7 +569,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         dims : sequence of (str or None), or mapping
-            One distinct name per dimension, or a mapping from present to new names. None stands for a dimension without a
+            One distinct name per dimension, or a mapping from old names to new names. None stands for a dimension without a
             name. GT4Py's stencils use ``"I"``, ``"J"``, ``"K"``, and ``"0"``, ``"1"``, ... for data dimensions.
         origin : sequence of int, optional
             The index of the first element of a stencil's domain, in the order of the dimensions. By default, the origin does
@@ -955,7 +958,7 @@ cdef class USMArray(Descriptor):
         return handed(self, "__array_struct__", interface_dict.emit_struct(self))
 
     def __array__(self, dtype=None, copy=None):
-        """Return an ndarray that shares the memory. NumPy calls this for element types that the array interface lacks."""
+        """Return an ndarray that shares the memory, for element types that ``__array_interface__`` cannot represent."""
         since = started() if tracing.active else None
         array = numpy_library.emit_array(self, dtype, copy)
         if since is not None and array.base is not self:
@@ -1056,7 +1059,7 @@ cdef class USMArray(Descriptor):
 
 
 cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Resolve the ordinal of a block's device, which is not the device of `a` if `a` is a host view of USM."""
+    """Determine the ordinal of a block's device. If `a` is a host view of USM, the device of `a` is a different one."""
     cdef Descriptor whole = same_layout(a)
     whole.device_ = block.device_
     block.device_ = device_of(whole)

@@ -33,8 +33,9 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     """Let a function written for one library accept arrays of any library, and return arrays of the caller's library.
 
     - Arguments annotated with ``Annotated[..., Request(...)]`` are converted to `to` and must meet the request. Lengths
-      denoted by the same letter must be equal in all arguments. None and all other arguments are passed unchanged.
-    - Without any such annotation, all arrays and lists are converted. Tuples and ranges are converted only if no
+      denoted by the same letter must be equal in all arguments. If such an argument is None, it is passed unchanged,
+      and so are all arguments without this annotation.
+    - If no argument has this annotation, all arrays and lists are converted. Tuples and ranges are converted only if no
       argument is an array. Numbers, strings, bytes, lists of strings, None and other objects, such as element types,
       are passed unchanged.
     - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
@@ -44,12 +45,12 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     - A result gets the labels of the argument that determines the library (see `placement`), if the shapes are equal.
       Pass ``labels=False`` if elements of the result do not correspond to elements of this argument, as for quantiles,
       sorted values and transposes.
-    - Names of columns in the result are kept. Data of the caller's library, such as a Series for a caller with a
-      Series, is returned with its own labels.
-    - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If the table that they
-      return has the same number of rows, it gets this index, unless `labels` is False.
-    - Sparse arguments and results remain sparse. They are SciPy's if `to` is "numpy", or if the caller's library does
-      not have sparse arrays.
+    - Names of columns in the result are kept. If the function returns data of the caller's library, such as a Series
+      when the caller passed a Series, the data keeps its own labels.
+    - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If such a function returns
+      a table with the same number of rows, the table gets the index of the DataFrame, unless `labels` is False.
+    - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
+      library does not have sparse arrays.
     - A 0-d array in the result becomes a NumPy scalar if the caller's library has only columns, such as pandas.
 
     Parameters
@@ -75,12 +76,12 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     TypeError
         - `to` is a function, because the decorator was used without parentheses.
         - The function is a class, a generator function, a staticmethod, a classmethod or not callable.
-        - ``*args`` or ``**kwargs`` has a request.
-        - An annotation with a request cannot be evaluated.
+        - The annotation of ``*args`` or ``**kwargs`` contains a request.
+        - An annotation that contains a request cannot be evaluated.
     ValueError
         - `to` is not a known library.
         - `missing` is "mask".
-        - `missing` is not None, and a parameter has a request.
+        - `missing` is not None, and the annotation of a parameter contains a request.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
-# Errors of conversions. Errors of `adapt` have the same types.
+# Types of the errors that conversions raise. `adapt` raises errors of the same types.
 _REFUSALS = (BufferError, OverflowError, TypeError, ValueError)
 
 # Types of arguments that a NumPy function receives unchanged.
@@ -165,7 +166,7 @@ class _Target(NamedTuple):
 
 
 def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
-    """Prefix an error with the names of the function and the argument. Suggest `copy` if a copy could be converted."""
+    """Prefix an error with the names of the function and the argument. Suggest `copy` if it makes the call succeed."""
     kind = next(kind for kind in _REFUSALS if isinstance(error, kind))
     helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
     hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
@@ -267,9 +268,10 @@ def _are_of_numpy(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def _by_request(
     name: str, requests: list[_Requested], target: _Target, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
-    """Convert the arguments that have a request and are not None.
+    """Convert the arguments whose annotation contains a request, except None.
 
-    Return the placement of these arguments, or None without such arguments, and all positional and keyword arguments.
+    Return the placement of the converted arguments (None if there are none), all positional arguments, and all keyword
+    arguments.
     """
     arguments = list(args)
     given, met = [], []
@@ -316,7 +318,7 @@ def _by_type(
     """Convert all arguments that are arrays or lists.
 
     Tuples and ranges are usually shapes or axes. They are converted only if no argument is an array. Return the
-    placement of the converted arguments, or None without such arguments, and all positional and keyword arguments.
+    placement of the converted arguments (None if there are none), all positional arguments, and all keyword arguments.
     """
     values = [*args, *kwargs.values()]
     kinds = [array_kind(value) for value in values]

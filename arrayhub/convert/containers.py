@@ -1,7 +1,7 @@
 """Creation of containers around an array: pandas, xarray, polars and pyarrow with labels, and dpctl.
 
 Each function of `_TABLE` receives a model or None, a USMArray or NestedArray, ``copy``, and ``labels``. If ``labels``
-is true and the result has the model's shape, it has the model's labels. A ``pandas.Index`` has only the model's name.
+is true and the shapes are equal, the result gets the model's labels. A ``pandas.Index`` gets only the model's name.
 """
 
 import json
@@ -22,7 +22,7 @@ Make = Callable[[Any, Any, Copy, bool], Any]
 
 @lru_cache(maxsize=1024)
 def container_of(cls: type) -> Make | None:
-    """Return the function that creates a container of this type or of its first base class in the table, or None."""
+    """Return the function of `_TABLE` for a type or its first base class that has an entry. Return None without one."""
     keys = [(root_of(base), base.__name__) for base in cls.__mro__]
     return next((_TABLE[key] for key in keys if key in _TABLE), None)
 
@@ -223,9 +223,9 @@ def with_names(made: Any, names: Any, model: Any, labels: bool) -> Any:
 
 
 def with_labels_of(frame: Any, made: Any, model: Any, labels: bool) -> Any:
-    """Return a table with the labels of a pandas DataFrame from which the array was imported as a matrix.
+    """Return `made`, which was converted from `frame` as a matrix, with the labels of `frame`.
 
-    Labels of the model take precedence. Return results for objects other than a pandas DataFrame unchanged.
+    Labels of the model take precedence. If `frame` is not a pandas DataFrame, return `made` unchanged.
     """
     shape = tuple(getattr(made, "shape", ()))
     if not is_frame(frame) or shape != frame.shape or _keeps_labels(model, shape, labels):
@@ -257,9 +257,9 @@ def _xarray_variable(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
-    """Return the data for the result, as an array of the library whose array the model contains.
+    """Convert `array` to the library of the array that the model contains.
 
-    Without such a library, return a cupy array for CUDA memory, and a NumPy array for other memory.
+    If the model is None, or its library is unknown, return a cupy array for CUDA memory, and otherwise a NumPy array.
     """
     from arrayhub.convert.names import name_of_type
 

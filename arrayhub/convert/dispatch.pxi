@@ -1,4 +1,4 @@
-"""Import of an object: the importer of its library if the type is known, else the first protocol that succeeds.
+"""Import of an object by the importer of its library if the type is known, else by the first protocol that succeeds.
 
 `adapters/table` defines the order of the protocols, and `libraries/known` the importers of libraries.
 """
@@ -112,8 +112,8 @@ cdef enum Labelled:          # which objects of a type have dimension names or a
     LABELLED_ALL           # all objects, because the type has the attributes
 
 cdef PyTypeObject* _NDARRAY = <PyTypeObject*> numpy.ndarray
-cdef tuple PLAIN = (int, float, complex, str, bytes)      # types of single values, which `check_level` accepts
-globals()["VALUES"] = VALUES      # for Python modules
+cdef tuple PLAIN = (int, float, complex, str, bytes)      # types that `check_level` accepts without further checks
+globals()["VALUES"] = VALUES      # makes the C variable available to Python modules
 
 cdef object _GT_DIMS = sys.intern("__gt_dims__")
 cdef object _DIMS = sys.intern("dims")
@@ -142,7 +142,7 @@ cdef unsigned int compute_record(type cls) except 0:
 
 
 cdef bint supports(type cls, tuple attributes) except -1:
-    """Return whether a type has one of the given attributes. If none are given, return whether it supports buffers."""
+    """Return whether a type has one of the given attributes. For (), return whether it supports the buffer protocol."""
     if not attributes:
         return arrayhub_has_buffer(<PyTypeObject*> cls)
     for name in attributes:
@@ -257,7 +257,10 @@ cdef inline bint is_labelled(object obj, Labelled labels) except -1:
 
 
 cdef bint has_names(object obj) except -1:
-    """Return whether an object has dimension names. An origin without names is read only if the type has the attribute."""
+    """Return whether an object has dimension names.
+
+    An object with an origin but without names is labelled only if its type has the attribute (LABELLED_ALL).
+    """
     return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 
 
@@ -392,7 +395,7 @@ cpdef int check_values(object obj) except -1:
 
 
 cdef int check_level(object obj, int level, dict seen) except -1:
-    """Check a value, or a sequence that is nested in `level` others.
+    """Check a value, or a sequence that is nested in `level` other sequences.
 
     `seen` contains the visited sequences by id, because sequences may form cycles.
     """
@@ -421,7 +424,7 @@ cdef int check_level(object obj, int level, dict seen) except -1:
 
 
 cdef int check_value(object item, int level, dict seen) except -1:
-    """Check an element of a sequence that is nested in `level` others."""
+    """Check an element of a sequence that is nested in `level` other sequences."""
     cdef type cls = type(item)
     cdef unsigned int record
     if isinstance(item, (list, tuple)):
@@ -447,7 +450,7 @@ cdef dict _numbers = {}           # index in _wrappers of each row, keyed by id(
 
 
 cdef object wrapper_of(object obj):
-    """Return the row of a wrapper's type. Cache the number of the row, because the search compares names."""
+    """Return the table row of a wrapper's type. The number of the row is cached, because the search compares names."""
     cdef unsigned int number = recall(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj))
     cdef unsigned int version = version_tag(Py_TYPE(obj))
     cdef unsigned int looked_up_in = type_cache.generation
@@ -490,9 +493,10 @@ cdef Descriptor parse_wrapper(object obj, object stream):
 
 
 cdef Descriptor parse_registered(object obj, object row):
-    """Import the array that a plug-in's function returns, or return None if the plug-in leaves the object to its protocols.
+    """Import the array that a plug-in's function returns for `obj`.
 
-    The function is called twice. If the two arrays have different addresses, the function makes a copy, which is an error.
+    Return None if the plug-in leaves the import to the protocols of `obj`. The function is called twice. If the two arrays
+    have different addresses, the function makes copies, which is an error.
     """
     cdef Descriptor a, again
     cdef object parse = row.parse

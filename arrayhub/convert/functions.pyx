@@ -1,5 +1,7 @@
 """Public functions for import, export and copies: `asarray`, the ``as_*`` functions, `convert`, `to_host`, `to_device`.
 
+Included files:
+
 - dispatch: selection of the importer or protocol for an object
 - sparse_parts: struct of a sparse array
 """
@@ -54,7 +56,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
           that are stored as bits.
 
         With True and "if_needed", the columns of a table (pandas, polars, pyarrow, awkward) are copied to a matrix of rows by
-        columns, in NumPy's common type.
+        columns, whose element type is NumPy's common type of the columns.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
@@ -76,8 +78,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
-        `obj` is a number or a sequence of numbers, and a value is out of the range of `dtype` (see above). Or the common type
-        of a table or sequence would round an integer.
+        A Python number, or an element of a sequence, is out of the range of `dtype` (see above), or the common type of a table
+        or sequence would round an integer.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
-    # With `device`, or with copy=True and no `dtype`, `stream` orders the copy instead of the import.
+    # With `device`, or with copy=True but without `dtype`, `stream` orders the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
     if dtype is not None and via is None and issubclass(type(obj), VALUES):
@@ -191,7 +193,7 @@ cdef int check_numbers(Descriptor a, object dtype) except -1:
 cdef bint import_copied(Descriptor a, object obj) except -1:
     """Return whether the import of `obj` has made a copy.
 
-    If `obj` itself is a copy, or wraps a copy, the import has not made one.
+    If `obj` itself is a copy, or wraps a copy, the flag COPIED does not mean that the import has made a copy.
     """
     if not a.flags_ & COPIED or a is obj:
         return False
@@ -273,7 +275,7 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
 
 
 def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
-    """Return an array in host memory. Copy it from its device if the host cannot read the memory.
+    """Return an array in host memory. Copy the array from its device if the host cannot read the memory.
 
     The copy waits for the producer's pending work, and transfers only the bytes that the array uses. docs/copies.md
     describes the synchronization.
@@ -327,7 +329,7 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
 
 
 def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None):
-    """Return an array on a device. Copy it unless it is already on the device.
+    """Return an array on a device. Copy the array unless it is already on this device.
 
     Parameters
     ----------
@@ -391,7 +393,7 @@ cdef Library _NUMBA = library("numba")
 
 
 def array_or_nested(obj, /):
-    """Import `obj` with `asarray`, or with `asnested` if it is not dense, for functions that describe arrays.
+    """Import `obj` with `asarray`, or with `asnested` if `obj` is not dense, for functions that describe arrays.
 
     Raises
     ------
@@ -539,13 +541,13 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         - True: always copy.
         - False: like None, but also reject lists and numbers, which do not have memory to view.
     missing : {None, "mask", "nan"} or value, optional
-        Representation of missing values. NumPy's NaT is missing, and NaN is a value.
+        Representation of missing values. NumPy's NaT counts as missing, and NaN does not.
 
         - None: raise an error if a value is missing.
         - "mask": a ``numpy.ma.MaskedArray`` that shares the values. For other libraries, the result is a pair of arrays: the
           values, and booleans that are True for missing elements. The values of missing elements are undefined.
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing.
-        - A value: replaces missing values. It must be representable in the element type.
+        - A value: replaces missing values. The element type must be able to represent the value.
 
         "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers.
         ``copy=False`` forbids these copies. Other arrays are shared if the library can represent the memory, else copied as
@@ -818,7 +820,7 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a capsule. Return None for None, and for an array with negative strides, because torch would end the process."""
+    """Return a DLPack capsule. Return None if `array` is None, or has negative strides, for which torch ends the process."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
@@ -830,9 +832,9 @@ cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _
 cdef object call_from_dlpack(object take, Descriptor a, str to, bint copied):
     """Call a library's ``from_dlpack`` with each argument of `_OFFERS` until a call succeeds.
 
-    If `copied` is true, also try a copy in host memory. The error reports why the library rejects the last array, because
-    the device, which many libraries do not support, is not the obstacle for a view or copy in host memory. Capsules are not
-    considered, because many libraries reject all capsules.
+    If `copied` is true, also try a copy in host memory. The error contains the library's reason for the last argument that is
+    not a capsule. If this argument is a view or copy in host memory, the device is not the reason. Many libraries reject all
+    capsules, so their reasons for capsules are not reported.
     """
     cdef object refusal = None
     for offer in (*_OFFERS, _host_copy) if copied else _OFFERS:

@@ -29,7 +29,7 @@ from arrayhub.runtimes.host import is_host_readable
 # Libraries whose arrays are in host memory only.
 _HOST_ONLY = ("numpy", "polars", "pandas", "awkward")
 
-# For libraries that have only sparse arrays: the library of dense arrays in the same kind of memory.
+# Libraries that have only sparse arrays, with the library of dense arrays in the same kind of memory.
 _DENSE_LIBRARY = {"scipy": "numpy", "pydata_sparse": "numpy", SPARSE: OWN}
 
 # Modules whose name differs from the name that `convert` uses.
@@ -51,7 +51,7 @@ class Kind:
     cls : type or None
         The array type. None if the kind was created from a module, a sparse array or the name of a library.
     sparse : type or None
-        The type of a sparse model, or a sparse type that is the model. None for all other models.
+        The sparse array type, if the kind was created from a sparse array or a sparse array type. Otherwise None.
     """
 
     library: str
@@ -125,7 +125,7 @@ class Kind:
         except InterfaceError:
             raise
         except (BufferError, TypeError, ValueError):
-            if self.library in ("polars", "awkward"):  # without repeated names
+            if self.library in ("polars", "awkward"):  # these libraries reject repeated column names
                 raise
             return None
 
@@ -252,7 +252,7 @@ def _is_array_type(cls: Any) -> bool:
 
 
 def same_kind(obj: Any, model: Any) -> bool:
-    """Return whether `like` need not convert `obj`.
+    """Return whether `obj` already has the kind of `model`, so that `like` returns `obj` itself.
 
     The type of `obj` must be a type without labels. If `model` is a type, `obj` must be an instance of `model`. If
     `model` is an array, `model` must be an instance of the type of `obj`, and both must be on the same device.
@@ -279,7 +279,7 @@ def _library_without_labels(cls: Any, generation: int) -> str | None:
         return None
     library = None if wrappers.unwraps(cls) else library_of_type(cls)
     row = row_of_type(cls)
-    # The names differ for objects that are not arrays of the library, such as dpctl's memory, and for all of pyarrow.
+    # The names differ for objects that are not arrays of the library, such as dpctl's memory, and for pyarrow's types.
     return None if row is not None and row.name != library else library
 
 
@@ -361,7 +361,7 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
 
 
 def _is_new(array: USMArray, obj: Any) -> bool:
-    """Return whether `array` is a new copy, so that another copy is not necessary."""
+    """Return whether `array` is a new copy of `obj`, so that another copy is not necessary."""
     return array.is_copy and array is not obj and not getattr(obj, "is_copy", False)
 
 

@@ -18,7 +18,7 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         Anything that `asarray` or `asnested` accepts.
     model : object
         An array, an array type such as ``torch.Tensor``, or a library's module. Lists, tuples and numbers select NumPy.
-        A result with the shape of `model` also gets its labels:
+        A result with the shape of `model` also gets the labels of `model`:
 
         - pandas: index, columns and name.
         - xarray: dims, coords and name.

@@ -30,8 +30,8 @@ class Placement:
     device : Device
         Device of the memory.
     stream : int, SyclQueue or None
-        Stream on which the deciding array can be read: the handle of a CUDA stream (1 for the legacy default stream) or
-        a SYCL queue. None for host memory, and if ``prefer=`` was a device.
+        Stream on which the array that determined the placement can be read: the handle of a CUDA stream (1 for the
+        legacy default stream) or a SYCL queue. None for host memory, and if ``prefer=`` was a device.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class DeviceConflict(Exception):
 def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool) -> tuple[Kind, Any]:
     """Return the kind and the object that determine a placement. Objects of kind None are ignored.
 
-    Without other objects, return the kind of NumPy arrays and None.
+    If all kinds are None, return the kind of NumPy arrays, and None as the object.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def deciding(objs: Sequence[Any], kinds: Sequence[Kind | None], one_device: bool
 
 
 def _on_device(source: Any, device: Device) -> Any:
-    """Return the deciding array as a USMArray if its memory is on the device, else None.
+    """Return `source`, the array that determined a placement, as a USMArray if its memory is on the device, else None.
 
     A torch tensor that `asarray` rejects because it requires a gradient is detached first.
     """
@@ -228,7 +228,7 @@ def _library_on(device: Device, library: str) -> str:
 def returned(result: Any, place: Placement, copy: Copy, labels: bool) -> Any:
     """Convert a function's result to the library and the device of a placement.
 
-    - Names of columns in the result take precedence over those of the deciding array.
+    - Names of columns in the result take precedence over names in the array that determined the placement.
     - If the library lacks 0-d arrays, a 0-d result becomes a NumPy scalar.
     - If the library lacks sparse arrays, a sparse result becomes a SciPy array.
     """
@@ -255,7 +255,7 @@ def array_kind(obj: Any) -> Kind | None:
         return None
 
 
-# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, these are SciPy arrays.
+# Libraries with sparse arrays in the same kind of memory. For NumPy and numba, the sparse arrays are SciPy's.
 _WITH_SPARSE = ("numpy", "numba", "torch", "jax", "cupy", OWN)
 
 _IGNORED: tuple[type, ...] = (type(None), str, bytes)

@@ -18,7 +18,7 @@ def is_table_type(cls: type) -> bool:
 def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
     """Return `obj` as a table if `cls` is a table type, otherwise as an array that `exporter` creates.
 
-    The columns of a table are those of a matrix, the fields of records, or one column for a 1-d array.
+    The table has one column per column of a matrix, one per field of records, or one column for a 1-d array.
     """
     if not is_table_type(cls):
         return exporter(obj, copy=copy)

@@ -133,8 +133,8 @@ cdef int take_sycl(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 
     The size is a multiple of the item size, because dpnp interprets the complete allocation as elements.
 
-    SYCL supports only alignments that are powers of two, and silently ignores large ones. For other alignments, the
-    allocation is enlarged so that it contains an aligned address.
+    SYCL supports only alignments that are powers of two, and silently ignores large alignments. For unsupported alignments,
+    the allocation is enlarged so that it contains an aligned address.
     """
     cdef Py_ssize_t boundary = recipe.boundary
     cdef bint alignable = boundary <= PAGE and boundary & (boundary - 1) == 0
@@ -170,10 +170,10 @@ cdef int take_cuda(Descriptor a, Recipe recipe, const MemoryKind* kind, object d
 
 
 cdef int place_inside(Descriptor a, Recipe recipe) except -1:
-    """Move the start of the block of `a` so that element zero is aligned. The block excludes the bytes before and after.
+    """Restrict the block of `a` to the bytes from element zero, which is ``recipe.behind`` bytes after an aligned address.
 
-    The allocation has ``recipe.nbytes + recipe.boundary - 1`` bytes. If its address is known to be aligned, it may have only
-    ``recipe.nbytes + recipe.behind`` bytes.
+    The allocation must have ``recipe.nbytes + recipe.boundary - 1`` bytes. ``recipe.nbytes + recipe.behind`` bytes are
+    sufficient if the address of the allocation is known to be aligned.
     """
     a.block_.address_ += to_boundary(<size_t> a.block_.address_, recipe.boundary, recipe.behind)
     a.block_.nbytes_ = recipe.nbytes
@@ -188,7 +188,7 @@ _KINDS_OF_CUDA = {"cuda": "cuda", "cuda_host": "cuda_host", "cuda_managed": "cud
 
 
 cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint zeroed) except -1:
-    """Allocate memory where the library of `model` allocates it (see `pool_of`). Set block, base, device and stream of `a`."""
+    """Allocate memory with the allocator of the library `pool` (see `pool_of`). Set block, base, device and stream of `a`."""
     cdef Descriptor memory
     if pool == "numpy":
         run = (np.zeros if zeroed else np.empty)(recipe.nbytes + recipe.boundary - 1, np.uint8)
@@ -242,13 +242,13 @@ cdef class Recipe:
 
     The layout depends on the item size, but neither on the element type itself nor on the kind of memory.
     """
-    cdef Descriptor template        # shape, byte strides and labels; internal
+    cdef Descriptor template        # shape, byte strides and labels
     cdef Py_ssize_t nbytes          # size in bytes, from element zero
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
     cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without an alignment
     cdef object backend             # name of the preset, or None
-    cdef object source              # registry entry of the preset, which a new registration of the preset replaces
+    cdef object source              # registry entry of the preset; if the entry is replaced, the recipe is outdated
 
 cdef enum:
     RECIPES = 512                   # maximum size of the cache, which is cleared when it is full

@@ -65,7 +65,7 @@ _AnyOptions = TypeVar("_AnyOptions", Options, LikeOptions)
 
 
 def _known(call: str, options: _AnyOptions) -> _AnyOptions:
-    """Return `options` if `empty` accepts each of its keywords."""
+    """Return `options`, or raise TypeError if it contains a keyword that `empty` does not accept."""
     for name in options:
         if name not in Options.__annotations__:
             accepted = ", ".join(Options.__annotations__)
@@ -133,7 +133,7 @@ def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Return `value` as a 0-d array of type `element`. Raise an error if the conversion would lose information."""
     if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
-        return np.array(value, element)  # any integer is valid for bool, as in `ones`
+        return np.array(value, element)  # as in NumPy, any integer is valid for bool
     refuse_endless(value, "full")
     check_values(value)  # before NumPy calls methods of the elements
     given = checked(with_ndarrays(value), element, "fill_value")
@@ -323,7 +323,8 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
 def _options_of(model: USMArray, given: LikeOptions) -> Options:
     """Set all omitted options in `given` to the values of `model`."""
     options = _labelled_as(model, given)
-    if options.get("layout") is None and options.get("backend") is None and not is_packed(model):  # these have C order
+    # The new array for a packed model has C order, the default.
+    if options.get("layout") is None and options.get("backend") is None and not is_packed(model):
         order = slowest_first(model)
         options["layout"] = list(map(order.index, range(model.ndim)))
     if options.get("memory") is None and options.get("like") is None:

@@ -10,7 +10,7 @@ cdef extern from *:
     #define ARRAYHUB_DEVICE_NAME "arrow_device_array"
     #define ARRAYHUB_DEVICE_STREAM_NAME "arrow_device_array_stream"
     """
-    # Names of capsules.
+    # Capsule names
     const char* SCHEMA_NAME "ARRAYHUB_SCHEMA_NAME"
     const char* ARRAY_NAME "ARRAYHUB_ARRAY_NAME"
     const char* STREAM_NAME "ARRAYHUB_STREAM_NAME"
@@ -18,7 +18,7 @@ cdef extern from *:
     const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
-    MAX_NODES = 100_000            # nodes of one type; limited, because a hostile schema may contain itself
+    MAX_NODES = 100_000            # limit for the nodes of one schema, because a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
     ARROW_FLAG_MAP_KEYS_SORTED = 4
@@ -26,7 +26,7 @@ cdef enum:
 cdef struct ArrowSchema:
     const char* format
     const char* name
-    const char* metadata                  # or NULL: number of pairs, then keys and values, each after its length (int32)
+    const char* metadata                  # NULL, or an int32 count of pairs, then keys and values after their int32 lengths
     int64_t flags
     int64_t n_children
     ArrowSchema** children
@@ -46,9 +46,9 @@ cdef struct ArrowArray:
     void (*release)(ArrowArray*) noexcept nogil
     void* private_data
 
-cdef struct ArrowArrayStream:             # get_schema and get_next return an errno, 0 for success
+cdef struct ArrowArrayStream:             # get_schema and get_next return 0 for success, else an errno
     int (*get_schema)(ArrowArrayStream*, ArrowSchema* out) noexcept nogil
-    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # outputs a released array at the end
+    int (*get_next)(ArrowArrayStream*, ArrowArray* out) noexcept nogil     # at the end, sets out.release to NULL
     const char* (*get_last_error)(ArrowArrayStream*) noexcept nogil
     void (*release)(ArrowArrayStream*) noexcept nogil
     void* private_data
@@ -57,11 +57,11 @@ cdef struct ArrowDeviceArray:
     ArrowArray array
     int64_t device_id                     # -1 for host memory
     int32_t device_type                   # DLPack's number
-    void* sync_event                      # CUDA: a cudaEvent_t*; NULL: the memory may be read now
+    void* sync_event                      # for CUDA a cudaEvent_t*, or NULL if the memory may be read without waiting
     int64_t reserved[3]
 
 cdef struct ArrowDeviceArrayStream:
-    int32_t device_type                   # of every array
+    int32_t device_type                   # the same for every array of the stream
     int (*get_schema)(ArrowDeviceArrayStream*, ArrowSchema* out) noexcept nogil
     int (*get_next)(ArrowDeviceArrayStream*, ArrowDeviceArray* out) noexcept nogil
     const char* (*get_last_error)(ArrowDeviceArrayStream*) noexcept nogil

@@ -64,14 +64,14 @@ cdef void _drop_device_capsule(object capsule) noexcept:
 cdef tuple emit_device(object node, object requested_schema, dict keywords):
     """Return the schema and device array capsules of a node. All memory must be on one device.
 
-    For CUDA, the struct contains an event if work is pending. For SYCL, the interface defines a ``sycl::event*``, but this
-    function does not create one, and waits for the work. `exported_device` determines which memory is exported as host memory.
+    For CUDA, the struct contains an event if work is pending. For SYCL, this function waits for the work instead of exporting
+    the ``sycl::event*`` that the interface defines. `exported_device` determines which memory is exported as host memory.
     """
     cdef int form = requested_form(requested_schema)
     cdef ArrowDeviceArray* array
     refuse_keywords("__arrow_c_device_array__", keywords)
     node = compact(exportable(node, form), form)
-    ready_on_device(node)      # before the elements are scanned for NaT
+    ready_on_device(node)      # must precede `fill_device_array`, which scans times for NaT
     schema = schema_capsule(node, form)
     array = <ArrowDeviceArray*> PyMem_RawCalloc(1, sizeof(ArrowDeviceArray))
     if array == NULL:
@@ -97,10 +97,10 @@ cdef inline bint has_events(DLDevice device) noexcept:
 
 
 cdef DLDevice exported_device(Descriptor a) except *:
-    """Return the device to export. Pinned memory and shared and host USM are exported as host memory.
+    """Return the device to export. Pinned memory, shared USM and host USM are exported as host memory.
 
-    pyarrow could not import this USM as oneAPI memory: pyarrow tries ``__arrow_c_device_array__`` first, and rejects oneAPI
-    devices ("Device type 14is not registered").
+    If such USM were exported as oneAPI memory, pyarrow could not import it: pyarrow tries ``__arrow_c_device_array__`` first,
+    and rejects oneAPI devices ("Device type 14is not registered").
     """
     if is_for_host(a):
         return DLDevice(kDLCPU, 0)
@@ -120,12 +120,14 @@ cdef DLDevice exported_device_of_node(object node) except *:
 
 
 cdef int ready_on_device(object node) except -1:
-    """Check the device of every array of a node, and validate host-readable offsets. Wait for pending work, except on CUDA.
+    """Check that all arrays of a node are on one device, and validate host-readable offsets.
+
+    Wait for pending work, except on CUDA.
 
     Raises
     ------
     BufferError
-        The interface cannot represent the device or the context of the arrays.
+        The arrays are on several devices, or in a SYCL context that the interface cannot represent.
     InterfaceError
         Offsets, sizes, views or indices are out of range.
     """
@@ -137,7 +139,10 @@ cdef int ready_on_device(object node) except -1:
 
 
 cdef int fill_device_array(ArrowDeviceArray* out, object node, int form) except -1:
-    """Fill the struct of a node. Call `ready_on_device` first. After an error, release `out` unless its `release` is NULL."""
+    """Fill `out` with the arrays of a node, for which the caller must have called `ready_on_device`.
+
+    After an error, the caller must release ``out.array`` unless ``out.array.release`` is NULL.
+    """
     cdef DLDevice device = exported_device_of_node(node)
     memset(out, 0, sizeof(ArrowDeviceArray))
     fill_root_array(&out.array, node, form)
@@ -164,7 +169,7 @@ cdef int wait_on_device(Descriptor a, void* argument) except -1:
 
 
 cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
-    """Record an event after the pending work on all arrays of a node, if any."""
+    """Record an event after the pending work on the arrays of a node. Do nothing if no work is pending."""
     cdef Body* body = <Body*> array.array.private_data
     cdef intptr_t stream
     cdef bint pending = False

@@ -121,9 +121,9 @@ cdef Body* new_body(ArrowArray* out, object owner, int buffers, int64_t children
 
 
 cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=None) except -1:
-    """Fill the array of a node. The parent's offset skips the first `lead` elements of the array.
+    """Fill `out` with a node, preceded by `lead` elements that the offset of the parent skips.
 
-    `field` has the name, flags and metadata that the node's parent stores for it, as in `fill_schema`.
+    `field` contains the name, flags and metadata that the parent stores for the node, as in `fill_schema`.
     """
     if isinstance(node, Tree) and not has(<Tree> node, NUMBERS):
         return fill_tree(out, <Tree> node, lead)
@@ -132,9 +132,9 @@ cdef int fill_array(ArrowArray* out, object node, Py_ssize_t lead, tuple field=N
 
 
 cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ssize_t lead, bint as_bytes) except -1:
-    """Fill the array of numbers: a primitive array, nested in one fixed-size list for each dimension after the first.
+    """Fill `out` with numbers: a primitive array inside one fixed-size list for each dimension after the first.
 
-    `owner` is `a`, or the Tree whose content is `a`. Booleans that `is_packed` selects become bits.
+    `owner` is `a`, or the Tree whose content is `a`. Booleans are exported as bits if `is_packed` returns True.
     """
     cdef bint innermost = axis == a.nd_ - 1
     cdef Tree t = <Tree> owner if isinstance(owner, Tree) else None
@@ -150,7 +150,7 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
 
 
 cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes) except -1:
-    """Set the buffer of values of a primitive array, and mark missing times."""
+    """Set the values buffer of a primitive array, and mark NaT as missing."""
     if is_packed(a, as_bytes):
         return pack_bits(out, a, lead)
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
@@ -181,7 +181,8 @@ cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
 cdef int mark_missing_times(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
     """Mark NumPy's NaT as missing in the bitmap.
 
-    NaT is encoded as the smallest integer, which is a valid time in Arrow. Times imported from Arrow are not scanned.
+    NumPy encodes NaT as the smallest int64, which is a valid time in Arrow. Times imported from Arrow are therefore not
+    scanned.
     """
     cdef Py_ssize_t count, n = size_of(a)
     if n == 0 or not may_be_nat(a):
@@ -209,7 +210,7 @@ cdef object bits_at(ArrowArray* out):
 
 
 cdef int hold_also(Body* body, object more) except -1:
-    """Keep another object alive as long as the owner of a body."""
+    """Keep the object `more` alive until `body` is freed."""
     pair = (<object> body.owner, more)
     Py_INCREF(pair)
     Py_DECREF(<object> body.owner)
@@ -218,10 +219,10 @@ cdef int hold_also(Body* body, object more) except -1:
 
 
 cdef int set_bitmap(ArrowArray* out, Descriptor validity, Py_ssize_t bit, Py_ssize_t lead, Py_ssize_t nulls) except -1:
-    """Set the bitmap of an array and the offset that it requires.
+    """Set the bitmap of an array, and the array's offset, which depends on the position of the first bit in its byte.
 
-    An ArrowArray has one offset for all buffers, so every buffer must start `offset` elements before the first element. Memory
-    exists there, because only slices of longer arrays have an offset.
+    An ArrowArray has one offset for all its buffers, so every buffer must start `offset` elements before the first element.
+    The memory before the first element is valid, because only slices of longer arrays have an offset.
     """
     cdef Py_ssize_t back = 0
     if bit < lead:
@@ -281,7 +282,7 @@ cdef int fill_tree(ArrowArray* out, Tree t, Py_ssize_t lead) except -1:
 
 
 cdef bint has_runs(object node):
-    """Return whether a node contains a run-end encoded array, which cannot be extended before its first element."""
+    """Return whether a node contains a run-end encoded array, to which an offset cannot add leading elements."""
     cdef Tree t
     if not isinstance(node, Tree):
         return False
@@ -316,7 +317,7 @@ cdef inline const void* back_by(Descriptor a, Py_ssize_t elements) noexcept:
 
 
 cdef int fill_view_buffers(ArrowArray* out, Tree t, Py_ssize_t start) except -1:
-    """Set the views, the buffers that they refer to, and the array of the sizes of these buffers."""
+    """Set the buffers of a view array: the views, the characters, and the sizes of the character buffers."""
     cdef Py_ssize_t k, count = len(t.parts)
     sizes = np.array([(<Descriptor> part).shape_[0] for part in t.parts], np.int64)
     out.buffers[1] = back_by(<Descriptor> t.content, start * VIEW_BYTES)

@@ -41,8 +41,8 @@ from arrayhub._core.descriptor import named
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's kDLBool
-    MAX_PAIRS = 4096               # in the metadata of a schema
-    MAX_METADATA = 1 << 20         # bytes of one string
+    MAX_PAIRS = 4096               # limit for the key-value pairs in the metadata of a schema
+    MAX_METADATA = 1 << 20         # limit for the bytes of one key or value
 
 
 cdef dict pairs_of(ArrowSchema* schema):
@@ -97,7 +97,7 @@ cdef tuple field_of(ArrowSchema* schema, const char* conventional):
 
 
 cdef tuple fields_of(ArrowSchema* schema, const char* conventional):
-    """Return `field_of` of each child, or None if all are None."""
+    """Return a tuple with the result of `field_of` for each child, or None if all results are None."""
     cdef int64_t k
     for k in range(schema.n_children):
         if field_of(schema.children[k], conventional) is not None:
@@ -114,7 +114,10 @@ cdef object extension_name(ArrowSchema* schema):
 
 
 cdef object extended(object node, ArrowSchema* schema):
-    """Return the array of a canonical extension type. For other types, return the storage, as the specification permits."""
+    """Convert the storage of a canonical extension type to the array that the type describes.
+
+    Return the storage of other extension types unchanged, as the specification permits.
+    """
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
     if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree) and is_dense(<Tree> node):
@@ -165,7 +168,7 @@ cdef Tree tensor_storage(Tree t):
     rows.content = reshape(transpose(a, [0, *order]), (t.length, run))
     rows.validity, rows.bit, rows.nulls = t.validity, t.bit, t.nulls
     rows.name = t.name
-    if a.dl_dtype_.code == BOOL_CODE:      # one byte each; booleans that are bits have another kind of node
+    if a.dl_dtype_.code == BOOL_CODE:      # booleans of one byte; bit-packed booleans are nodes of another kind
         rows.child_fields = ((None, ARROW_FLAG_NULLABLE, _BOOL8),)
     same = fields.get("shape") == [a.shape_[axis] for axis in order] \
         and permutation == [order.index(axis) for axis in range(1, a.nd_)]
@@ -174,7 +177,7 @@ cdef Tree tensor_storage(Tree t):
 
 
 cdef list names_of_dimensions(dict fields, object permutation):
-    """Return the names in a tensor's metadata, one for each dimension except the first, or None."""
+    """Return the dimension names in a tensor's metadata, one for each dimension after the first, or None."""
     names = list_in(fields, "dim_names", str)
     if names is None or type(permutation) is not list or sorted(permutation) != list(range(len(names))):
         return None
@@ -182,10 +185,10 @@ cdef list names_of_dimensions(dict fields, object permutation):
 
 
 cdef object with_tensors(object node, tuple field):
-    """Return a node in which `tensor_storage` replaces each ``arrow.fixed_shape_tensor``, at any depth.
+    """Return a copy of a node with the storage of each ``arrow.fixed_shape_tensor``, at any depth.
 
-    `field` has the name, flags and metadata that the node's parent stores for it, or is None. A node without tensors is
-    returned unchanged.
+    Return a node without tensors unchanged. `field` is None, or contains the name, flags and metadata that the parent stores
+    for the node.
     """
     cdef Tree t
     cdef Py_ssize_t k
@@ -245,7 +248,10 @@ cdef Tree with_parts(Tree t, object content, tuple fields, object parts):
 
 
 cdef Tree with_tensor_items(Tree t):
-    """Merge the dimensions of each tensor in a C-contiguous array of numbers into one. Return other arrays unchanged."""
+    """If the items of a C-contiguous array of numbers are tensors, merge the dimensions of each tensor into one.
+
+    Return other arrays unchanged.
+    """
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t k, items = 0 if t.child_fields is None else min(len(t.child_fields), a.nd_ - 1)
     cdef Tree rows
@@ -261,7 +267,7 @@ cdef Tree with_tensor_items(Tree t):
 
 
 cdef list pairs_in(bytes metadata):
-    """Return the pairs of validated metadata."""
+    """Return the key-value pairs of encoded metadata, whose lengths `raw_metadata` has validated."""
     cdef Py_ssize_t at = 4
     cdef list strings = []
     while at < len(metadata):
@@ -279,7 +285,7 @@ def extension_of_node(Tree t):
 
 
 def metadata_of_node(Tree t):
-    """Return the metadata of a node in Arrow's schema as a dict of bytes."""
+    """Return the metadata in a node's Arrow schema, as a dict from bytes to bytes."""
     return {} if t.field is None or t.field[1] is None else dict(pairs_in(t.field[1]))
 
 
@@ -289,10 +295,10 @@ cdef Descriptor as_bool(Descriptor a):
 
 
 cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
-    """Return the tensor that the metadata of ``arrow.fixed_shape_tensor`` describes.
+    """Return `rows` as the tensor that the metadata of ``arrow.fixed_shape_tensor`` describe.
 
-    `shape` and `dim_names` are in memory order. `permutation` contains, for each dimension of the tensor, the position of
-    this dimension in memory order.
+    In the metadata, ``shape`` and ``dim_names`` are in memory order. For each dimension of the tensor, ``permutation`` contains
+    the position of this dimension in memory order.
     """
     fields = json_of(metadata)
     shape = list_in(fields, "shape", int)
@@ -363,7 +369,7 @@ cdef bint is_bool8(bytes metadata):
 
 
 cdef list memory_order(Descriptor a):
-    """Return the axes after the first by decreasing stride, or None if the array is not contiguous in this order."""
+    """Return the axes after the first, sorted by decreasing stride, or None if the array is not contiguous in this order."""
     cdef list order = sorted(range(1, a.nd_), key=lambda axis: -a.byte_strides_[axis])
     if size_of(a) == 0:
         return list(range(1, a.nd_))
@@ -384,7 +390,7 @@ cdef bint is_compact(Descriptor a, list order):
 
 
 cdef bytes tensor_metadata(Descriptor a, list order, list names=None):
-    """Return the schema metadata of a tensor, see `tensor_of`. `names` has a name for each dimension except the first."""
+    """Return the schema metadata of a tensor, see `tensor_of`. `names` contains a name for each dimension after the first."""
     import json
 
     fields = {"shape": [a.shape_[axis] for axis in order]}

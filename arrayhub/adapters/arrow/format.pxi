@@ -1,4 +1,4 @@
-"""Table of Arrow's formats. _core/dtypes contains the formats of numbers.
+"""Table of Arrow's format strings. The formats of numbers are in _core/dtypes.
 
 Source: "Data type description -- format strings" of the C data interface's specification.
 """
@@ -30,9 +30,9 @@ cdef struct Format:
     const char* text         # the format, or its prefix
     bint exact               # whether `text` is the complete format
     int kind                 # kind of node in _core/kinds, or REFUSED
-    int width                # size in bytes of an offset, or of an element of fixed size; UNION: 4 dense, 1 sparse
-    const char* number       # dtype in `build_flat`: "V" bytes, "i" int32, "M", "m" times, "I" interval, "d" decimal
-    const char* words        # name for messages
+    int width                # size in bytes of an offset, or of an element of fixed size; UNION: 4 if dense, 1 if sparse
+    const char* number       # dtype that `build_flat` creates: V bytes, i int32, M and m times, I interval, d decimal
+    const char* words        # name of the type in messages
 
 cdef enum:
     REFUSED = -1
@@ -69,7 +69,7 @@ _TABLE[25] = Format(b"tDm", True,  FLAT,        8,     b"m",    b"duration[ms]")
 _TABLE[26] = Format(b"tDu", True,  FLAT,        8,     b"m",    b"duration[us]")
 _TABLE[27] = Format(b"tDn", True,  FLAT,        8,     b"m",    b"duration[ns]")
 _TABLE[28] = Format(b"tiM", True,  INTERVAL,    4,     b"I",    b"interval[months]")
-_TABLE[29] = Format(b"d:",  False, DECIMAL,     32,    b"d",    b"decimal")      # 4 to 32 bytes, by the third number
+_TABLE[29] = Format(b"d:",  False, DECIMAL,     32,    b"d",    b"decimal")      # the maximum width, see `decimal_width`
 _TABLE[30] = Format(b"+ud:", False, UNION,      4,     NULL,    b"dense_union")
 _TABLE[31] = Format(b"+r",  True,  RUN_END,     0,     NULL,    b"run_end_encoded")
 _TABLE[32] = Format(b"n",   True,  NULLS,       0,     NULL,    b"null")
@@ -93,7 +93,7 @@ cdef dict _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 cdef const Format* find_format(const char* text) noexcept nogil:
-    """Return the row of a format, or NULL."""
+    """Return the table row of a format string, or NULL if the format is unknown."""
     cdef int k
     if text == NULL or text[0] <= 0:      # formats are ASCII
         return NULL
@@ -119,7 +119,7 @@ cdef const Format* format_of_kind(int kind, Py_ssize_t width) noexcept nogil:
 
 
 cdef int buffers_of(const Format* row) noexcept nogil:
-    """Return the number of buffers of a format, or ANY. A sparse union does not have offsets."""
+    """Return the number of buffers of a format, or ANY if the number varies. A sparse union does not have offsets."""
     return 1 if NODE_KINDS[row.kind].properties & TYPES and row.width == 1 else NODE_KINDS[row.kind].buffers
 
 
@@ -142,7 +142,7 @@ def type_name(str meaning not None):
 
 
 cdef str text_of(const char* text):
-    """Return a format for messages."""
+    """Return the repr of a format for messages, truncated to 80 characters."""
     if text == NULL:
         return "a NULL format"
     return repr(text[:strlen(text) if strlen(text) < 80 else 80].decode("utf-8", "replace"))

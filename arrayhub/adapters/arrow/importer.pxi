@@ -34,13 +34,14 @@ from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, na
 
 
 cdef Descriptor parse(object obj, object stream):
-    """Import the memory of an Arrow producer as a dense array, or return None without an Arrow interface.
+    """Import the memory of an Arrow producer as a dense array. Return None if `obj` does not have an Arrow interface.
 
     By default, the interfaces are tried in this order: device array, array, device stream, stream. Rows of libraries/known
     change this order for some libraries. A stream must not have more than one nonempty chunk.
 
-    A stream that can be read only once is rejected before it is read if its schema shows that it is not a dense array. The
-    call that the error suggests can then still read the stream. Queries are rejected without running them.
+    Some streams can be read only once. If the schema of such a stream shows that its data is not a dense array, the stream is
+    rejected before it is read, so that the call in the error message can still read it. Queries are rejected without running
+    them.
 
     Raises
     ------
@@ -80,7 +81,7 @@ cdef Descriptor single(list chunks, object obj):
 
 
 cdef Descriptor dense(object node, object obj):
-    """Return a node as a dense array, or raise BufferError with the call to make instead."""
+    """Return a node as a dense array, or raise BufferError, whose message names the call to make instead."""
     if not isinstance(node, Tree):
         return <Descriptor> node
     if is_dense(<Tree> node):
@@ -111,7 +112,7 @@ cdef str refusal_of(Tree t):
 
 
 cdef bint has_nulls(Tree t) except -1:
-    """Return whether an element is missing, or the host cannot read the bitmap."""
+    """Return True if an element is missing, or if the host cannot read the bitmap."""
     return t.validity is not None and (not host_readable(t.validity) or count_nulls(t))
 
 
@@ -146,7 +147,7 @@ cdef bint is_numeric(object node) except -1:
 
 
 cdef bint is_field_of_matrix(object node) except -1:
-    """Return whether a field consists of numbers or booleans, which can be the column of a matrix."""
+    """Return whether a field consists of numbers or booleans, and can therefore be a column of a matrix."""
     if isinstance(node, Tree):
         if has(<Tree> node, BIT_PACKED):
             return True
@@ -237,7 +238,7 @@ def unread(obj, /):
 
 
 cdef list parse_chunks(object obj):
-    """Import the chunks of an Arrow producer as Trees, or return None without an Arrow interface."""
+    """Import the chunks of an Arrow producer as Trees. Return None if `obj` does not have an Arrow interface."""
     cdef Import owner = import_single(obj)
     if owner is None:
         return import_chunks(obj, NULL)
@@ -313,7 +314,7 @@ cdef list import_chunks(object obj, Check check):
 cdef int refuse_objects(Descriptor a, void* producer) except -1:
     """Raise TypeError for elements that are addresses of Python objects, which some producers export as raw bytes.
 
-    The elements have the size of a pointer. Decimals, whose NumPy dtype is also raw bytes, have 16 bytes.
+    Raw bytes of the size of a pointer are considered addresses. Decimals are also raw bytes, but have 16 or 32 bytes.
     """
     if a.typenum_ == cnp.NPY_VOID and a.itemsize_ == sizeof(void*):
         raise TypeError(

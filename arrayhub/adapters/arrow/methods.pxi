@@ -1,4 +1,4 @@
-"""Arrow's export methods, such as ``__arrow_c_array__``. An array has only the methods that are valid for it."""
+"""Arrow's export methods, such as ``__arrow_c_array__``. An array has only methods that can export its memory and type."""
 
 cimport cython
 
@@ -23,7 +23,7 @@ cdef int check_request(object node, object requested, str method) except -1:
     found = difference(requested, emit_schema(node, requested))
     if found is None:
         return 0
-    others = "" if isinstance(node, Tree) else ", or convert them first, by x.astype(dtype)"
+    others = "" if isinstance(node, Tree) else ", or convert the elements first, by x.astype(dtype)"
     raise BufferError(f"{method}: {found}; call pyarrow.array(x).cast(type){others}")
 
 
@@ -73,7 +73,7 @@ cdef class ExportSchema:
 
 
 cdef object need_node(object node, str name):
-    """Return the array of a method, or raise TypeError for a method that ``__new__`` created."""
+    """Return `node`, or raise TypeError if it is None because ``__new__`` created the method without an array."""
     if node is None:
         raise TypeError(f"{name}: the object was created by __new__ without an array; use x.__arrow_c_array__")
     return node

@@ -140,9 +140,9 @@ cdef bint is_converted(Descriptor a, ArrowSchema* schema, object name) except -1
 
 
 cdef object with_validity(object node, Descriptor validity, Py_ssize_t bit, Py_ssize_t nulls):
-    """Return a node with a bitmap.
+    """Return a node with a bitmap of missing elements.
 
-    The bitmap of numbers or fixed-size lists in host memory is omitted if no element is missing.
+    For numbers and fixed-size lists in host memory, omit the bitmap if no element is missing.
     """
     cdef Tree t = <Tree> node if isinstance(node, Tree) else flat(node)
     t.validity = validity
@@ -170,7 +170,7 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
     if row.kind == REFUSED:
         raise BufferError(
             f"Arrow: format {text_of(schema.format)} is {row.words.decode()}, which is not supported; accepted: numbers,"
-            " times, strings, lists, structs and dictionaries. Cast the array by its own library first"
+            " times, strings, lists, structs and dictionaries. Cast the array with its own library first"
         )
     check_counts(schema, array, row)
     if array.length < 0:
@@ -209,7 +209,7 @@ cdef int check_counts(ArrowSchema* schema, ArrowArray* array, const Format* row)
 
 
 cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, Py_ssize_t first, Py_ssize_t length) except -1:
-    """Validate that the required buffers exist, and that they have fewer than 2**63 bytes."""
+    """Check that the required buffers are not NULL, and that the elements end below 2**63 bytes."""
     cdef Py_ssize_t ignored, k
     if layout.checked_mul(first + length, row.width, &ignored):
         raise array_error(schema, "length", array.length, "a length whose elements end below 2**63 bytes")
@@ -266,7 +266,7 @@ cdef inline Descriptor finished(Descriptor a):
 
 
 cdef Descriptor buffer_of(Import owner, const void* data, Py_ssize_t start, Py_ssize_t nbytes):
-    """Return bytes of a buffer as an array."""
+    """Return a range of bytes of a buffer as an array of uint8."""
     cdef Descriptor a = blank(owner, advance(data, start, 1), nbytes)
     set_type(a, dtypes.by_arrow(c"C"))
     return finished(a)
@@ -350,7 +350,7 @@ cdef object build_flat(Import owner, ArrowSchema* schema, ArrowArray* array, con
     return t
 
 
-# NumPy's type of a decimal by its size in bytes. NumPy does not have integers of 16 or 32 bytes.
+# NumPy's dtypes for decimals of each size in bytes. NumPy does not have integers of 16 or 32 bytes.
 cdef dict _DECIMALS = {4: "i4", 8: "i8", 16: "V16", 32: "V32"}
 cdef dict _INTERVALS = {
     b"tiM": np.dtype("i4"),
@@ -395,7 +395,8 @@ cdef object build_regular(Import owner, ArrowSchema* schema, ArrowArray* array, 
     node = build(owner, schema.children[0], array.children[0], start, inner, depth + 1, nodes)
     cdef tuple item = fields_of(schema, b"item"), below = None
     rows = node
-    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:      # made for `child_fields`
+    # `build` creates a Tree for a dense array only if the Tree must store `child_fields`.
+    if isinstance(node, Tree) and is_dense(<Tree> node) and (<Tree> node).field is None:
         below = (<Tree> node).child_fields
         rows = (<Tree> node).content
     if not isinstance(rows, Tree):
@@ -466,9 +467,10 @@ cdef object child_of(Import owner, ArrowSchema* schema, ArrowArray* array, int d
 
 
 cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* array, Descriptor offsets):
-    """Return the characters up to the last offset, or an empty array if the host cannot read the offsets.
+    """Return the characters up to the last offset.
 
-    In this case, the number of characters is known only after the offsets are copied to the host.
+    If the host cannot read the offsets, return an empty array, because the number of characters is known only after the
+    offsets are copied to the host.
     """
     cdef Py_ssize_t end = 0
     if host_readable(offsets) and offsets.shape_[0] > 0:
@@ -483,7 +485,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
 
 cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize_t first,
                     Py_ssize_t length) except -1:
-    """Set the views and the buffers of characters. The last buffer of the struct contains the sizes of these buffers."""
+    """Set the views and the character buffers. The last buffer of the struct contains the sizes of the character buffers."""
     cdef Py_ssize_t k, count = array.n_buffers - 3
     cdef const char* sizes = <const char*> array.buffers[array.n_buffers - 1]
     cdef list parts = []

@@ -103,7 +103,10 @@ cdef dict _FORMATS_OF_UNITS = {
 
 
 cdef str export_obstacle(Descriptor a):
-    """Return the reason why an array cannot be exported to Arrow, or None. Strided host memory is copied on export."""
+    """Return the reason why an array cannot be exported to Arrow, or None.
+
+    Strides of host memory are not an obstacle, because the export copies strided arrays.
+    """
     if a.nd_ == 0:
         return "the array has 0 dimensions; accepted: one or more. Use x.reshape(1)"
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
@@ -201,7 +204,10 @@ cdef inline bint is_packed(Descriptor a, bint as_bytes) noexcept:
 
 
 cdef bint has_bytes(object node, tuple field):
-    """Return whether the booleans of a node have the type ``arrow.bool8``. `field` is from the node's parent, or None."""
+    """Return whether the booleans of a node have the type ``arrow.bool8``.
+
+    `field` is None, or contains the name, flags and metadata that the parent stores for the node.
+    """
     cdef Descriptor a
     cdef Tree t = None
     if isinstance(node, Tree):
@@ -232,7 +238,7 @@ cdef bint packs(object node, tuple field):
 
 
 def packs_booleans(node):
-    """Return whether an export of a node copies booleans to bits. A request of ``arrow.bool8`` avoids this copy."""
+    """Return whether an export of a node copies booleans to bits. A request for ``arrow.bool8`` avoids this copy."""
     return packs(node, None)
 
 
@@ -242,9 +248,9 @@ def extension_schema(Descriptor a):
 
 
 cdef object exportable(object node, int form):
-    """Return the node to export for `node`, or raise BufferError if Arrow cannot represent it.
+    """Return `node` with each tensor replaced by its storage. Raise BufferError if Arrow cannot represent the node.
 
-    `form` has the requested extension types. In the result, tensors are replaced by their storage.
+    `form` contains the extension types that the caller requested.
     """
     cdef Descriptor a
     if isinstance(node, Tree):
@@ -319,7 +325,7 @@ cdef object extension_in(tuple field):
 
 
 cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
-    """Return a node and its field with the extension types of a requested schema. `field_of` describes fields.
+    """Return a node and its field (see `field_of`) with the extension types of a requested schema.
 
     The caller must check that the storage has the requested type.
     """
@@ -512,7 +518,7 @@ cdef bytes _ITEM = b"item"        # conventional name of a list's child
 
 
 cdef int fill_schema(ArrowSchema* out, object node, bytes name, tuple field=None) except -1:
-    """Fill in the schema of a node. `field` has the name, flags and metadata that the node's parent stores for it."""
+    """Fill in the schema of a node. `field` contains the name, flags and metadata that the parent stores for the node."""
     cdef bytes metadata = None
     if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
         return fill_schema(out, (<Tree> node).parts[0], name, field)
@@ -565,7 +571,10 @@ cdef bytes format_of(Tree t):
 
 cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis, bytes name, bytes metadata,
                            tuple items, bint as_bytes) except -1:
-    """Fill in the schema of numbers. `items` has the name, flags and metadata of the items of each dimension but the first."""
+    """Fill in the schema of numbers.
+
+    For each dimension after the first, `items` contains the name, flags and metadata of the list items in this dimension.
+    """
     cdef tuple item = None
     if axis < a.nd_ - 1:
         new_schema(out, b"+w:%d" % a.shape_[axis + 1], name, metadata, 1, False)

@@ -25,7 +25,7 @@ cdef extern from "<errno.h>" nogil:
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
-cdef struct Source:                 # a producer's stream of either kind, moved out of its capsule
+cdef struct Source:                 # a producer's stream, moved out of its capsule; the `release` of the other is NULL
     ArrowArrayStream host
     ArrowDeviceArrayStream device
 
@@ -47,7 +47,7 @@ cdef list import_stream(object obj, Check check):
 
 
 cdef list import_device_stream(object obj, Check check):
-    """Read a stream of device arrays. Return a list like that of `import_stream`."""
+    """Read a stream of device arrays, and return one Import per chunk, as `import_stream` does."""
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
@@ -156,7 +156,7 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
 
 
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
-    """Create one empty node. `nodes` counts all nodes. The number is limited, because a schema may repeat a child."""
+    """Create one empty node. `nodes` counts all nodes, to limit their number if a hostile schema repeats a child."""
     cdef int64_t k
     cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
     if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
@@ -184,7 +184,7 @@ cdef struct Exported:          # private data of an exported stream
     PyObject* words            # bytes that `last` may point to, or NULL
     const char* last           # message of the last error, or NULL if no error occurred
     int form
-    Py_ssize_t next            # number of the chunk that the next call exports
+    Py_ssize_t next            # index of the chunk that the next call exports
 
 
 cdef int record_error(Exported* exported, object error) noexcept:
@@ -239,7 +239,7 @@ cdef int _device_stream_schema(ArrowDeviceArrayStream* stream, ArrowSchema* out)
 
 
 cdef int export_next(Exported* exported, ArrowArray* out, ArrowDeviceArray* device) noexcept with gil:
-    """Export the next chunk, or signal the end of the stream if there is none. `device` is NULL or contains `out`."""
+    """Export the next chunk, or signal the end of the stream. `device` is NULL or contains `out`."""
     cdef int code
     cdef object chunk
     out.release = NULL

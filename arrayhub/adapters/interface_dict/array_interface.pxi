@@ -67,7 +67,7 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# NumPy's flags that differ from ArrayFlags. C order, F order, alignment and native byte order have the same values in both.
+# NumPy's flags whose values differ from ArrayFlags. C order, F order, alignment and native byte order have equal values.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
@@ -196,8 +196,8 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     if start + low < 0 or high > view.len - start:
         raise dict_error(
             ARRAY_INTERFACE, "shape", shape_tuple(a),
-            f"a shape within the {view.len} bytes of the buffer, not within {start + high} bytes" if high > view.len - start
-            else f"a shape within the buffer; with these strides the array starts {-low - start} bytes before the buffer",
+            f"a shape that needs at most the {view.len} bytes of the buffer, not {start + high}" if high > view.len - start
+            else f"a shape within the buffer; with these strides, the array starts {-low - start} bytes before the buffer",
         )
     return 0
 
@@ -282,7 +282,7 @@ cdef Descriptor parse_struct(object obj, object stream):
     Raises
     ------
     InterfaceError
-        The attribute is not a capsule without a name, the struct is invalid, or the elements are Python objects.
+        The attribute is not an unnamed capsule, the struct is invalid, or the elements are Python objects.
     """
     if PyType_Check(obj):
         return None
@@ -340,9 +340,9 @@ describe_release(_drop_capsule, b"Py_DECREF", _capsule_itself)
 
 
 cdef MemoryBlock capsule_of(object obj):
-    """Return a block that keeps `obj` and its capsule alive, or None without ``__array_struct__``.
+    """Return a block that keeps `obj` and its capsule alive. Return None if `obj` does not have ``__array_struct__``.
 
-    Either object may own the memory. The block releases the capsule, and preserves a pending exception meanwhile.
+    The block keeps both alive, because either may own the memory. A pending exception survives the release of the capsule.
     """
     capsule = getattr(obj, "__array_struct__", None)
     if capsule is None:
@@ -391,7 +391,7 @@ cdef int set_struct_type(Descriptor a, const ArrayStruct* seen, object descr) ex
     cdef bint native = seen.flags & NOTSWAPPED or seen.itemsize == 1
     cdef const dtypes.ElementType* row = dtypes.by_typestr(seen.typekind, seen.itemsize)
     cdef int kind = seen.typekind & 0xFF
-    cdef int unit = 4 if kind == c"U" else 1       # NumPy counts characters, the struct bytes
+    cdef int unit = 4 if kind == c"U" else 1       # for U, NumPy's type strings count characters, and `itemsize` bytes
     if row != NULL and native:
         return set_type(a, row)
     if kind in (c"V", c"M", c"m") and descr is not None:
@@ -449,7 +449,7 @@ cdef object emit_struct(Descriptor a):
 
 
 cdef void _free_struct(object capsule) noexcept:
-    """Release the content of a capsule. Python calls this function once."""
+    """Release the struct in a capsule, and its reference to the array."""
     cdef OwnedStruct* exported = <OwnedStruct*> PyCapsule_GetPointer(capsule, NULL)
     Py_DECREF(<object> exported.owner)
     PyMem_RawFree(exported)

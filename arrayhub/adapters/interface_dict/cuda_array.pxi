@@ -89,7 +89,7 @@ cdef int set_stream(Descriptor a, const Entries* entries, object obj) except -1:
         a.stream_ = <void*> <intptr_t> handle
         return 0
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
-    if record_of_type(cls) & SILENT_ON_DEFAULT:      # otherwise None means, by version 3, that no work is pending
+    if record_of_type(cls) & SILENT_ON_DEFAULT:      # for other producers, None means that no work is pending (version 3)
         a.stream_ = <void*> <intptr_t> LEGACY_STREAM
     return 0
 
@@ -98,8 +98,8 @@ cdef object emit_cuda_array(Descriptor a):
     """Return the dict of version 3.
 
     Raise AttributeError if CUDA kernels cannot access the memory, or if the dict cannot represent the element type or the
-    stream. Consumers test the attribute with ``hasattr``. ``stream`` is a stream on which the memory can be read in stream
-    order, or None if no work is pending.
+    stream, because consumers test the attribute with ``hasattr``. ``stream`` is a stream on which the memory can be read in
+    stream order, or None if no work is pending.
     """
     cdef intptr_t stream
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):

@@ -116,7 +116,7 @@ cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexc
     cdef Py_ssize_t position = 0
     cdef int _tried, row, k = 0
     cdef bint strange = False
-    for _ in range(PyDict_GET_SIZE(interface)):     # without the last call of PyDict_Next, which returns 0
+    for _ in range(PyDict_GET_SIZE(interface)):     # saves the last call of PyDict_Next, which would return 0
         if not PyDict_Next(interface, &position, &key, &value):
             break
         for _tried in range(<int> KEYS):

@@ -1,7 +1,7 @@
 """The keys that the three interface dicts (host, CUDA, SYCL) share: shape, type, strides, version and data.
 
-This file also reads the key ``mask``, which SYCL lacks.
-`_DIALECTS` contains the differences between the three protocols. The file of each protocol handles its other keys.
+This file also handles the key ``mask``, which the SYCL dict does not have. `_DIALECTS` contains the differences between the
+three protocols. The file of each protocol handles its other keys.
 """
 
 import numpy
@@ -21,7 +21,7 @@ cdef enum:
     ANY_LATER = 1 << 30       # "be careful not to use this to invalidate objects exposing future versions" (NumPy)
 
 cdef Dialect _DIALECTS[<int> PROTOCOL_NUMBERS]
-# elements, mask, must agree, needs version, versions
+# in_elements, has_mask, descr_must_agree, needs_version, oldest, newest
 _DIALECTS[<int> ARRAY_INTERFACE] = Dialect(False, True, False, False, 1, ANY_LATER)
 _DIALECTS[<int> CUDA_DICT] = Dialect(False, True, False, True, 0, ANY_LATER)
 _DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
@@ -30,7 +30,7 @@ _DIALECTS[<int> SYCL_DICT] = Dialect(True, False, True, True, 1, 1)
 cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype):
     """Create an array with the shape, byte strides and type of an interface dict.
 
-    The caller sets pointer, owner, device and access, and then calls `seal`, which validates all fields together.
+    The caller must then set pointer, owner, device and access, and call `seal`, which validates all fields together.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The element type if known. If it is None, the type string determines the type, and ``descr`` the fields of type V.
+        The element type, if the caller knows it. If None, the type string determines the type, and ``descr`` the fields of V.
 
     Raises
     ------

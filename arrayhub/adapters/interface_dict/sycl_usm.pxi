@@ -71,7 +71,7 @@ cdef Descriptor described_sycl_usm(object obj, const Entries* entries):
         a.data_ = <char*> distance
     seal(a)
     on_pointer(a, obj, entry(entries, SYCLOBJ))
-    # The second item of "data" is True for writable memory in dpctl's Memory classes. The specification defines True as
+    # In dpctl's Memory classes, the second item of "data" is True for writable memory. The specification defines True as
     # read-only.
     if not a.flags_ & WRITEABLE and sycl.speaks_as_memory(obj):
         a.flags_ |= WRITEABLE

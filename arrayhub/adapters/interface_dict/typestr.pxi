@@ -35,7 +35,7 @@ cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
-    MAX_FIELDS = 4096         # of all levels together; lists that contain the next list twice would have 2**MAX_NESTING fields
+    MAX_FIELDS = 4096         # total of all levels: if each list contained the next twice, there would be 2**MAX_NESTING fields
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
