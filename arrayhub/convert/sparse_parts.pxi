@@ -12,7 +12,7 @@ cdef class SparseParts:
     cdef readonly object data
     cdef readonly object indices
     cdef readonly object indptr
-    cdef readonly object coords_array      # coo: one array, its first axis is the dimension; None if `_coords` is set
+    cdef readonly object coords_array      # coo: coordinates as one array, dimension first; None if they are separate
     cdef readonly tuple blocksize
     cdef readonly int batch_ndim
     cdef public object _coords             # coo: tuple of arrays; None until `coords` is read
