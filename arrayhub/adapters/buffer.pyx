@@ -382,9 +382,9 @@ cdef object ctypes_element(object ctype, Py_buffer* view):
 
 
 cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
-    """Export `a` for any combination of the PyBUF flags, or raise BufferError.
+    """Export `a` for a request with any PyBUF flags, or raise BufferError.
 
-    Shape and strides point into the array. Only the string of an unusual format is allocated.
+    Shape and strides point into the array. Only unusual format strings require an allocation.
     """
     cdef int nd = a.nd_
     if not host_readable(a):

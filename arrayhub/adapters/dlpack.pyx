@@ -176,7 +176,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer supports the per-thread stream. The runtime makes it wait for another stream (`consumer_ready`).
+    # Not every producer supports the per-thread stream. `consumer_ready` makes this stream wait for one that it supports.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
@@ -386,7 +386,7 @@ describe_release(_drop_object, b"Py_DECREF", _object_itself)
 
 
 cdef int hold_object(Descriptor a, object held) noexcept:
-    """Let a bare array keep an object alive that is not its base."""
+    """Let a bare array keep `held` alive, in addition to its base."""
     Py_INCREF(held)
     hold_resource(a, EXTERNAL, <void*> <PyObject*> held, _drop_object)
     return 0
@@ -870,7 +870,7 @@ cdef int order_table_stream(Descriptor a) except -1:
 
 
 cdef int _table_current_stream(int device_type, int32_t device_id, void** out) noexcept nogil:
-    """Return NULL, which is CUDA's legacy default stream. `order_table_stream` makes this stream wait."""
+    """Return NULL, which is CUDA's legacy default stream. Exports make this stream wait (`order_table_stream`)."""
     out[0] = NULL
     return 0
 

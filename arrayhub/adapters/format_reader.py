@@ -63,7 +63,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     numpy.dtype
         A dtype of size `itemsize`. The dtype is structured if the format has several items or one named item, with or
         without enclosing ``T{...}``. Unnamed fields get NumPy's names f0, f1, ... If the format has one unnamed item,
-        the result is the dtype of the item. For ``(2,3)f`` and ``3i``, it is a sub-array dtype of shape (2, 3) or (3,).
+        the result is the dtype of the item: for ``(2,3)f`` and ``3i``, a sub-array dtype of shape (2, 3) or (3,).
 
     Raises
     ------

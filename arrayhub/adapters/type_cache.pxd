@@ -30,7 +30,7 @@ cdef enum:
     NO_STREAM_IS_NONE = 1 << 23      # __dlpack__ fails for stream=-1, and treats None as the standard's -1
     BORROWS = 1 << 24                # DLPack tensors do not keep the owner of their memory alive
     SILENT_ON_DEFAULT = 1 << 25      # the CUDA dict omits the default stream, on which a kernel may run
-    DLPACK_BY_IMPORTER = 1 << 26     # the library's module calls __dlpack__ and works around its defects
+    DLPACK_BY_IMPORTER = 1 << 26     # the library's importer calls __dlpack__, and works around defects of this method
 
     ARROW_DEVICE = 1 << 27           # has __arrow_c_device_array__
     ARROW_ARRAY = 1 << 28            # has __arrow_c_array__

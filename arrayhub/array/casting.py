@@ -37,7 +37,7 @@ def checked(value, own, call):
     Raises
     ------
     TypeError, OverflowError, ValueError
-        A value does not fit, as in `check_fit`.
+        The dtype `own` cannot represent a value, as in `check_fit`.
     """
     if type(value) is float and own.char in "dgDG":
         return value
@@ -148,7 +148,7 @@ def rounded(given, own):
     """Return an integer of an ndarray that the real or complex dtype `own` cannot represent exactly, or None."""
     if given.dtype.kind != "O":
         given = given[(given > int(_EXACT)) | (given < -int(_EXACT))]
-    lost = given.astype(object) != given.astype(own).astype(object)  # Python compares them exactly
+    lost = given.astype(object) != given.astype(own).astype(object)  # Python compares integers and floats exactly
     return given[lost].ravel()[0] if np.any(lost) else None
 
 
@@ -232,7 +232,7 @@ def ticks(values, kind, call):
 
 
 def microseconds(value):
-    """Return a timedelta, or a datetime's distance from 1970, in microseconds. Drop nanoseconds of pandas values."""
+    """Return a timedelta, or the time from 1970 to a datetime, in microseconds. Drop nanoseconds of pandas values."""
     if isinstance(value, datetime.timedelta):
         return (value.days * 86400 + value.seconds) * 1_000_000 + value.microseconds
     seconds = (value.toordinal() - _EPOCH) * 86400 + value.hour * 3600 + value.minute * 60 + value.second
@@ -310,7 +310,10 @@ def rank(dtype):
 
 
 def out_of_range(given, own):
-    """Return a number of the ndarray `given` that is outside the range of `own`, or None. `keeps_kind` must hold."""
+    """Return a number of the ndarray `given` that is outside the range of `own`, or None.
+
+    `keeps_kind` must be true for the dtypes.
+    """
     kind, wide = given.dtype, rank(own)
     if own.kind in "mM":  # integers count time units, and the smallest int64 is NaT
         return _outside(given, 1 - 2**63, 2**63 - 1) if given.size else None
@@ -376,7 +379,7 @@ class _Numbers:
 
     def __init__(self, own):
         limits = _limits(own, "finfo")
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # limits.max * half and larger are rounded to infinity
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # numbers from limits.max * half on are rounded to infinity
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
         if limits.min > 0:  # types with only exponent bits, which cannot represent zero and negative numbers
             self.least = np.longdouble(limits.min)
@@ -388,7 +391,7 @@ class _Numbers:
         """Return a number of an ndarray that the dtype cannot represent, or None."""
         if part.dtype.kind != "f":
             return _outside(part, self.least, self.most)
-        if self.least <= part.min() and part.max() <= self.most:  # false if there is a NaN
+        if self.least <= part.min() and part.max() <= self.most:  # false if `part` contains NaN
             return None
         with np.errstate(invalid="ignore"):  # a signaling NaN raises a warning
             low, high = np.fmin.reduce(part, None), np.fmax.reduce(part, None)

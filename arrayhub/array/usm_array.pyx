@@ -250,7 +250,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def base(self):
-        """object : owner of the memory: for USM a ``dpctl.memory.MemoryUSM*``, else any object, or the memory block."""
+        """object : owner of the memory. For USM, a ``dpctl.memory.MemoryUSM*``. Otherwise, any object or the memory block."""
         if self.usm_type_:
             return sycl.base_of(self)
         return block_of(self) if self.base_ is None else self.base_
@@ -452,7 +452,7 @@ cdef class USMArray(Descriptor):
         IndexError
             An index is out of bounds.
         TypeError
-            An index is not an integer, or the host cannot read the memory. In the second case, call ``to_host`` first.
+            An index is not an integer, or the host cannot read the memory (call ``to_host`` first).
 
         Examples
         --------
@@ -616,8 +616,7 @@ cdef class USMArray(Descriptor):
         ValueError
             The number of elements differs, or several lengths are -1.
         BufferError
-            The new shape would need a copy, or elements of less than a byte are packed. In the first case, call ``copy()``
-            first.
+            The new shape would need a copy (call ``copy()`` first), or elements of less than a byte are packed.
 
         Examples
         --------
@@ -664,8 +663,8 @@ cdef class USMArray(Descriptor):
         Raises
         ------
         BufferError
-            The result would need a copy, in which writes would be lost. Call ``flatten()`` for a copy. NumPy's ``ravel``
-            copies implicitly.
+            The result would need a copy, and writes to a copy would not change the array. Call ``flatten()`` for a copy.
+            NumPy's ``ravel`` copies implicitly.
 
         Examples
         --------
@@ -1059,7 +1058,7 @@ cdef class USMArray(Descriptor):
 
 
 cdef int settle_device(Descriptor a, MemoryBlock block) except -1:
-    """Determine the ordinal of a block's device. If `a` is a host view of USM, the device of `a` is a different one."""
+    """Determine the ordinal of a block's device. This is not the device of `a` if `a` is a host view of USM."""
     cdef Descriptor whole = same_layout(a)
     whole.device_ = block.device_
     block.device_ = device_of(whole)

@@ -75,12 +75,12 @@ def pandas_frame(columns: Iterable[Any], names: Any) -> Any:
 
 
 def are_complete_records(array: Any) -> bool:
-    """Return whether an array consists of records with fields, and no record is missing."""
+    """Return whether an array consists of records with fields, without missing records."""
     return isinstance(array, Tree) and bool(kind_of(array).fields and array.field_names and not array.null_count)
 
 
 def _is_frame(array: Any) -> bool:
-    """Return whether an array consists of complete records, and its schema describes at most a default pandas index."""
+    """Return whether an array consists of complete records without a pandas index other than the default index."""
     return are_complete_records(array) and not _describes_index(array.metadata)
 
 

@@ -81,7 +81,7 @@ cdef dict _ROWS = {row.name: k for k, row in enumerate(PROTOCOLS)}
 cdef dict _VIA = {name: _ROWS[name] for name in BY_VIA}
 cdef int _DLPACK = _ROWS["dlpack"]
 
-# The importers, in the order of the rows of adapters/table.
+# The importer of each protocol, in the order of the rows of adapters/table.
 cdef Importer _parse[PROTOCOL_BITS]
 _parse[<int> _ROWS["sycl"]] = interface_dict.parse_sycl_usm
 _parse[<int> _ROWS["cuda"]] = interface_dict.parse_cuda_array
@@ -369,7 +369,7 @@ cdef str worded(str protocol, str reason, str refuses):
     return reason if reason.startswith(prefix) else f"{prefix}{refuses}{reason}"
 
 
-cdef double EXACT = 2.0 ** 53     # float64 represents all smaller integers
+cdef double EXACT = 2.0 ** 53     # float64 represents all integers below this limit
 
 
 cdef bint may_have_lost(Descriptor a) except -1:

@@ -550,8 +550,8 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         - A value: replaces missing values. The element type must be able to represent the value.
 
         "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers.
-        ``copy=False`` forbids these copies. Other arrays are shared if the library can represent the memory, else copied as
-        `copy` permits.
+        ``copy=False`` forbids these copies. In all other cases, the memory is shared if the library can represent it, and
+        otherwise copied if `copy` permits.
 
     Returns
     -------
@@ -719,14 +719,14 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     Returns
     -------
     object
-        Array of the library. It shares the memory of `obj`, unless `copy` permits a copy.
+        Array of the library. The array shares the memory of `obj`, unless `copy` permits a copy.
 
     Raises
     ------
     ValueError
         `to` is not a known library (the message suggests a similar name), or the library does not support `missing`.
     BufferError
-        The library rejects the memory, copies it although no copy was requested, or cannot represent read-only memory.
+        The library rejects the memory, copies the memory although no copy was requested, or cannot represent read-only memory.
 
     Examples
     --------

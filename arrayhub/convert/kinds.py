@@ -108,9 +108,9 @@ class Kind:
     def _columns_of(self, obj: Any, copy: Copy) -> Any:
         """Import a table as records, for a library with named columns. Return None if `_imported` must import `obj`.
 
-        `_imported` imports a pandas DataFrame of one type as a matrix, without the names and the index. A matrix is
-        imported for pandas, because Arrow has null instead of NaN. A matrix is also imported if the columns are not
-        contiguous and no copy is permitted, because pandas' Arrow export copies such columns.
+        `_imported` imports a pandas DataFrame of one type as a matrix, without the names and the index. A conversion to
+        pandas uses the matrix, because an import as records would replace NaN by Arrow's null. The matrix is also used
+        if the columns are not contiguous and no copy is permitted, because pandas' Arrow export copies such columns.
         """
         is_dataset = self.library == "xarray" and getattr(self.cls, "__name__", None) == "Dataset"
         if not is_dataset and not (self.lacks_scalars() and self.library != "pandas" and is_frame(obj)):

@@ -39,8 +39,8 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     Returns
     -------
     object
-        An array of the model's library. It is `obj` itself if `obj` has the type and the device of `model`, the type
-        does not have labels, and nothing else is requested. For arrays of pyarrow and awkward, the result is a new
+        An array of the model's library. The result is `obj` itself if `obj` has the type and the device of `model`, the
+        type does not have labels, and nothing else is requested. For arrays of pyarrow and awkward, the result is a new
         object that shares the memory.
 
     Raises

@@ -74,7 +74,7 @@ class Placement:
         return asarray(array, copy=True) if copy is True and array is obj else array
 
     def convert(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
-        """Return `obj` as an array of the library, on the device. The parameters are those of `asarray`.
+        """Return `obj` as an array of the library, on the device. The parameters are those of `Placement.asarray`.
 
         Examples
         --------

@@ -300,7 +300,7 @@ def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
     """Return the source of a copy to `memory`.
 
     The source is `device_data` for CUDA device and managed memory, and for USM device and shared memory, else `data`.
-    If one of them is None, the source is the other.
+    If only one of the two is given, it is the source.
     """
     if data is None and device_data is None:
         raise TypeError("from_array: data and device_data are both None; accepted: an array as data or device_data")

@@ -160,7 +160,7 @@ cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_byt
 cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
     """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a`.
 
-    The elements of `a` must not have gaps.
+    The elements of `a` must be contiguous.
     """
     cdef Py_ssize_t n = size_of(a)
     since = started() if tracing.active else None

@@ -149,7 +149,7 @@ cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
 cdef Tree tensor_storage(Tree t):
     """Return the storage of ``arrow.fixed_shape_tensor``: one list for each tensor, with the elements in memory order.
 
-    The metadata are replaced if they describe a different shape or order, for example after a copy of a permuted tensor.
+    The metadata is replaced if it describes a different shape or order, for example after a copy of a permuted tensor.
     """
     cdef Descriptor a = <Descriptor> t.content
     cdef Py_ssize_t run = 1
@@ -295,7 +295,7 @@ cdef Descriptor as_bool(Descriptor a):
 
 
 cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
-    """Return `rows` as the tensor that the metadata of ``arrow.fixed_shape_tensor`` describe.
+    """Return `rows` as the tensor that the metadata of ``arrow.fixed_shape_tensor`` describes.
 
     In the metadata, ``shape`` and ``dim_names`` are in memory order. For each dimension of the tensor, ``permutation`` contains
     the position of this dimension in memory order.

@@ -79,7 +79,7 @@ _TABLE[35] = Format(b"+us:", False, UNION,      1,     NULL,    b"sparse_union")
 _TABLE[36] = Format(b"tiD", True,  INTERVAL,    8,     b"I",    b"interval[days, milliseconds]")
 _TABLE[37] = Format(b"tin", True,  INTERVAL,    16,    b"I",    b"interval[months, days, nanoseconds]")
 
-# Rows of numbers by letter, generated from the table of element types.
+# Rows for the formats of numbers, indexed by the letter of the format. Generated from the table of element types.
 cdef Format[128] _NUMBERS
 cdef const dtypes.ElementType* _row
 cdef int _letter

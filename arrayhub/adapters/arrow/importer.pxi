@@ -253,7 +253,7 @@ def has_form(obj, /):
         return parse_chunks(obj) is not None
     except PASSES_ON:
         raise
-    except Exception:      # for example pyarrow's error for values of several kinds
+    except Exception:      # for example, pyarrow rejects values of several kinds
         return False
 
 

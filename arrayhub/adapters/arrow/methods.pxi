@@ -80,7 +80,7 @@ cdef object need_node(object node, str name):
 
 
 cdef object emit_attribute(object node, int what, object conform=None):
-    """Return a method of Arrow's interfaces. Raise AttributeError if it is not valid for the array's memory or type."""
+    """Return an export method. Raise AttributeError if the method cannot export the array's memory or type."""
     cdef Export export
     cdef ExportSchema schema
     if not isinstance(node, Tree):

@@ -364,7 +364,7 @@ cdef int decimal_width(ArrowSchema* schema) except -1:
     text = schema.format[: min(<Py_ssize_t> strlen(schema.format), 80)]
     numbers = text[2:].split(b",")
     if len(numbers) not in (2, 3) or any([len(n) > 9 or not n.removeprefix(b"-").isdigit() for n in numbers]):
-        raise interface_error("Arrow", "format", text, "'d:' and a precision, a scale, and the size in bits if not 128")
+        raise interface_error("Arrow", "format", text, "'d:precision,scale' or 'd:precision,scale,bits'")
     bits = int(numbers[2]) if len(numbers) == 3 else 128
     if bits not in (32, 64, 128, 256):
         raise interface_error("Arrow", "format", text, "a size of 32, 64, 128 or 256 bits")

@@ -175,7 +175,7 @@ cdef enum:
 cdef int requested_form(object requested) except -1:
     """Return the extension types that a requested schema selects for a dense array.
 
-    The rest of the request is left to higher layers and to the consumer, because a producer may ignore a request.
+    Higher layers and the consumer handle the other parts of the request, because a producer may ignore a request.
     """
     cdef ArrowSchema* schema
     cdef int form = 0

@@ -25,7 +25,7 @@ cdef extern from "<errno.h>" nogil:
 ctypedef int (*Check)(ArrowSchema* schema, object obj) except -1
 
 
-cdef struct Source:                 # a producer's stream, moved out of its capsule; the `release` of the other is NULL
+cdef struct Source:                 # a producer's stream of host or device arrays; in the unused struct, `release` is NULL
     ArrowArrayStream host
     ArrowDeviceArrayStream device
 

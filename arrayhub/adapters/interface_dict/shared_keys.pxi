@@ -39,7 +39,8 @@ cdef Descriptor new_from_dict(const Entries* entries, int protocol, object dtype
     protocol : int
         ARRAY_INTERFACE, CUDA_DICT or SYCL_DICT. Strides are in elements for SYCL_DICT, otherwise in bytes.
     dtype : numpy.dtype or None
-        The element type, if the caller knows it. If None, the type string determines the type, and ``descr`` the fields of V.
+        The element type, if the caller knows it. If it is None, ``typestr`` determines the type, and ``descr`` determines
+        the fields of the type V.
 
     Raises
     ------

@@ -59,7 +59,7 @@ cdef int set_typestr(Descriptor a, const Entries* entries, int protocol) except 
 
 
 cdef const dtypes.ElementType* number_type(const char* text, Py_ssize_t length) noexcept:
-    """Return the row of a type string that describes a number in native byte order, such as '<f8', else NULL.
+    """Return the table row for the type string of a number in native byte order, such as '<f8', else NULL.
 
     '|' and a missing byte order mean native order, as in NumPy. dpctl writes '|f8'.
     """
