@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 from arrayhub._core.descriptor import is_bool, relabelled
 from arrayhub._core.errors import PASSES_ON, show
 
-# Attributes that contain labels. For each type, `convert/dispatch` records whether its instances may have such attributes.
+# Attributes that contain labels. For each type, `convert/dispatch` records whether its instances may have them.
 ATTRIBUTES = ("__gt_dims__", "__gt_origin__", "dims")
 _NAMES = ("__gt_dims__", "dims")
 GRID = ("I", "J", "K")

@@ -379,7 +379,8 @@ class _Numbers:
 
     def __init__(self, own):
         limits = _limits(own, "finfo")
-        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)  # numbers from limits.max * half on are rounded to infinity
+        # Numbers of at least limits.max * half are rounded to infinity.
+        half = 1 + np.longdouble(2) ** -(int(limits.nmant) + 2)
         self.least, self.most = np.longdouble(limits.min) * half, np.longdouble(limits.max) * half
         if limits.min > 0:  # types with only exponent bits, which cannot represent zero and negative numbers
             self.least = np.longdouble(limits.min)
