@@ -176,7 +176,7 @@ cdef Descriptor parse(object obj, object stream):
     cdef Descriptor a
     if device_type == kDLCUDA and stream is not None:
         handle = checked_handle(stream)
-    # Not every producer supports the per-thread stream. `consumer_ready` makes this stream wait for one that it supports.
+    # Not every producer supports the per-thread stream, so `consumer_ready` relays the wait through an internal stream.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM

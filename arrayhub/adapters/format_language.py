@@ -24,8 +24,8 @@ order            byte order        sizes                           alignment
 ===============  ================  ==============================  ==========
 
 `format_reader` converts a format to a NumPy dtype, and `format_writer` converts a dtype to a format. Where PEP 3118 is
-ambiguous, these modules follow NumPy's reader, because most formats are written for it. They are not optimized, because
-the compiled adapter handles one-character formats itself and caches other results.
+ambiguous, these modules follow NumPy's reader, because most formats are written for it. The modules are not optimized,
+because the compiled adapter handles one-character formats itself and caches the results for other formats.
 """
 
 import sys

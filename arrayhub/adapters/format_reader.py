@@ -95,8 +95,8 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
       - The record is shortened if `itemsize` excludes the padding that the order ``@`` implies. The struct module
         computes such sizes.
       - Trailing padding is added if `itemsize` includes it, and the format does not. ctypes and NumPy write such
-        formats. They are accepted only if the offset of every field, at every level, is a multiple of the field's
-        alignment in C. Otherwise padding between fields might also be missing, and the offsets would be wrong.
+        formats. Such a format is accepted only if the offset of every field, at every level, is a multiple of the
+        field's alignment in C. Otherwise, padding between fields might also be missing, and the offsets would be wrong.
     """
     top = _Reader(format).read()
     try:
@@ -310,7 +310,7 @@ def _record_dtype(record: _Record, itemsize: int | None = None) -> tuple[np.dtyp
     record : _Record
         The parsed items.
     itemsize : int, optional
-        For the outermost record, the exporter's item size in bytes. It may include more or less trailing padding.
+        For the outermost record, the exporter's item size in bytes. Its trailing padding may differ from the format's.
     """
     fields, end, alignment = _layout(record)
     size = _round_up(end, alignment) if record.aligned else end

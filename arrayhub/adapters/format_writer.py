@@ -60,7 +60,7 @@ class _Writer:
     Parameters
     ----------
     native : bool
-        Whether to write native codes, which imply alignment. Otherwise the codes follow an order without alignment.
+        Whether to write native codes, which imply alignment. If false, the codes follow an order without alignment.
     """
 
     def __init__(self, native: bool):

@@ -140,8 +140,8 @@ cdef class USMArray(Descriptor):
     ([1.5, 0.0], 63)
     """
 
-    # `inspect.getmodule` looks up this attribute on the instance. Without it, getmodule searches the files of all modules. This
-    # takes half a second, during which a dask worker does not respond.
+    # `inspect.getmodule` looks up this attribute on the instance. Without the attribute, getmodule searches the files of all
+    # modules for half a second, during which a dask worker does not respond.
     __module__ = "arrayhub.array.usm_array"
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
@@ -696,7 +696,7 @@ cdef class USMArray(Descriptor):
         assign(self, key, value)
 
     # USMArray does not implement arithmetic, but the other operand may, as a NumPy array does. These methods store the result
-    # with `x[...] = x + y`. Without them, Python would rebind `x` to the result, and the memory would not change.
+    # with `x[...] = x + y`. Without these methods, Python would rebind `x` to the result, and the memory would not change.
 
     def __iadd__(self, other):
         return stored(self, self + other)

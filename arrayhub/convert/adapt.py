@@ -69,7 +69,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     Returns
     -------
     callable
-        The decorator. It preserves the signature, the name and the docstring of the function.
+        A decorator that preserves the signature, the name and the docstring of the function.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _check_function(function: Any) -> None:
     if isinstance(function, (type, staticmethod, classmethod)) or not callable(function):
         raise TypeError(
             f"adapt: {show(function)} is not a function; accepted: functions, methods and async functions. Write"
-            " staticmethod and classmethod above adapt"
+            " @staticmethod and @classmethod above @arrayhub.adapt"
         )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(
@@ -317,7 +317,7 @@ def _by_type(
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
     """Convert all arguments that are arrays or lists.
 
-    Tuples and ranges are usually shapes or axes. They are converted only if no argument is an array. Return the
+    Tuples and ranges, which are usually shapes or axes, are converted only if no argument is an array. Return the
     placement of the converted arguments (None if there are none), all positional arguments, and all keyword arguments.
     """
     values = [*args, *kwargs.values()]

@@ -92,7 +92,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     >>> arrayhub.asarray(np.array([300]), dtype="i1").tolist()
     [44]
     """
-    # With `device`, or with copy=True but without `dtype`, `stream` orders the copy instead of the import.
+    # With `device`, or with copy=True but without `dtype`, `stream` is passed to the copy instead of the import.
     cdef object order = None if device is not None or copy is True and dtype is None else stream
     cdef Descriptor a
     if dtype is not None and via is None and issubclass(type(obj), VALUES):
@@ -292,8 +292,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
         memory), otherwise a copy. The function waits for pending work before it returns a view. True: always copy. False:
         raise BufferError instead of copying.
     stream : optional
-        Stream that orders the copy, as in `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is asynchronous:
-        synchronize the stream before reading `out`.
+        Stream or queue on which the copy is ordered, as in `asarray`. With `stream`, a copy of CUDA memory to a pinned `out` is
+        asynchronous: synchronize the stream before reading `out`.
     progress : bool or callable, optional
         If True, draw a progress bar during a long copy, with tqdm if it is installed. A function is called in this thread
         with the number of copied bytes and the total number of bytes. An exception that the function raises ends the copy.
@@ -346,7 +346,7 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
     copy : {None, True, False, "if_needed"}, optional
         None or "if_needed": copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
     stream : optional
-        Stream that orders the copy, as in `asarray`.
+        Stream or queue on which the copy is ordered, as in `asarray`.
     progress : bool or callable, optional
         As in `to_host`.
 

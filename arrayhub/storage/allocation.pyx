@@ -463,7 +463,7 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
         Name of each dimension. With `backend`, the names "I", "J", "K" and decimal numbers (data dimensions) are
         required, and the default is "I", "J", "K", "0", "1", ...
     dimensions : sequence of str, optional
-        Alias of `dims` for GT4Py's storage proposal. It accepts only "I", "J", "K" and decimal numbers.
+        Alias of `dims` for GT4Py's storage proposal. Accepts only "I", "J", "K" and decimal numbers.
     layout : sequence of int or {"C", "F"}, optional
         Rank of each dimension by stride, with 0 for the largest stride. See `arrayhub.layout_for`.
     backend : str, optional

@@ -330,7 +330,7 @@ def test_objects_that_are_not_plain_functions_are_refused_at_decoration():
     with pytest.raises(ValueError, match="accepted: numpy"):
         ah.adapt("numpi")
     for wrapped in (staticmethod(len), classmethod(len)):
-        with pytest.raises(TypeError, match="Write staticmethod and classmethod above adapt"):
+        with pytest.raises(TypeError, match="Write @staticmethod and @classmethod above @arrayhub.adapt"):
             ah.adapt()(wrapped)
 
 

@@ -86,8 +86,8 @@ cdef bytes raw_metadata(ArrowSchema* schema):
 cdef tuple field_of(ArrowSchema* schema, const char* conventional):
     """Return the name, flags and metadata of a child's schema, or None if all three are the defaults.
 
-    The name is None if it equals `conventional`. If the parent node stores the names, `conventional` is NULL, and the name is
-    always None.
+    The name is None if it equals `conventional`. Pass NULL as `conventional` if the parent node stores the names of its
+    children. The name is then always None.
     """
     cdef bint usual = conventional == NULL or schema.name == NULL or strcmp(schema.name, conventional) == 0
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)

@@ -118,7 +118,8 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
 cdef object with_field(object node, ArrowSchema* schema, int depth):
     """Return a node with the flags and metadata of its schema. A dense array becomes a Tree if it has an extension type.
 
-    Inside other nodes, booleans of ``arrow.bool8`` and tensors stay arrays, and the parent's `child_fields` name the type.
+    Inside other nodes, tensors and booleans of ``arrow.bool8`` stay dense arrays, and the parent's `child_fields` store the
+    extension type.
     """
     cdef int64_t flags = schema.flags & (ARROW_FLAG_NULLABLE | ARROW_FLAG_MAP_KEYS_SORTED)
     if schema.metadata == NULL and flags == ARROW_FLAG_NULLABLE:
@@ -258,8 +259,9 @@ cdef inline Descriptor finished(Descriptor a):
     a.byte_strides_[0] = a.itemsize_
     seal(a)
     adopt(a)
-    # Arrays of host memory and their nodes refer only to their Import, which does not refer to Python objects. They cannot be
-    # part of a cycle, so the garbage collector need not visit them. Visits doubled the time to import 10,000 chunks of lists.
+    # Arrays of host memory and their nodes refer only to their Import, which does not refer to Python objects. Such arrays
+    # cannot be part of a cycle, so the garbage collector need not visit them. Visits doubled the time to import 10,000 chunks
+    # of lists.
     if a.device_.device_type == kDLCPU:
         gc_untrack(<PyObject*> a)
     return a
