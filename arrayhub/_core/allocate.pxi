@@ -4,10 +4,10 @@ from arrayhub._core cimport layout
 
 
 def empty_like(Descriptor array, object order="C"):
-    """Return a new writable host array with the type, shape and labels of `array`, compact in `order` (C, F or K).
+    """Return a new writable host array with the element type, shape and labels of `array`, contiguous in `order` (C, F or K).
 
-    The label `aligned_index` is not kept. The memory is aligned to 64 bytes and not initialized. Packed elements always have C
-    order.
+    The label `aligned_index` is not kept. The memory is aligned to 64 bytes and not initialized. For packed elements, `order`
+    is ignored, and the result is in C order.
     """
     cdef Descriptor fresh = layout_for_copy(array)
     cdef Py_ssize_t nbytes = array.nbytes
@@ -42,20 +42,20 @@ def typed_like(Descriptor array, dtype):
     set_dtype(model, dtype)
     for k in range(array.nd_):
         model.shape_[k] = array.shape_[k]
-        model.strides_[k] = model.byte_strides_[k] = 0     # not used, but copied with the other fields
+        model.strides_[k] = model.byte_strides_[k] = 0     # initialized because `empty_like` copies all fields
     set_labels(model, labels_of(array))
     return empty_like(model, "C")
 
 
 cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
-    """Set compact byte strides of `fresh` in C order, Fortran order, or the order of the strides of `array`."""
+    """Set the byte strides of `fresh` for contiguous memory in `order`. "K" keeps the order of the strides of `array`."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
-    fresh.strides_ = fresh.shape_ + fresh.nd_     # was NULL if `array` lacks strides in elements; `seal` fills the space
+    fresh.strides_ = fresh.shape_ + fresh.nd_     # may be NULL, if those of `array` are; `seal` sets the strides
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0
-    # Dimensions of equal strides, such as the zeros of a broadcast, keep C order.
+    # Dimensions with equal strides, such as broadcast dimensions (stride 0), keep C order.
     for k in reversed(slowest_first(array)):
         fresh.byte_strides_[k] = step
         step *= max(fresh.shape_[k], 1)

@@ -17,12 +17,12 @@ COPY_FORBIDDEN = ", and copy=False forbids a copy"
 def wanted(copy: object, call: str) -> bool | None:
     """Validate ``copy=``, and return it as True, False or None. "if_needed" becomes None.
 
-    A function for which None forbids a copy must call `if_needed` first.
+    A function whose ``copy=None`` forbids a copy must test `if_needed` first, to distinguish None from "if_needed".
 
     Raises
     ------
     TypeError
-        `copy` has any other value. Without this check, a misspelled string would be accepted as True.
+        `copy` has any other value. Without this check, a misspelled string would count as True.
     """
     if copy is None or copy is True or copy is False:
         return copy
@@ -51,6 +51,6 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise BufferError if ``copy=False`` forbids a necessary copy. `why` is the reason for the copy."""
+    """Raise BufferError if `copy` is False. `why` is the reason why a copy is necessary."""
     if copy is False:
         raise BufferError(f"{call}: {why}{COPY_FORBIDDEN}")

@@ -1,6 +1,6 @@
 """C struct of an array, which is the public C interface (docs/c_interface.md).
 
-Devices, memory blocks and integers are part of the same compiled module.
+This file also declares devices, memory blocks and integer arguments, because they are part of the same compiled module.
 """
 
 cimport cython
@@ -26,11 +26,11 @@ cdef struct DLDevice:
     int32_t device_id
 
 cdef enum:
-    UNRESOLVED_ID = -1  # the ordinal of a SYCL device is resolved on first use
+    UNRESOLVED_ID = -1  # for a SYCL device whose ordinal is determined on first use
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Return whether the host can read all memory of a device type. For SYCL (False), this depends on the USM type."""
+    """Return whether the host can read all memory of a device type. False for SYCL, where this depends on the USM type."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 
@@ -45,14 +45,14 @@ cdef Device make_device(DLDevice dl)
 # ------------------------------------------------------------------------------------------- memory blocks (memory.pxi)
 
 cpdef enum:
-    BOUNDARY = 64       # bytes: alignment of new host memory, because jax copies host buffers that are aligned to less
+    BOUNDARY = 64       # bytes: alignment of new host memory, because jax copies host buffers with a smaller alignment
     PAGE = 4096         # bytes: smallest page size of the supported processors
     HUGE_PAGE = 2 << 20  # bytes: size of Linux's huge pages on these processors
 
 cdef enum BlockKind:
     EXTERNAL = 0     # a Python object owns the bytes for its lifetime
-    BUFFER = 1       # a Py_buffer is held
-    DLPACK = 2       # a DLPack managed tensor is held
+    BUFFER = 1       # the block holds a Py_buffer
+    DLPACK = 2       # the block holds a DLPack managed tensor
     USM = 3          # a dpctl.memory.MemoryUSM* owns the bytes
     OWNED = 4        # allocated by `allocate`, and freed by the block
 
@@ -67,10 +67,10 @@ cdef class MemoryBlock:
     cdef char* address_
     cdef Py_ssize_t nbytes_      # bytes; -1 if unknown
     cdef DLDevice device_
-    # Layout of aligned rows in bytes, so that copies can reproduce it; 0 if no alignment was requested.
+    # Layout of rows that start on aligned addresses, in bytes. Copies reproduce this layout. All 0 without aligned rows.
     cdef Py_ssize_t row_         # size of the elements of a row, without the padding
     cdef Py_ssize_t row_step_    # distance from one row to the next
-    cdef Py_ssize_t boundary_    # boundary that rows start on
+    cdef Py_ssize_t boundary_    # alignment of the start of each row
     cdef void* resource          # passed to `release` exactly once, then NULL
     cdef Release release
     cdef object __weakref__
@@ -98,7 +98,7 @@ cdef extern from *:
 
 
 cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) noexcept nogil:
-    """Return the number of bytes to add to an address so that the sum is `behind` bytes after a boundary."""
+    """Return the number of bytes to add to `address` so that the sum is `behind` bytes after a multiple of `alignment`."""
     return (alignment + behind - address % alignment) % alignment
 
 
@@ -106,7 +106,8 @@ cdef inline size_t to_boundary(size_t address, size_t alignment, size_t behind) 
 
 cdef extern from *:
     """
-    /* The value of an exact int with one internal digit, such as most lengths and strides. CPython 3.12 changed the layout. */
+    /* Test for an int (not a subclass) with at most one internal digit, as most lengths and strides have, and its value.
+       CPython 3.12 changed the struct of int. */
     #if PY_VERSION_HEX >= 0x030C0000
     #define arrayhub_is_digit(value) (PyLong_CheckExact(value) && PyUnstable_Long_IsCompact((PyLongObject *)(value)))
     #define arrayhub_digit(value) ((Py_ssize_t)PyUnstable_Long_CompactValue((PyLongObject *)(value)))
@@ -133,7 +134,7 @@ cdef enum ArrayFlags:
     IMMUTABLE = 0x1000        # memory that cannot be written, even by its owner
     PACKED = 0x2000           # elements smaller than a byte share bytes, which only DLPack can represent
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
-    OTHER_CONTEXT = 0x8000    # SYCL: not in the default context of its device, so DLPack cannot represent the memory
+    OTHER_CONTEXT = 0x8000    # SYCL: the memory is not in its device's default context, which DLPack assumes
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0
@@ -142,7 +143,7 @@ cdef enum UsmType:            # DPCTL's numbers
     USM_HOST = 3
 
 cdef enum:
-    CONSTRUCTED = 0           # `protocol` of an array that arrayhub allocated; other numbers are in adapters/table
+    CONSTRUCTED = 0           # `protocol` of an array that is not imported; adapters/table defines the other numbers
     INLINE_NDIM = 6           # maximum number of dimensions whose shape and strides are stored in the object
 
 
@@ -173,7 +174,7 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
     cdef Py_ssize_t* heap                         # shape and strides of more than INLINE_NDIM dimensions, or NULL
     cdef PyObject* labels                         # a Labels, or NULL
     cdef object __weakref__
-    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last, because this space is not initialized
+    cdef Py_ssize_t inline_[3 * INLINE_NDIM]      # last field, because this space is not initialized
 
 
 cdef void* c_api() noexcept
@@ -212,7 +213,7 @@ cdef inline void point_to_space(Descriptor a, int nd, Py_ssize_t* space) noexcep
 
 
 cdef inline int reserve(Descriptor a, int nd) except -1:
-    """Point shape and strides to space for `nd` dimensions."""
+    """Point shape and strides to uninitialized space for `nd` dimensions."""
     if nd > INLINE_NDIM:
         return reserve_heap(a, nd)
     point_to_space(a, nd, a.inline_)
@@ -277,7 +278,7 @@ cdef inline bint seal_compact(Descriptor a) noexcept:
 
 
 cdef inline int seal(Descriptor a) except -1:
-    """Validate and complete an array whose shape, byte strides, type, pointer and access are set.
+    """Validate and complete an array whose shape, byte strides, type, pointer and access flags are set.
 
     Every import ends with `seal`, which computes the strides in elements and the contiguity and alignment flags, and rejects
     arrays that exceed the address space. The producer's contiguity flags are not used.

@@ -2,6 +2,8 @@
 # The directive makes Cython emit the C code below after the definition of PyUSMArrayObject, which that code uses.
 """Descriptor: an array as a C struct, and its views (index, transpose, reshape), independent of protocols.
 
+The included files define:
+
 - integers: validation of integer arguments
 - device: `Device`
 - memory: `MemoryBlock`, the owner of memory
@@ -99,9 +101,9 @@ cdef extern from *:
     #define arrayhub_dtype_slot(a) (&(a)->dtype_)
     #define arrayhub_block_slot(a) ((PyObject **)&(a)->block_)
 
-    /* Initial content of a new array: the objects are None, all else is zero. The space for the dimensions is not
-       initialized. Copying this content takes a few vector instructions. For zeroing, compilers emit rep stos, which starts
-       slowly. */
+    /* Initial fields of a new array: objects are None, other fields are zero. The space for the dimensions is not
+       initialized. Copying these fields takes a few vector instructions. To zero them, compilers would emit `rep stos`,
+       which has a high startup cost. */
     static struct PyUSMArrayObject arrayhub_blank;
     #define ARRAYHUB_BLANK_BYTES (offsetof(struct PyUSMArrayObject, inline_) - sizeof(PyObject))
 
@@ -189,7 +191,10 @@ cdef api class Descriptor [object PyUSMArrayObject, type PyUSMArrayType]:
 
 
 cdef int _traverse(PyObject* self, Visit visit, void* context) noexcept:
-    """Visit the objects that an array or its resource refers to. Like a MemoryBlock, an array is never cleared."""
+    """Visit the objects that an array or its resource refers to.
+
+    The garbage collector never clears an array, for the same reason as a MemoryBlock (see `_traverse_block`).
+    """
     cdef PyObject* held[5]
     cdef int k, answer = 0
     held[0] = <PyObject*> (<Descriptor> self).base_
@@ -274,7 +279,7 @@ cdef Py_ssize_t size_of(Descriptor a) noexcept nogil:
 
 
 cdef int extent(Descriptor a, Py_ssize_t* low, Py_ssize_t* high) noexcept nogil:
-    """Compute the byte range of the elements, relative to element zero. `seal` has excluded an overflow."""
+    """Compute the byte range of the elements, relative to element zero. `seal` has checked that the range does not overflow."""
     if a.flags_ & PACKED:
         low[0] = 0
         high[0] = (size_of(a) * dtypes.bits_of(a.dl_dtype_) + 7) // 8
@@ -313,10 +318,10 @@ cdef int seal_any(Descriptor a) except -1:
     if size != 0:
         check_address(a, low, high)
     if size == 0 and (not in_elements or leads_nowhere(a)):
-        # Consumers use the strides of empty arrays, too. torch 2.13 raises "Stride calculation overflowed" after calling the
-        # deleter, which the destructor of the capsule then calls again.
+        # Consumers also use the strides of empty arrays. If they overflow, torch 2.13 calls the deleter and raises "Stride
+        # calculation overflowed", and the capsule's destructor then calls the deleter a second time.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # the strides of C order need more than 63 bits
+            memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # a stride in C order would exceed 63 bits
         in_elements = True
     if in_elements and a.itemsize_ != 0:
         for k in range(a.nd_):
@@ -368,7 +373,7 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
 
 
 cdef int check_address(Descriptor a, Py_ssize_t low, Py_ssize_t high) except -1:
-    """Reject a null pointer, and a pointer whose extent exceeds the address space."""
+    """Reject a null pointer, and a pointer for which elements would lie outside the address space."""
     cdef Py_ssize_t address = <Py_ssize_t> a.data_
     cdef Py_ssize_t ignored
     if a.data_ == NULL and high > low:
@@ -408,10 +413,10 @@ cdef tuple stride_tuple(Descriptor a):
 
 
 cdef MemoryBlock block_of(Descriptor a):
-    """Return the memory block of `a`. Create it on first use.
+    """Return the memory block of `a`. Create the block on first use, by a view or a query.
 
-    A newly imported array itself owns the producer and the resource to release, so an import needs only one allocation. The
-    first view or query creates the block.
+    A newly imported array does not have a block: it owns the producer and the resource itself, so an import needs only one
+    allocation.
     """
     cdef PyObject* block = seen(block_slot(a))
     if block == <PyObject*> None:
@@ -437,7 +442,7 @@ cdef PyObject* publish(Descriptor a, MemoryBlock block) noexcept:
 
 
 cdef MemoryBlock block_of_reach(Descriptor a):
-    """Create a block of exactly the bytes that `a` covers. `publish` passes the resource to the block."""
+    """Create a block of exactly the bytes that `a` covers. `publish` then moves the resource to the block."""
     cdef Py_ssize_t low, high
     extent(a, &low, &high)
     return new_block(a.resource_kind, a.base_, a.data_ + low, high - low, a.device_)
@@ -517,13 +522,14 @@ cdef Descriptor layout_for_copy(Descriptor a):
 cdef int refuse_packed(Descriptor a, str what) except -1:
     if a.flags_ & PACKED:
         raise BufferError(
-            f"{what}: {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes cannot be viewed in part"
+            f"{what}: {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes cannot be indexed,"
+            " transposed or reshaped"
         )
     return 0
 
 
 cdef Descriptor index(Descriptor a, object key):
-    """Index with integers, slices, Ellipsis and None (basic indexing). The result is always a view.
+    """Return the view ``a[key]``. `key` contains integers, slices, Ellipsis and None (basic indexing).
 
     Raises
     ------
@@ -608,8 +614,8 @@ cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int targe
     cdef Py_ssize_t length, distance = 0, stride = a.byte_strides_[source]
     start, stop, step = part.indices(a.shape_[source])
     length = len(range(start, stop, step))
-    # The products cannot overflow in a nonempty array, and are not used in an empty array. A step longer than the array is not
-    # used, because the result has fewer than two elements.
+    # The products cannot overflow for a nonempty array, and are not used for an empty array. The step is not used if the result
+    # has fewer than two elements, because a longer step could overflow.
     if length > 1:
         layout.checked_mul(stride, step, &view.byte_strides_[target])
     else:
@@ -621,7 +627,7 @@ cdef Py_ssize_t apply_slice(Descriptor a, Descriptor view, int source, int targe
 
 
 cdef object as_index(object part):
-    """Convert an index to a Python integer with a single call of its ``__index__``."""
+    """Convert an index to a Python integer. Call its ``__index__`` only once."""
     cdef Py_ssize_t i
     try:
         if is_bool(part):     # NumPy treats bools as masks, so they must not be read as 0 or 1
@@ -629,8 +635,8 @@ cdef object as_index(object part):
         i = operator.index(part)
     except TypeError:
         raise IndexError(
-            f"index {show(part)}: accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). For indexing that"
-            " copies, use arrayhub.as_numpy(x) or another library's array"
+            f"index {show(part)} is not supported; accepted: integers, slices (':'), ellipsis ('...') and newaxis (None). For"
+            " indexing that copies, use arrayhub.as_numpy(x) or another library's array"
         ) from None
     except OverflowError:
         raise IndexError(f"index {show(part)} is out of bounds for any axis: it does not fit in 64 bits") from None
@@ -725,14 +731,14 @@ cdef int resolve_unknown_length(list lengths, Py_ssize_t size, tuple old) except
 cdef bint reshape_strides(Descriptor a, Descriptor view) noexcept nogil:
     """Compute the strides of a nonempty `view`, or return False if the new shape needs a copy.
 
-    Both shapes are split into the shortest runs of dimensions with equal products. A run can be reshaped without a copy if
-    the strides allow its old dimensions to be merged into one.
+    Both shapes are split into the shortest runs of dimensions whose lengths have the same product. A run can be reshaped
+    without a copy if its old dimensions can be merged into one.
     """
     cdef Py_ssize_t lengths[layout.MAX_NDIM]
     cdef Py_ssize_t steps[layout.MAX_NDIM]
     cdef int nd = 0, old = 0, new = 0, old_end, new_end, k
     cdef Py_ssize_t old_product, new_product, step
-    for k in range(a.nd_):         # dimensions of length 1 are skipped: their strides are never used
+    for k in range(a.nd_):         # skip dimensions of length 1, whose strides are never used
         if a.shape_[k] != 1:
             lengths[nd] = a.shape_[k]
             steps[nd] = a.byte_strides_[k]

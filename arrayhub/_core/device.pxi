@@ -58,7 +58,7 @@ cdef class Device:
     ValueError
         A string or a pair does not name a device.
     TypeError
-        `spec` does not describe a device.
+        `spec` has an unsupported type, or a pair contains a value that is not an integer.
 
     Notes
     -----
@@ -75,7 +75,7 @@ cdef class Device:
     True
     """
 
-    # Immutable, so that one object can represent the host in the whole process.
+    # Set in `__cinit__` and never changed, because all host arrays share one Device.
     def __cinit__(self, spec="cpu"):
         self.dl = DLDevice(kDLCPU, 0) if type(spec) is str and spec == "cpu" else _parse(spec)
 
@@ -95,7 +95,7 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # only the spelling with the same hash: "cuda" and "cuda:0" have different hashes
+        if isinstance(other, str):      # compare the hashed string: "cuda" and "cuda:0" have different hashes
             return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented

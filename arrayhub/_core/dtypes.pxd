@@ -8,11 +8,11 @@ cdef struct DLDataType:
     uint16_t lanes
 
 cdef enum:
-    NO_DLPACK = 255          # in DLDataType.code: DLPack does not have the type
+    NO_DLPACK = 255          # value of DLDataType.code for a type that DLPack does not have
 
 cpdef enum:
-    FIRST_USER_TYPENUM = 256    # NumPy's first typenum for types of other libraries; the typenum of StringDType is larger, too
-    FIRST_OWN_TYPENUM = 4096    # first typenum of arrayhub, above all NumPy typenums
+    FIRST_USER_TYPENUM = 256    # NumPy's first typenum for user-defined types; StringDType also has a larger typenum
+    FIRST_OWN_TYPENUM = 4096    # arrayhub's first typenum, larger than all NumPy typenums
 
 cdef struct ElementType:
     const char* name
@@ -47,7 +47,7 @@ cdef str names_of(str protocol)
 
 
 cdef inline int bits_of(DLDataType element) noexcept nogil:
-    """Return the number of bits of all lanes of an element. Elements of less than 8 bits are padded or packed."""
+    """Return the number of bits of an element, with all its lanes. Elements of less than 8 bits are padded or packed."""
     return element.bits * element.lanes
 
 

@@ -136,7 +136,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
     numpy_rows[dtype.num] = row
     if row.typestr == NULL:
         return 0
-    # If two C types have the same size, the size selects NumPy's canonical type (np.dtype("int64").num).
+    # If two C types have the same size, a lookup by size finds NumPy's canonical type (np.dtype("int64").num).
     if dtype.num == np.dtype(dtype.str).num:
         _BY_KIND[<uint8_t> row.kind][dtype.itemsize] = _rows
         _BY_ARROW[<uint8_t> row.arrow] = _rows
@@ -304,7 +304,13 @@ cdef object dtype_of(const ElementType* row):
 
 
 def numpy_dtype(int typenum):
-    """Return the NumPy dtype of a typenum. Raise TypeError if it is unknown, or if neither NumPy nor ml_dtypes has a dtype."""
+    """Return the NumPy dtype of a typenum.
+
+    Raises
+    ------
+    TypeError
+        The typenum is unknown, or neither NumPy nor ml_dtypes has a dtype for it.
+    """
     cdef const ElementType* row = by_typenum(typenum)
     if row == NULL:
         raise TypeError(f"dtype: typenum is {typenum}; accepted: the typenums in element_types()")
@@ -319,7 +325,8 @@ cdef object _make_dtype(const ElementType* row):
         import ml_dtypes
     except ImportError:
         raise TypeError(
-            f"dtype: NumPy does not have {name}; install ml_dtypes, which does. Shape, strides and DLPack work without it"
+            f"dtype: NumPy does not have {name}; install ml_dtypes, which has it. Shape, strides and DLPack work without"
+            " ml_dtypes"
         ) from None
     if not hasattr(ml_dtypes, name):
         raise TypeError(
@@ -377,7 +384,7 @@ def requested_dtype(object spec):
 
 
 cdef object refused(object spec, object error):
-    """Return an error with the class of NumPy's `error`. Its message names the argument and the value."""
+    """Return an error with the class of NumPy's `error` and a message that names the argument and the value."""
     for kind in _REFUSALS:
         if isinstance(error, kind):
             return kind(

@@ -8,18 +8,18 @@ import numpy as np
 
 from arrayhub._core.hooks import hooks
 
-# Code that handles exceptions of a producer re-raises these two, because they concern the process. KeyboardInterrupt,
-# SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
+# Code that catches exceptions of a producer re-raises these two, because they concern the whole process.
+# KeyboardInterrupt, SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
 PASSES_ON = (MemoryError, RecursionError)
 
-# Error text for packed elements. The exporters of host memory use it, except DLPack's. This package does not unpack
-# elements.
+# Error text for arrays of packed elements, which arrayhub does not unpack. All exporters of host memory use the text,
+# except DLPack's.
 PACKED_ELEMENTS = (
     "elements smaller than a byte are packed, and only DLPack can represent packed elements. Convert them in their own"
     " library. For jax, call numpy.asarray(x) or x.astype('float32')"
 )
 
-# Reason why an export of booleans to Arrow, polars or pandas is a copy.
+# Reason why an export of booleans to Arrow, polars or pandas copies.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
 # Pattern of the call that the error about 64-bit elements suggests. jax supports such elements only with
@@ -34,7 +34,8 @@ TIMES_AS_INTEGERS = (
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
-# Advice for an array with missing elements. A mask of booleans, dates or records requires a copy.
+# Advice for an array with missing elements. It contains copy='if_needed', because missing='mask' copies booleans, dates
+# and records.
 MISSING_VALUES = (
     "pass missing='mask', missing='nan' or missing=value, with copy='if_needed', to arrayhub.as_numpy or as_torch"
 )

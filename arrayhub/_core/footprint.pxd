@@ -10,7 +10,7 @@ stride:
    repeats the previous one.
 3. A dimension with stride 0 (a broadcast) does not occupy bytes.
 
-The result is nested levels, for any order and any signs of the strides.
+The result is a nest of levels. The algorithm works for any order and any signs of the strides.
 """
 
 from arrayhub._core cimport layout

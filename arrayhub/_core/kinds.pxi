@@ -1,7 +1,7 @@
 """Table of the node kinds of a NestedArray. The kind of a node determines the layout of its elements.
 
 Other modules do not compare kinds. They test a property, with ``tree.has(node, VIEWS)`` in Cython or ``kind_of(node).views`` in
-Python, or define a table by `per_kind`. `per_kind` checks on import that the table has a row for each kind.
+Python, or define a table with `per_kind`. `per_kind` checks on import that the table has a row for each kind.
 
 Source: "Physical Memory Layout" of Arrow's columnar format.
 """
@@ -46,7 +46,7 @@ NODE_KINDS[:] = [
     NodeKind(b"record",       FIELDS,                    1,       ANY,      _COLUMNS),
     NodeKind(b"categorical",  INDICES,                   2,       0,        _ENCODED),
     NodeKind(b"union",        TYPES | NO_BITMAP,         2,       ANY,      _MIXED),
-    NodeKind(b"chunked",      CHUNKS,                    0,       0,        _CHUNKS),      # never an ArrowArray
+    NodeKind(b"chunked",      CHUNKS,                    0,       0,        _CHUNKS),      # not an ArrowArray
     NodeKind(b"decimal",      NUMBERS,                   2,       0,        NULL),
     NodeKind(b"interval",     NUMBERS,                   2,       0,        NULL),
     NodeKind(b"run_end",      RUNS | NO_BITMAP,          0,       2,        _REPEATED),

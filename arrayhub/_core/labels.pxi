@@ -1,4 +1,4 @@
-"""Labels of an array's dimensions: names, and positions on a grid. Indexing and transposing keep the labels."""
+"""Labels of an array's dimensions: names, and positions on a grid. Indexing and transposing adapt the labels."""
 
 cimport cython
 
@@ -143,8 +143,8 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
     array : USMArray
         An array that no other code refers to yet.
     dims : sequence of (str or None), optional
-        One name per dimension, all different, or None for a dimension without a name. A string is the sequence of its
-        letters, as in ``"IJK"``.
+        One name per dimension, all different, or None for a dimension without a name. In a string such as ``"IJK"``,
+        each letter is a name.
     origin : sequence of int, optional
         An index, which may be outside the array.
     halo : sequence of int or of (int, int), optional
@@ -175,7 +175,7 @@ def label(Descriptor array, *, dims=None, origin=None, halo=None, aligned_index=
 
 
 def named(tuple dims):
-    """Return Labels with the given names. An entry is None for a dimension without a name. No two names may be equal."""
+    """Return Labels with the given names, which must be different. The entry of a dimension without a name is None."""
     return combine(dims, None, None, None)
 
 

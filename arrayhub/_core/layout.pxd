@@ -26,7 +26,7 @@ cdef inline Py_ssize_t count(int nd, const Py_ssize_t* shape) noexcept nogil:
 
 cdef inline bint fill_strides(int nd, const Py_ssize_t* shape, Py_ssize_t unit, bint fortran,
                               Py_ssize_t* strides) noexcept nogil:
-    """Set compact strides in C or Fortran order, starting at `unit`. Return True on overflow.
+    """Set compact strides in C or Fortran order. `unit` is the smallest stride. Return True on overflow.
 
     Lengths of 0 count as 1, as in NumPy, so that the strides of empty arrays are meaningful.
     """

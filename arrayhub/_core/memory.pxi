@@ -40,18 +40,18 @@ cdef class MemoryBlock:
         Number of references to this block, as ``sys.getrefcount`` counts them: one for each array that shares the block,
         and the caller's.
     release_function : str
-        Function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, or of an object that
-        the block holds), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
+        Name of the function that is called once, when the last array is freed: ``"Py_DECREF"`` (of `owner`, or of an object
+        that the block holds), ``"PyBuffer_Release"``, ``"DLManagedTensor.deleter"``, ``"DLManagedTensorVersioned.deleter"``,
         ``"PyUSMArraySpec.release"`` (memory of C code) or ``"PyMem_RawFree"``.
     release_address : int
         Address of the release function in this process.
     """
 
     def __cinit__(self):
-        self.device_ = DLDevice(kDLCPU, 0)     # a valid device, because MemoryBlock.__new__ can create a block of 0 bytes
+        self.device_ = DLDevice(kDLCPU, 0)     # so that a block from MemoryBlock.__new__ has a valid device
 
     def __init__(self):
-        raise TypeError("MemoryBlock: cannot be instantiated directly; use x.memory of arrayhub.asarray or USMArray(...)")
+        raise TypeError("MemoryBlock: cannot be instantiated directly; use the attribute memory of arrayhub.asarray(x)")
 
     def __dealloc__(self):
         self.drop()
@@ -186,7 +186,7 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <sys/mman.h>
-    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: contains at least one aligned huge page, wherever it starts */
+    #define ARRAYHUB_LARGE (1 << 22)    /* bytes: a block of this size contains an aligned huge page at any start address */
 
     /* The first access to each page dominates the time of a copy into new memory. Huge pages reduce the number of pages, and
        NumPy requests them, too. The request is only a hint, so its result is ignored. */
@@ -227,10 +227,10 @@ cdef MemoryBlock successor_of(MemoryBlock block):
 
 
 cdef void set_owner(MemoryBlock block, object former, object owner, MemoryBlock successor) noexcept:
-    """Replace the owner of a block by `owner`, and move the block's resource to `successor`, which `owner` keeps alive.
+    """Replace the owner of a block by `owner`. Move the block's resource to `successor`, unless it is None.
 
-    Do nothing if the present owner is not `former`: creating `owner` may have run code that replaced the former owner. Like
-    `publish`, this function neither allocates nor runs other code.
+    `owner` must keep `successor` alive. Do nothing if the present owner is not `former`: creating `owner` may have run code
+    that replaced the former owner. Like `publish`, this function neither allocates nor runs other code.
     """
     with cython.critical_section(block):
         if block.owner_ is former:

@@ -200,12 +200,13 @@ cdef class Handover:
 
 
 cdef void pass_once() noexcept:
-    """Suppress one report of this thread, because the caller reports the event itself."""
+    """Suppress the next report of this thread, because the caller reports the event itself."""
     global suppressed
     suppressed = True
 
 
 cdef bint passes() noexcept:
+    """Return whether `pass_once` has suppressed this report, and end the suppression."""
     global suppressed
     was = suppressed
     suppressed = False
@@ -225,7 +226,10 @@ cdef Py_ssize_t nbytes_of(object array) except -1:
 
 
 cdef int gave(object array, Descriptor a, str method) except -1:
-    """Report an export of `array` through `method`, unless it is nested. `a` determines the device in the report."""
+    """Report an export of `array` through `method`, unless another traced import or export contains it.
+
+    The report contains the device of `a`.
+    """
     if depth == 0:
         tell("out", method, place(a), "", nbytes_of(array), perf_counter())
     return 0

@@ -1,4 +1,4 @@
-"""Node of a nested array: lists, strings, missing values and records over flat arrays."""
+"""Node of a nested array. A node adds lists, strings, records or missing values to flat arrays."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
@@ -31,7 +31,7 @@ cdef enum Property:
     LISTS = 1 << 2          # an element is a run of elements of `content`
     CHARACTERS = 1 << 3     # an element is a run of bytes
     UTF8 = 1 << 4           # the bytes are UTF-8
-    VIEWS = 1 << 5          # `content` has 16 bytes for each element; `parts` are the buffers of longer strings
+    VIEWS = 1 << 5          # `content` has 16 bytes for each element; `parts` contains the buffers of long strings
     FIELDS = 1 << 6         # `parts` has one array for each field in `names`
     INDICES = 1 << 7        # `indices` has one index into `content` for each element
     ENDS = 1 << 8           # element i is content[offsets[i] : offsets[i + 1]]
@@ -39,7 +39,7 @@ cdef enum Property:
     WIDTH = 1 << 10         # element i is content[i * width : (i + 1) * width]
     TYPES = 1 << 11         # `indices` selects one of `parts` for each element, by the codes in `meaning`
     NO_BITMAP = 1 << 12     # the node does not have a validity bitmap
-    CHUNKS = 1 << 13        # the node is the concatenation of the Trees in `parts`; only the outermost node
+    CHUNKS = 1 << 13        # the node is the concatenation of the Trees in `parts`; possible only for the outermost node
     RUNS = 1 << 14          # content[k] is the value of all elements of run k, which ends before element offsets[k] - skip
     ALL_MISSING = 1 << 15   # every element is missing, without memory
 
@@ -49,7 +49,7 @@ cdef enum:
 cdef struct NodeKind:
     const char* name
     int properties          # bits of `Property`
-    int buffers             # number in Arrow, one less for a sparse union; ANY: 3, and one for each buffer of characters
+    int buffers             # number of buffers in Arrow (one less for a sparse union); ANY: 3, plus the character buffers
     int children            # number of children in Arrow; ANY: one for each field
     const char* refusal     # why the node is not a dense array, and the call to use instead
 
@@ -58,7 +58,7 @@ cdef NodeKind[<int> KINDS] NODE_KINDS
 cdef enum:
     UNCOUNTED = -1          # value of `nulls` until the missing elements are counted
     MAX_DEPTH = 64          # levels of nested nodes
-    INLINE_VIEW = 12        # bytes of a string that fit into its view
+    INLINE_VIEW = 12        # bytes: maximum length of a string that is stored in its view
     VIEW_BYTES = 16
 
 cdef class Tree:

@@ -23,7 +23,7 @@ cdef extern from *:
     """
     #define arrayhub_node(base, type, no_arguments) ((base)->tp_new(type, no_arguments, NULL))
 
-    /* GCC vectorizes loops of unknown length from -O3 on, clang from -O2 on. */
+    /* GCC vectorizes loops of unknown length only from -O3 on, clang from -O2 on. */
     #if defined(__GNUC__) && !defined(__clang__)
     #define ARRAYHUB_VECTORIZED __attribute__((optimize("O3")))
     #else
@@ -77,7 +77,7 @@ cdef extern from *:
         }
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_32, int)
     ARRAYHUB_RUNS_INSIDE(arrayhub_runs_inside_64, long long)
-    /* Return whether n integers are from 0 to `end` - 1. Read as unsigned integers, negative values are large. */
+    /* Return whether n integers are from 0 to `end` - 1. The integers are read as unsigned, so negative values are large. */
     #define ARRAYHUB_BELOW(type)                                                                                       \
         {                                                                                                              \
             type most = 0, value;                                                                                      \
@@ -137,7 +137,7 @@ cdef Tree new_chunked(tuple chunks):
     Raises
     ------
     OverflowError
-        The lengths add up to 2**63 or more, as records without fields may.
+        The lengths add up to 2**63 or more. This is possible for records without fields, which do not need memory.
     """
     cdef Py_ssize_t k, total = 0
     cdef bytes starts = PyBytes_FromStringAndSize(NULL, 8 * len(chunks))
@@ -301,7 +301,7 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef bint is_sliced_with(Tree t) noexcept:
-    """Return whether `parts` have an element for each element of the node, as in records and sparse unions."""
+    """Return whether each part has one element for each element of the node, as in records and sparse unions."""
     return has(t, FIELDS) or (has(t, TYPES) and t.offsets is None)
 
 
@@ -317,7 +317,7 @@ cdef Tree chunks_between(Tree t, Py_ssize_t start, Py_ssize_t stop):
 
 
 cdef Tree settled(Tree t):
-    """Move the start of bit-packed arrays so that ``t.bit`` is less than 8, and return `t`."""
+    """Remove whole bytes before the first bit of bit-packed arrays, so that ``t.bit`` is less than 8, and return `t`."""
     cdef Py_ssize_t first_byte = t.bit >> 3
     if t.validity is None and not has(t, BIT_PACKED):
         t.bit = 0
@@ -402,9 +402,9 @@ cdef int check_tree(Tree t) except -1:
 
 
 cdef int check_again(Tree t) except -1:
-    """Call `check_tree`, even if the node was validated before, unless the memory is immutable.
+    """Validate a node as `check_tree` does, even if it was validated before, unless the memory is immutable.
 
-    Call this function before other code reads the node without checks.
+    Call this function before code that does not check indices reads the node.
     """
     if may_change(t.validity) or may_change(t.offsets) or may_change(t.sizes) or may_change(t.indices) \
             or may_change(views_of(t)):
@@ -450,9 +450,9 @@ cdef bint is_followed_on_host(Tree t) noexcept:
 
 
 cdef object part_inside(Tree t, Py_ssize_t start, Py_ssize_t stop, str field):
-    """Return ``content[start:stop]`` of a node. Check the indices, because offsets may have changed since their validation."""
+    """Return ``content[start:stop]`` of a node. Check the bounds, because offsets may have changed since their validation."""
     if start < 0 or stop < start or stop > length_of(t.content):
-        raise false_field_error(t, field, (start, stop), f"a run within the content's {length_of(t.content)} elements")
+        raise false_field_error(t, field, (start, stop), f"a range within the content's {length_of(t.content)} elements")
     return part_of(t.content, start, stop)
 
 

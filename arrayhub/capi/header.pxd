@@ -29,8 +29,8 @@ cdef extern from *:
     """
     #include <string.h>
     #define ARRAYHUB_MOST_STRUCT 4096      /* bytes; every later version of a struct must be smaller */
-    /* Copy a caller's struct to one of the known size. Missing members become zero. Return 0 if the size is invalid, or if
-       surplus members are not zero. */
+    /* Copy a caller's struct to a struct of the size that this version defines. Members that the caller's struct lacks
+       become zero. Return 0 if its size is invalid, or if members that this version does not define are not zero. */
     static CYTHON_UNUSED inline int arrayhub_resized(const void *theirs, Py_ssize_t size, void *ours, Py_ssize_t wanted) {
         Py_ssize_t k;
         if (size < (Py_ssize_t)sizeof(Py_ssize_t) || size > ARRAYHUB_MOST_STRUCT) return 0;

@@ -79,11 +79,11 @@ def _length(text: str, part: str) -> int | str | None:
     if part == "var":
         raise ValueError(
             f"Request: type is {show(text)}, whose rows differ in length; accepted: a dense array such as {_EXAMPLE}."
-            " Use arrayhub.asnested(x) for rows of several lengths"
+            " Use arrayhub.asnested(x) for rows of different lengths"
         )
     if part.isidentifier():
         return part
     raise ValueError(
         f"Request: type is {show(text)}, with the dimension {show(part)}; accepted: a length, a letter for a length,"
-        f" 'strided', or '...' in the first place, as in {_EXAMPLE}"
+        f" 'strided', or a leading '...', as in {_EXAMPLE}"
     )

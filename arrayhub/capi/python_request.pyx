@@ -1,4 +1,4 @@
-"""The class `Request`: requests of the C interface in Python."""
+"""Class `Request`, which represents a request of the C interface in Python."""
 
 cimport cython
 from libc.string cimport memcpy
@@ -153,8 +153,8 @@ cdef class Request:
                              " maximum")
         if self.parsed is not None and (self.r.shape != NULL or self.parsed.leading):
             if least < self.r.min_nd or self.r.shape != NULL and most > self.r.max_nd:
-                raise ValueError(f"Request: ndim is {show(ndim)}; accepted: the {self.r.min_nd} dimensions of the type"
-                                 f"{' or more' if self.parsed.leading else ''}")
+                raise ValueError(f"Request: ndim is {show(ndim)}; accepted: {self.r.min_nd}"
+                                 f"{' or more' if self.parsed.leading else ''}, as the type requires")
         if self.r.shape != NULL:
             return 0
         self.r.min_nd, self.r.max_nd = least, most if most < MAX_DIMS else 0
@@ -249,13 +249,13 @@ cdef class Request:
         except PASSES_ON:
             raise
         except Exception as error:
-            if isinstance(error, PASSES_ON):      # CPython replaced the error, because memory for the traceback was missing
+            if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
                 raise
             words = str(error)
         return words
 
     def lengths(self, array, /):
-        """Return the length for which each letter of the type stands.
+        """Return the length that each letter of the type stands for.
 
         Parameters
         ----------

@@ -129,7 +129,7 @@ cdef int match(object array, const PyUSMArrayRequest* raw) noexcept:
 cdef object explain(object obj, const PyUSMArrayRequest* raw):
     """Return the error message of `request` for `obj`, or "" if it succeeds (PyUSMArray_Explain).
 
-    The function performs the request, because only this shows whether a required copy succeeds.
+    The function executes the request, because only the execution shows whether a required copy succeeds.
     """
     cdef PyUSMArrayRequest storage
     given(<PyObject*> obj, "PyUSMArray_Explain")
@@ -140,7 +140,7 @@ cdef object explain(object obj, const PyUSMArrayRequest* raw):
     except PASSES_ON:
         raise
     except Exception as error:
-        if isinstance(error, PASSES_ON):      # CPython replaced the error, because memory for the traceback was missing
+        if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
             raise
         words = str(error)
     return words
@@ -155,7 +155,7 @@ cdef Descriptor viewed(object obj):
     except PASSES_ON:
         raise
     except Exception as error:
-        if isinstance(error, PASSES_ON):      # CPython replaced the error, because memory for the traceback was missing
+        if isinstance(error, PASSES_ON):      # a MemoryError, which replaces the error if the traceback cannot be allocated
             raise
     return None
 
@@ -217,8 +217,8 @@ cdef object unsound_error(const PyUSMArrayRequest* r):
     return ValueError(
         f"{words_before(r)}PyUSMArrayRequest: ndtypes is {r.ndtypes}, dtypes {'NULL' if r.dtypes == NULL else 'given'},"
         f" min_nd {r.min_nd}, max_nd {r.max_nd}, shape {lengths}, flags {r.flags:#x}, where {r.where:#x}, may {r.may:#x};"
-        " accepted: ndtypes dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more, and the flags defined in"
-        " arrayhub.h"
+        " accepted: ndtypes entries in dtypes, 0 <= min_nd <= max_nd <= 64, max_nd lengths of -1 or more in shape, and the"
+        " flags defined in arrayhub.h"
     )
 
 
@@ -319,7 +319,7 @@ cdef Misfit misfit(Descriptor a, const PyUSMArrayRequest* r) noexcept nogil:
 
 
 cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except -1:
-    """Reject an array that is a copy of `obj` if C code writes to it, or if `obj` is a plain value that the request rejects."""
+    """Reject a copy of `obj` if C code writes to the array, or if `obj` is a number or a list, unless the request allows it."""
     if not import_copied(a, obj):
         return 0
     if r.flags & WRITEABLE:
@@ -471,7 +471,7 @@ cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRe
 
 
 cdef str target_device(const PyUSMArrayRequest* r):
-    """Return the target of a copy.
+    """Return the name of the device to which an array in other memory is copied.
 
     This is the host, the device of the caller's queue or stream, the current CUDA device, or the first SYCL device.
     """
@@ -624,7 +624,7 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
         return error_about(r, TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
     if not host_readable(a):
         return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
-    if not is_cast_of_kind(a, r):      # NumPy would convert across kinds, or refuse: recommend neither
+    if not is_cast_of_kind(a, r):      # asarray(dtype=) would change the kind or raise, so do not suggest it
         return error_about(r, TypeError, obj, words)
     return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")
 

@@ -60,9 +60,9 @@ describe_release(_release, b"PyUSMArraySpec.release", NULL)
 
 
 cdef object make(const PyUSMArraySpec* raw):
-    """Create an array over the memory that a spec describes, or in new memory like that of its model (PyUSMArray_New).
+    """Wrap the memory that a spec describes as an array, or allocate a new array if the spec has a model (PyUSMArray_New).
 
-    The array takes ownership in the last step, so after an error, the memory still belongs to the caller.
+    The array takes ownership of the memory in the last step, so after an error, the memory still belongs to the caller.
     """
     cdef PyUSMArraySpec storage
     if raw == NULL:
@@ -75,8 +75,8 @@ cdef object make(const PyUSMArraySpec* raw):
         return new_like(raw)
     if (raw.owner == NULL) == (raw.release == NULL):
         raise ValueError(
-            f"{NAME}: owner is {'NULL' if raw.owner == NULL else 'given'}, and so is release; accepted: exactly one. For"
-            " memory that lives as long as the process, use None as the owner"
+            f"{NAME}: owner is {'NULL' if raw.owner == NULL else 'given'}, and so is release; accepted: exactly one of them."
+            " For memory that lives as long as the process, use None as the owner"
         )
     cdef Descriptor a = new_described(raw)
     if raw.device.device_type != kDLCPU and (raw.device.device_type != 0 or raw.queue != NULL or raw.queue_ref != NULL):
@@ -130,7 +130,7 @@ cdef Descriptor new_described(const PyUSMArraySpec* spec):
     a.data_ = <char*> spec.data
     set_type(a, type_of(spec))
     set_access(a, spec.access & ~<int> PACKED)
-    for k in range(nd):       # not memcpy, which compilers turn into a string instruction with a slow start
+    for k in range(nd):       # not memcpy, which compilers turn into a string instruction with a high startup cost
         a.shape_[k] = spec.shape[k]
     if spec.access & PACKED:
         pack(a, spec)
@@ -157,7 +157,7 @@ cdef int pack(Descriptor a, const PyUSMArraySpec* spec) except -1:
 
 
 cdef object shape_error(Descriptor a):
-    return interface_error(NAME, "shape", [a.shape_[k] for k in range(a.nd_)], "less than 2**63 bytes in all")
+    return interface_error(NAME, "shape", [a.shape_[k] for k in range(a.nd_)], "lengths with less than 2**63 bytes in total")
 
 
 cdef int set_access(Descriptor a, int access) except -1:
@@ -169,7 +169,7 @@ cdef int set_access(Descriptor a, int access) except -1:
 
 
 cdef const dtypes.ElementType* type_of(const PyUSMArraySpec* spec) except NULL:
-    """Return the row of the element type of a spec, from its DLPack data type or else from its type number."""
+    """Return the row of a spec's element type, which `dtype` or, if it is not set, `typenum` determines."""
     cdef const dtypes.ElementType* row
     if spec.dtype.bits == 0 and spec.dtype.code == 0 and spec.dtype.lanes == 0:
         if spec.typenum == 0:      # NumPy's number of bool, but also the value of an unset member
@@ -190,7 +190,7 @@ cdef int refuse_as_host(const PyUSMArraySpec* spec) except -1:
     """Raise an error for a stream, a queue or a device number, which do not apply to host memory."""
     if spec.stream != NULL:
         raise interface_error(NAME, "stream", <size_t> spec.stream, "NULL for host memory")
-    accepted = f"device (1, 0) or (0, 0) for host memory, device type {<int> kDLOneAPI} or 0 where a queue is given"
+    accepted = f"device (1, 0) or (0, 0) for host memory, device type {<int> kDLOneAPI} or 0 with a queue"
     raise interface_error(NAME, "device", (spec.device.device_type, spec.device.device_id), accepted)
 
 
@@ -203,7 +203,7 @@ cdef int put_on_device(Descriptor a, const PyUSMArraySpec* spec) except -1:
         raise interface_error(NAME, "device", (kind, spec.device.device_id),
                               f"a device type of {sorted(TYPE_NAMES)} and an ordinal of 0 or more")
     if spec.queue != NULL or spec.queue_ref != NULL:
-        raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} where a queue is given")
+        raise interface_error(NAME, "device", (kind, spec.device.device_id), f"{<int> kDLOneAPI} with a queue")
     if kind in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
         cuda.locate(a)      # without a driver, the device of the spec is not checked
         if not cuda.driver_present():
@@ -234,14 +234,14 @@ cdef int put_on_sycl(Descriptor a, const PyUSMArraySpec* spec) except -1:
         usm_type = sycl.usm_type_of_run(a.data_ + low, high - low, queue, &one_allocation)
         if usm_type == NOT_USM or not one_allocation:
             raise interface_error(NAME, "data", f"{<size_t> (a.data_ + low):#x}",
-                                  f"USM of the queue's context, all {high - low} bytes of it in one allocation")
+                                  f"USM of the queue's context, with all {high - low} bytes in one allocation")
     sycl.set_usm(a, None, usm_type)
     a.producer_ = queue
     return 0
 
 
 cdef object queue_of(const PyUSMArraySpec* spec, char* pointer):
-    """Return the ``dpctl.SyclQueue`` of a spec: from `queue`, from `queue_ref`, or for the device number."""
+    """Return the ``dpctl.SyclQueue`` that `queue`, `queue_ref` or the device ordinal of a spec determines."""
     if spec.queue != NULL:
         try:
             return sycl.queue_from(<object> spec.queue, pointer)

@@ -32,8 +32,8 @@ extern "C" {
 /* Incremented for each new field, function or struct member. All of them are appended. */
 #define ARRAYHUB_C_VERSION 3
 
-/* The oldest arrayhub that an extension supports; define it before including the header. Newer functions are then not
-   declared. 1: the struct alone. 2: the functions. 3: PyUSMArraySpec.model. */
+/* The oldest version of the C interface that an extension supports. Define the macro before including the header. Newer
+   functions are then not declared. 1: only the struct. 2: the functions. 3: PyUSMArraySpec.model. */
 #ifndef ARRAYHUB_TARGET_VERSION
 #define ARRAYHUB_TARGET_VERSION 2
 #endif
@@ -79,7 +79,7 @@ extern "C" {
 /* PyUSMArrayObject.dl_dtype.code if DLPack does not define the element type. */
 #define USM_ARRAY_NO_DLPACK 255
 
-/* Layouts identical to DLPack's DLDevice and DLDataType; the separate names allow including dlpack.h too. */
+/* Structs with the layouts of DLPack's DLDevice and DLDataType. The names differ, so that dlpack.h can be included too. */
 typedef struct PyUSMArrayDevice {
     int32_t device_type; /* DLPack's number: 1 host, 2 CUDA, 14 oneAPI, ... */
     int32_t device_id;   /* ordinal; -1 for a SYCL device until it is looked up: call PyUSMArray_Device */
@@ -103,10 +103,10 @@ typedef struct PyUSMArrayDataType {
     Py_ssize_t *byte_strides;    /* nd steps in bytes; NULL if flags has USM_ARRAY_PACKED */                           \
     Py_ssize_t itemsize;         /* bytes */                                                                           \
     PyUSMArrayDevice device;                                                                                           \
-    PyUSMArrayDataType dl_dtype; /* compare this field: some types have several values of typenum */                   \
+    PyUSMArrayDataType dl_dtype; /* for comparing element types, because some have several values of typenum */        \
     uint8_t usm_type;            /* USM type of SYCL memory: USM_ARRAY_USM_* */                                        \
     uint8_t protocol;                                                                                                  \
-    void *stream;                /* CUDA: the producer's stream handle; NULL if the producer named none */
+    void *stream;                /* CUDA: the handle of the producer's stream; NULL if unknown */
 
 /* The two structs describe the same object, with and without its object header. */
 typedef struct PyUSMArrayObject {
@@ -163,7 +163,7 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_FLOAT8_E4M3FN      USM_ARRAY_VALUE USM_ARRAY_FLOAT8_E4M3FN_INIT
 #define USM_ARRAY_FLOAT8_E5M2        USM_ARRAY_VALUE USM_ARRAY_FLOAT8_E5M2_INIT
 
-/* PyUSMArrayRequest.flags: USM_ARRAY_WRITEABLE, USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, and */
+/* PyUSMArrayRequest.flags: USM_ARRAY_WRITEABLE, USM_ARRAY_C_CONTIGUOUS, USM_ARRAY_F_CONTIGUOUS, and the following flag. */
 #define USM_ARRAY_WHOLE_STRIDES 0x00010000 /* byte strides are multiples of itemsize, so `strides` is not NULL */
 
 /* PyUSMArrayRequest.where: accepted kinds of memory. 0 means USM_ARRAY_ON_HOST. */
@@ -180,21 +180,21 @@ typedef struct PyUSMArrayFields {
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */
 #define USM_ARRAY_MAY_BUILD    8 /* make an array from numbers and nested lists, of an accepted type that represents them */
 
-/* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (the memory never changes again), or */
+/* PyUSMArraySpec.access: USM_ARRAY_WRITEABLE, USM_ARRAY_IMMUTABLE (the memory never changes again), or the following value. */
 #define USM_ARRAY_READONLY 0
 /* Elements smaller than a byte, such as DLPack's (0, 4, 1), are padded to one byte each. If access also contains
    USM_ARRAY_PACKED, elements share bytes, in C order, as in DLPack tensors without the padding flag. byte_strides must then
    be NULL. */
 
-/* Conditions on an array. Every member but struct_size may be zero. The request then accepts any array that the host can read
-   whose elements are aligned, not packed, and in native byte order. */
+/* Conditions on an array. All members except struct_size may be zero. The request then accepts any array that the host can
+   read, if its elements are aligned, not packed, and in native byte order. */
 typedef struct PyUSMArrayRequest {
     Py_ssize_t struct_size;           /* sizeof(PyUSMArrayRequest): PyUSMArrayRequest_HEAD */
     const char *name;                 /* prefix of error messages, "function: argument"; or NULL */
     const PyUSMArrayDataType *dtypes; /* accepted element types */
     int ndtypes;                      /* length of dtypes; 0 for any */
-    int min_nd;                       /* least number of dimensions */
-    int max_nd;                       /* greatest number of dimensions; 0 or less for any, unless shape is given */
+    int min_nd;                       /* minimum number of dimensions */
+    int max_nd;                       /* maximum number of dimensions; 0 or less for any, unless shape is given */
     const Py_ssize_t *shape;          /* NULL, or max_nd lengths (-1 for any); the array must then have max_nd dimensions */
     int flags;                        /* flags that the array must have */
     int as_is;                        /* not 0: elements may be unaligned, packed, or in the other byte order */
@@ -215,15 +215,15 @@ typedef struct PyUSMArraySpec {
     int typenum;                    /* for types that DLPack does not define, such as long double; 0 means not given */
     int access;                     /* USM_ARRAY_WRITEABLE, USM_ARRAY_READONLY or USM_ARRAY_IMMUTABLE; see above */
     PyUSMArrayDevice device;        /* DLPack's numbers; all zero for the host, or for SYCL memory with a queue */
-    PyObject *owner;                /* keeps the memory alive as long as the array; or NULL, and then: */
-    void (*release)(void *context); /* called once, from any thread, with the GIL held and no exception set; a C++
-                                       exception must not leave it */
+    PyObject *owner;                /* object that keeps the memory alive; NULL if `release` is given */
+    void (*release)(void *context); /* releases the memory; called once, from any thread, with the GIL held and no exception
+                                       set; must not throw a C++ exception; NULL if `owner` is given */
     void *context;
-    PyObject *queue;                /* SYCL: a dpctl.SyclQueue or an object that names one; or NULL, and then: */
-    void *queue_ref;                /* SYCL: a sycl::queue*; the queue is copied */
+    PyObject *queue;                /* SYCL: a dpctl.SyclQueue, or an object that determines one; or NULL */
+    void *queue_ref;                /* SYCL, if `queue` is NULL: a sycl::queue*, whose queue is copied; or NULL */
     void *stream;                   /* CUDA: the stream that fills the memory; NULL for none */
     /* version 3 */
-    PyObject *model;                /* NULL, or an array: new memory of the library, device and stream of this array; data,
+    PyObject *model;                /* NULL, or an array: allocate memory of its library, device and stream; data,
                                        byte_strides, device, owner, release, queue, queue_ref and stream must then be zero */
 } PyUSMArraySpec;
 #define PyUSMArraySpec_HEAD sizeof(PyUSMArraySpec)
@@ -264,8 +264,8 @@ typedef struct PyUSMArrayAPI {
 
 #define ARRAYHUB_CAPSULE "arrayhub._core.descriptor._C_API"
 
-/* One pointer for each source file, or for each shared library since C++17. import_arrayhub() sets the pointer, and the
-   functions below call import_arrayhub(). */
+/* The table of functions: one pointer for each source file, or for each shared library since C++17. import_arrayhub() sets
+   the pointer, and the functions below call import_arrayhub(). */
 #if defined(__cplusplus) && __cplusplus >= 201703L
 ARRAYHUB_INLINE const PyUSMArrayAPI *arrayhub_api = NULL;
 #else
@@ -344,10 +344,11 @@ ARRAYHUB_INLINE PyObject *PyUSMArray_FromObject(PyObject *obj) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->from_object(obj);
 }
 
-/* Import any array as a USMArray that meets a request. Return NULL with an exception whose message is for the user:
-   TypeError (not an array, or the element type), ValueError (the shape, or read-only memory), BufferError (the memory or the
-   layout), OverflowError (no accepted type represents a number), or an exception of arrayhub.asarray. If an array on a device
-   is accepted only because the host can read its memory, the function waits for the producer's queue or stream. */
+/* Import any array as a USMArray that meets a request. On failure, return NULL with an exception whose message is for the
+   user: TypeError (the object is not an array, or its element type is not accepted), ValueError (the shape is not accepted,
+   or the memory is read-only), BufferError (the kind of memory or the layout is not accepted), OverflowError (no accepted
+   type represents a number), or an exception of arrayhub.asarray. If an array on a device is accepted only because the host
+   can read its memory, the function waits for the producer's queue or stream. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Request(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->request(obj, request);
 }
@@ -357,14 +358,14 @@ ARRAYHUB_INLINE int PyUSMArray_Match(PyObject *array, const PyUSMArrayRequest *r
     return PyUSMArray_Check(array) && arrayhub_api->match(array, request);
 }
 
-/* Return the error message of PyUSMArray_Request as a str, or "" if the request succeeds. The request is executed, including
+/* Return the error message of PyUSMArray_Request as a str, or "" if the request succeeds. The request is executed with all
    permitted copies, and the array is discarded. PyUSMArray_Match is faster. Return NULL if the request itself is invalid. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_Explain(PyObject *obj, const PyUSMArrayRequest *request) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->explain(obj, request);
 }
 
-/* Wrap existing memory as an array, or allocate memory like arrayhub.empty(shape, dtype, like=spec->model). On failure the
-   ownership stays with the caller, and `release` is not called. */
+/* Wrap existing memory as an array or, if the spec has a model, allocate an array as arrayhub.empty(shape, dtype,
+   like=model) does. On failure, the caller still owns the memory, and `release` is not called. */
 ARRAYHUB_INLINE PyObject *PyUSMArray_New(const PyUSMArraySpec *spec) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? NULL : arrayhub_api->make(spec);
 }
@@ -379,13 +380,13 @@ ARRAYHUB_INLINE int PyUSMArray_HostReady(PyObject *array) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->host_ready(array);
 }
 
-/* Get the device of a USMArray with its actual ordinal. Return 0, or -1 with an exception set. */
+/* Get the device of a USMArray, and determine its ordinal if that is still -1. Return 0, or -1 with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_Device(PyObject *array, PyUSMArrayDevice *out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->device(array, out);
 }
 
-/* Get the sycl::queue* of a USMArray of SYCL memory, borrowed: valid while the array lives. Return 0, or -1 with an
-   exception set. */
+/* Get the sycl::queue* of a USMArray in SYCL memory. The pointer is borrowed, and valid while the array lives. Return 0, or -1
+   with an exception set. */
 ARRAYHUB_INLINE int PyUSMArray_QueueRef(PyObject *array, void **out) {
     return arrayhub_api == NULL && import_arrayhub() < 0 ? -1 : arrayhub_api->queue_ref(array, out);
 }

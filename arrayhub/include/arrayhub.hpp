@@ -1,8 +1,8 @@
 // Arrays in C++: typed views of any Python array, and arrays that export C++ memory. C++17, header-only.
 //
-//     #include <arrayhub.hpp>                     // with <arrayhub/pybind11.hpp> or <arrayhub/nanobind.hpp> for these
+//     #include <arrayhub.hpp>       // or <arrayhub/pybind11.hpp> or <arrayhub/nanobind.hpp>, which include it
 //
-//     double sum(arrayhub::view<const double, 2> a) {         // reads; view<double, 2> writes
+//     double sum(arrayhub::view<const double, 2> a) {         // read-only; view<double, 2> is writable
 //         double total = 0;
 //         for (Py_ssize_t i = 0; i < a.extent(0); ++i)
 //             for (Py_ssize_t j = 0; j < a.extent(1); ++j) total += a(i, j);
@@ -11,8 +11,8 @@
 //
 //     arrayhub::array ones(Py_ssize_t n) { return arrayhub::hand_out(std::vector<double>(n, 1.0)); }
 //
-// A view holds a reference to its Python object. Views may be copied and destroyed without the GIL. Making a view
-// requires the GIL, as does every function that returns an `object`. sycl.hpp is never included: queues are passed by address.
+// A view holds a reference to a USMArray. Views may be copied and destroyed without the GIL. Making a view requires the
+// GIL, and so does every function that returns an `object`. sycl.hpp is never included: queues are passed by address.
 #ifndef ARRAYHUB_HPP
 #define ARRAYHUB_HPP
 
@@ -60,14 +60,14 @@ using index_t = Py_ssize_t;
 
 namespace detail {
 
-// Python's shutdown. CPython 3.13 and older versions terminate a thread that requests the GIL during finalization. In a
-// destructor, which is noexcept, this would terminate the process. Therefore an atexit hook sets `near`, after which no thread
-// requests the GIL, and waits for the threads that are requesting it. The hook runs while other threads may still hold the GIL.
-// References that are dropped later leak until the process ends.
+// State for Python's shutdown. CPython 3.13 and older versions terminate a thread that requests the GIL during finalization.
+// In a destructor, which is noexcept, this would terminate the process. Therefore an atexit hook sets `near`, after which no
+// thread requests the GIL. The hook then waits for the threads that are requesting or holding it. References that would be
+// dropped later leak until the process ends.
 struct python_end {
     std::atomic<bool> watched{false};
     std::atomic<bool> near{false};
-    std::atomic<bool> untaken{false}; // an object was copied without a new reference
+    std::atomic<bool> untaken{false}; // an object was copied without a new reference, so references are no longer dropped
     std::atomic<int> inside{0};       // threads that request the GIL, or hold it through with_gil
 };
 inline python_end the_end;
@@ -77,14 +77,14 @@ inline PyObject *python_ends(PyObject *, PyObject *) noexcept {
     if (the_end.inside != 0) {
         PyThreadState *state = PyEval_SaveThread();
         const timespec moment{0, 1000000};
-        for (int k = 0; k < 1000 && the_end.inside != 0; ++k) nanosleep(&moment, nullptr); // a destructor may hang
+        for (int k = 0; k < 1000 && the_end.inside != 0; ++k) nanosleep(&moment, nullptr); // at most 1 s
         PyEval_RestoreThread(state);
     }
     return Py_BuildValue("");
 }
 
-// Acquire the GIL, whether or not this thread already holds it. The object converts to false if the interpreter is about to
-// finalize; the GIL is then not acquired.
+// Acquire the GIL, whether or not this thread already holds it. If Python's shutdown has begun, the GIL is not acquired, and
+// the object converts to false.
 class with_gil {
     bool entered_ = false;
     PyGILState_STATE state_{};
@@ -152,7 +152,7 @@ __attribute__((noinline, cold)) inline void start_watching() noexcept {
     PyErr_Restore(type, value, traceback);
 }
 
-// Call with the GIL held before taking a reference that may be dropped without the GIL.
+// Call this function with the GIL held, before taking a reference that may be dropped without the GIL.
 inline void watch() noexcept {
     if (!the_end.watched.load(std::memory_order_relaxed)) start_watching();
 }
@@ -195,7 +195,7 @@ class python_error : public std::exception {
     std::shared_ptr<state> state_ = std::make_shared<state>();
 
   public:
-    // Fetches the current Python exception and clears it.
+    // Fetch and clear the current Python exception.
     python_error() {
         state &s = *state_;
         detail::watch();
@@ -210,7 +210,7 @@ class python_error : public std::exception {
         }
         PyErr_Clear();
     }
-    // Set the Python exception again. Only the first call has an exception to set.
+    // Set the Python exception again. Call this function once: further calls set a SystemError.
     void restore() noexcept {
         state &s = *state_;
         PyErr_Restore(std::exchange(s.type, nullptr), std::exchange(s.value, nullptr), std::exchange(s.traceback, nullptr));
@@ -274,7 +274,7 @@ class array : public object {
         return steal(detail::checked(PyUSMArray_Like(held(), model, may_copy)));
     }
     object like(const object &model, bool may_copy = false) const { return like(model.ptr(), may_copy); }
-    // The object; throws std::invalid_argument if it is empty, as after array() and view().
+    // Return the Python object. Throws std::invalid_argument if the array is empty, as array() and view() are.
     PyObject *held() const {
         if (ptr() == nullptr)
             throw std::invalid_argument(
@@ -297,7 +297,7 @@ template <> struct element<double> { static constexpr PyUSMArrayDataType type{2,
 template <> struct element<std::complex<float>> { static constexpr PyUSMArrayDataType type{5, 64, 1}; };
 template <> struct element<std::complex<double>> { static constexpr PyUSMArrayDataType type{5, 128, 1}; };
 
-// Several element types of one view; `visit` dispatches on the actual one.
+// List of the element types that a view accepts. view::visit calls a function with a view of the actual type.
 template <class... T> struct one_of {};
 
 inline constexpr int any_rank = -1;
@@ -313,9 +313,9 @@ struct anywhere {};
 struct may_cast {};     // copy to an accepted element type of the same or a higher kind (see USM_ARRAY_MAY_CAST)
 struct may_relayout {}; // copy for layout, alignment or byte order
 struct may_transfer {}; // copy between host and device
-struct arrays_only {};  // refuse numbers and lists, which const views accept by default
+struct arrays_only {};  // reject numbers and lists, which const views accept by default
 template <const char *Name> struct named {}; // prefix of error messages: a `static constexpr char` array at namespace scope
-struct as_is {};        // elements may be unaligned or swapped: access them through data() and byte_stride() only
+struct as_is {};        // elements may be unaligned or byte-swapped: access them only through data() and byte_stride()
 
 namespace detail {
 
@@ -355,7 +355,7 @@ template <class T, int N, class... Options> struct conditions {
                                             (has<may_transfer, Options...> ? USM_ARRAY_MAY_TRANSFER : 0) |
                                             (has<arrays_only, Options...> ? 0 : USM_ARRAY_MAY_BUILD);
     static_assert(!writes || !(has<may_cast, Options...> || has<may_relayout, Options...> || has<may_transfer, Options...>),
-                  "writes to a copy would be lost: a writing view cannot allow copies (use const elements to read)");
+                  "writes to a copy would be lost: a writable view cannot allow copies (a view of const elements can)");
     static constexpr index_t no_shape[1] = {};
     static constexpr PyUSMArrayRequest make(const char *name, bool converts) {
         return PyUSMArrayRequest{sizeof(PyUSMArrayRequest), name, types_of<T>::list, types_of<T>::count, N > 0 ? N : 0,
@@ -366,7 +366,7 @@ template <class T, int N, class... Options> struct conditions {
     static constexpr PyUSMArrayRequest converting = make(name_of<Options...>(), true);
 };
 
-// Iterates over one dimension.
+// Iterator over one dimension.
 template <class T> class strided_iterator {
     T *at_ = nullptr;
     index_t step_ = 1;
@@ -378,7 +378,7 @@ template <class T> class strided_iterator {
     using pointer = T *;
     using reference = T &;
     strided_iterator() = default;
-    // Stores an index instead of a pointer, because a stride of zero would not advance a pointer.
+    // The iterator advances an index, because with a stride of zero, a pointer would not advance.
     strided_iterator(T *first, index_t step, index_t k) : at_(first), step_(step), k_(k) {}
     reference operator*() const { return at_[k_ * step_]; }
     pointer operator->() const { return at_ + k_ * step_; }
@@ -408,8 +408,8 @@ template <class T> class strided_iterator {
 
 // ---------------------------------------------------------------------------------------------------------- references
 
-// Pointer, lengths and steps in elements, without ownership: trivially copyable, for kernels and threads. The view must
-// outlive it.
+// Pointer, lengths, and strides in elements. A ref does not own the memory, so it is trivially copyable, for kernels and
+// threads. The view must outlive the ref.
 template <class T, int N> struct ref {
     T *data;
     index_t extents[static_cast<std::size_t>(N > 0 ? N : 1)];
@@ -461,11 +461,11 @@ template <class T, int N = any_rank, class... Options> class view {
         held_ = array(object::steal(detail::checked(PyUSMArray_Request(obj, &request))));
         look();
     }
-    // Import like the constructor. Returns a new reference, or NULL with the exception set.
+    // Import an array like the constructor. Return a new reference, or NULL with an exception set.
     static PyObject *try_request(PyObject *obj, bool converts) noexcept {
         return PyUSMArray_Request(obj, converts ? &rules::converting : &rules::plain);
     }
-    // Make a view of the result of try_request. Steals the reference.
+    // Make a view of the result of try_request, and steal this reference.
     static view adopt(PyObject *array_) noexcept {
         view v;
         v.held_ = array(object::steal(array_));
@@ -530,15 +530,15 @@ template <class T, int N = any_rank, class... Options> class view {
             return detail::strided_iterator<T>(ref_.data, stride(0), extent(0));
     }
 
-    // For kernels and threads. This view must outlive the reference.
+    // Return a ref for kernels and threads. This view must outlive the ref.
     ref<T, N> reference() const noexcept {
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
-        static_assert(N >= 0, "references have a known number of dimensions");
+        static_assert(N >= 0, "reference() requires a view with a fixed number of dimensions");
         return ref_;
     }
 
 #ifdef __cpp_lib_span
-    // All elements; throws std::invalid_argument if they are not contiguous.
+    // Return a span of all elements. Throws std::invalid_argument if they are not contiguous.
     std::span<T> span() const {
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         if constexpr (!contiguous)
@@ -554,7 +554,7 @@ template <class T, int N = any_rank, class... Options> class view {
     // narrow.
     template <class M> M mdspan() const {
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
-        static_assert(N >= 0, "an mdspan has a known number of dimensions");
+        static_assert(N >= 0, "mdspan requires a view with a fixed number of dimensions");
         static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: its rank differs from the view's");
         using extents = typename M::extents_type;
         using mapping = typename M::mapping_type;
@@ -571,7 +571,7 @@ template <class T, int N = any_rank, class... Options> class view {
                 fixed != static_cast<std::size_t>(-1) && fixed != static_cast<std::size_t>(extent(k)))
                 throw std::invalid_argument("arrayhub::view::mdspan: a length differs from the static extent of the type");
         refuse_indices<Size>();
-        const bool empty = size() == 0; // any strides are valid then, because no element is accessed
+        const bool empty = size() == 0; // without elements, any strides are valid
         const Extents extents(static_cast<Size>(extent(K))...);
         if constexpr (std::is_constructible_v<Mapping, Extents> && Mapping::is_always_exhaustive()) {
             const Mapping mapping(extents);
@@ -592,7 +592,7 @@ template <class T, int N = any_rank, class... Options> class view {
             return M(ref_.data, Mapping(extents, strides));
         }
     }
-    // The array type of the mdspan's own library, if the mapping declares one.
+    // The type in which a mapping returns its strides (an array type of the mdspan's library), or std::array.
     template <class Mapping, class Size, class = void> struct strides_type {
         using type = std::array<Size, static_cast<std::size_t>(N)>;
     };
@@ -602,7 +602,7 @@ template <class T, int N = any_rank, class... Options> class view {
     };
     template <class Mapping, class Size> using strides_of = typename strides_type<Mapping, Size>::type;
 
-    // An mdspan computes lengths, the number of elements and offsets in its own index type, so all of them must fit.
+    // Throw std::overflow_error if a length, the number of elements or an offset exceeds the index type of an mdspan.
     template <class Size> void refuse_indices() const {
         const unsigned long long most = static_cast<unsigned long long>(std::numeric_limits<Size>::max());
         unsigned long long count = 1, last = 0;
@@ -673,7 +673,7 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
     object as(const char *library) const { return held_.as(library); }
     object like(PyObject *model, bool may_copy = false) const { return held_.like(model, may_copy); }
     object like(const object &model, bool may_copy = false) const { return held_.like(model, may_copy); }
-    // Element zero, of any type.
+    // Address of element zero.
     std::conditional_t<rules::writes, void *, const void *> data() const noexcept { return held_.fields().data; }
     int ndim() const noexcept { return held_.ndim(); }
     index_t extent(int k) const noexcept { return held_.extent(k); }
@@ -687,7 +687,8 @@ template <class... T, int N, class... Options> class view<one_of<T...>, N, Optio
         for (int k = 0; k < ndim(); ++k) n *= extent(k);
         return n;
     }
-    // Call f with a typed view. f must return the same type for all element types. Throws std::invalid_argument if empty.
+    // Call f with a view of the actual element type. f must return the same type for all element types. Throws
+    // std::invalid_argument if this view is empty.
     template <class F> decltype(auto) visit(F &&f) const { return visit_as<0, F, T...>(std::forward<F>(f)); }
 };
 
@@ -709,7 +710,7 @@ template <class F> void report_thrown(F &&f) noexcept {
     if (PyErr_Occurred()) PyErr_WriteUnraisable(nullptr);
 }
 
-// Owner of memory, on the heap. When the last array is released, a callable owner is called, and any owner is destroyed.
+// An owner of memory, stored on the heap. When the last array is freed, the owner is called if it is callable, and destroyed.
 template <class Owner> struct keeper {
     Owner owner;
     static void release(void *context) noexcept {
@@ -735,7 +736,7 @@ template <class Owner> PyObject *python_owner(const Owner &owner) {
 
 inline array made_of(const PyUSMArraySpec &spec) { return array(object::steal(checked(PyUSMArray_New(&spec)))); }
 
-// Holds an owner until an array owns it. Releases the owner if no array is created.
+// Keeps an owner until an array takes it over. The destructor releases the owner if no array was created.
 template <class Owner> class handover {
     using kept = keeper<Owner>;
     kept *kept_;
@@ -759,7 +760,7 @@ template <class Owner> class handover {
         return made;
     }
 };
-// A Python object is the owner directly: the array takes its own reference.
+// Passes a Python object as the owner. The array takes its own reference to the object.
 template <class Owner> class borrowed {
     PyObject *owner_;
 
@@ -793,7 +794,7 @@ template <class T> PyUSMArraySpec spec_of(T *data) {
     return spec;
 }
 
-// Moves from `owner`. The caller must have computed `spec` from the owner before this call.
+// Make an array, and move `owner` into it. The caller must compute `spec` from the owner before this call.
 template <class Owner> array make(PyUSMArraySpec &spec, Owner &&owner) {
     passage<Owner> way(std::forward<Owner>(owner));
     return way.make(spec);
@@ -811,12 +812,11 @@ inline void refuse_size(std::size_t have, const std::vector<index_t> &shape) {
 
 } // namespace detail
 
-// Export memory at `data` with a shape. `owner` is kept alive as long as the array exists. If `owner` is callable without
-// arguments (a lambda that frees the memory), it is called once at the end, with the GIL held, even if the array cannot be
-// created.
-// Exceptions of the call or of its destructor are reported to sys.unraisablehook. A Python object (PyObject *,
-// pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called.
-// Elements of a const type are exported read-only.
+// Export the memory at `data` as an array. `owner` is kept alive as long as the array exists. If `owner` is callable without
+// arguments (for example, a lambda that frees the memory), it is called once at the end, with the GIL held, even if the array
+// cannot be created. Exceptions of this call or of the owner's destructor are reported to sys.unraisablehook. A Python object
+// (PyObject *, pybind11::object, nanobind::object, arrayhub::object) is kept alive and never called. Elements of a const type
+// are exported read-only.
 template <class T, class Owner> array hand_out(T *data, const std::vector<index_t> &shape, Owner &&owner) {
     detail::passage<Owner> way(std::forward<Owner>(owner));
     PyUSMArraySpec spec = detail::spec_of(data);
@@ -838,7 +838,7 @@ template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vect
     detail::refuse_size(values.size(), shape);
     PyUSMArraySpec spec = detail::spec_of(values.data());
     detail::describe(spec, shape, nullptr);
-    return detail::make(spec, std::move(values));      // moving a vector does not move its elements
+    return detail::make(spec, std::move(values));      // moving a vector does not change the address of its elements
 }
 // Export all elements in one dimension, without allocating a shape.
 template <class T, class A> array hand_out(std::vector<T, A> &&values) {
@@ -866,7 +866,7 @@ template <class T> array hand_out_malloc(T *data, const std::vector<index_t> &sh
     return hand_out(data, shape, [data] { std::free(const_cast<std::remove_const_t<T> *>(data)); });
 }
 
-// Export SYCL USM with the queue that fills it (a sycl::queue, which is copied). `owner` as in hand_out.
+// Export SYCL USM with the queue that fills it (a sycl::queue, which is copied). `owner` has the same meaning as in hand_out.
 template <class T, class Queue, class Owner>
 array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queue, Owner &&owner) {
     detail::passage<Owner> way(std::forward<Owner>(owner));
@@ -877,7 +877,8 @@ array hand_out_usm(T *data, const std::vector<index_t> &shape, const Queue &queu
     return way.make(spec);
 }
 
-// Get the queue of a view of SYCL memory, valid while the view lives: `auto &q = arrayhub::queue_of<sycl::queue>(a);`.
+// Return the queue of an array in SYCL memory: `auto &q = arrayhub::queue_of<sycl::queue>(a);`. The reference is valid while
+// `a` lives.
 template <class Queue> Queue &queue_of(const array &a) {
     void *queue = nullptr;
     if (PyUSMArray_QueueRef(a.held(), &queue) < 0) throw python_error();
@@ -887,7 +888,7 @@ template <class Queue, class T, int N, class... Options> Queue &queue_of(const v
     return queue_of<Queue>(v.held());
 }
 
-// Allocates memory aligned to 64 bytes, which all libraries import without a copy.
+// Allocator of memory that is aligned to 64 bytes, which all libraries import without a copy.
 template <class T> struct aligned_allocator {
     using value_type = T;
     static constexpr std::align_val_t boundary{64};
@@ -903,7 +904,8 @@ template <class T> struct aligned_allocator {
 };
 template <class T> using aligned_vector = std::vector<T, aligned_allocator<T>>;
 
-// Import arrayhub in a module's init function instead of with the first array. Optional.
+// Import arrayhub. This call is optional: otherwise, arrayhub is imported with the first array. In a module's init function,
+// the call reports a missing or old arrayhub when the module is imported.
 inline void init() {
     if (import_arrayhub() < 0) throw python_error();
 }

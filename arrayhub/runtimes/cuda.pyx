@@ -65,10 +65,10 @@ cdef enum:
     CAPTURE_IMPLICIT = 906         # the legacy stream cannot be queried while a dependent stream is being captured
     CAPTURE_ACTIVE = 1
     MAX_DEVICES = 64
-    LOOKS_BEFORE_SLEEP = 30        # about 1 us each
+    LOOKS_BEFORE_SLEEP = 30        # number of event queries (about 1 us each) before the first sleep
     FIRST_POINTER = PAGE           # the first page is never mapped, so smaller numbers are not stream handles
 
-cdef uint64_t UNASKABLE = <uint64_t> -1
+cdef uint64_t UNASKABLE = <uint64_t> -1     # capture id if the capture of a stream cannot be determined
 
 _FORKED = (
     "CUDA: this process was forked from a process that had used CUDA, and cannot use CUDA; start processes with"
@@ -81,9 +81,9 @@ cdef bint _present = False             # whether there is a driver with a device
 cdef Driver _driver
 cdef int _process = 0                  # id of the process that initialized the driver
 cdef int _devices = 0                  # number of devices
-cdef int _retained[MAX_DEVICES]        # whether _primary is set
+cdef int _retained[MAX_DEVICES]        # whether the entry of _primary is set
 cdef Context _primary[MAX_DEVICES]     # retained for the life of the process, as CUDA's own runtime does
-cdef int _made[MAX_DEVICES]            # whether _waiting is set
+cdef int _made[MAX_DEVICES]            # whether the entry of _waiting is set
 cdef Stream _waiting[MAX_DEVICES]      # internal stream of each device (waiting_stream)
 
 
@@ -106,7 +106,7 @@ cdef bint driver_present() except -1:
 
 
 cdef Driver* driver_for(int device) except NULL:
-    """Return the driver's functions, for work on a device.
+    """Return the driver's functions, after checking that a device can be used.
 
     Raises
     ------
@@ -135,7 +135,7 @@ cdef bint load_driver(Driver* driver, int* devices) except -1:
 
 
 cdef int check(int error, str call) except -1:
-    """Raise an error for a driver's error code: MemoryError if memory is exhausted, else BufferError."""
+    """Raise an exception for an error code of the driver: MemoryError if memory is exhausted, else BufferError."""
     cdef const char* name = NULL
     if error == 0:
         return 0
@@ -145,12 +145,12 @@ cdef int check(int error, str call) except -1:
         raise MemoryError(f"{text}: free memory on the device, or copy in parts")
     if error == NOT_INITIALIZED and _process != getpid():
         raise BufferError(f"{_FORKED}. {text}")
-    raise BufferError(f"{text}. The driver also reports errors of earlier kernels here. Check stream= and the memory that the"
-                      " producer named")
+    raise BufferError(f"{text}. The driver also reports errors of earlier kernels here. Check stream= and the memory of the"
+                      " producer")
 
 
 cdef inline int need_driver() except -1:
-    """Raise if the driver is not available."""
+    """Raise BufferError if the driver is not available."""
     if not is_done(&_looked) or not _present:
         driver_for(0)
     return 0
@@ -176,8 +176,8 @@ cdef Context primary_context(int device) except NULL:
 cdef bint enter(intptr_t stream, int device) except -1:
     """Make the context of `stream` current. Return whether `leave` must restore the previous context.
 
-    The driver reports the context of a handle. The default streams use the current context if it belongs to `device`, else
-    the primary context of `device`.
+    The driver reports the context of a stream handle. For the default streams, keep the current context if it belongs to
+    `device`, else use the primary context of `device`.
     """
     cdef Context wanted = NULL, current = NULL
     cdef int handle = -1, now = -1
@@ -197,7 +197,7 @@ cdef bint enter(intptr_t stream, int device) except -1:
 
 
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
-    """Call `enter` before a wait for `stream`. Raise BufferError if the stream is being captured and would never finish."""
+    """Call `enter` before a wait for `stream`. Raise BufferError if the stream is being captured: the wait would not end."""
     check_handle(stream)
     if capture_of(stream, device) != 0:
         refuse_captured_producer()
@@ -213,7 +213,7 @@ cdef void leave(bint pushed) noexcept nogil:
 cdef int device_of(intptr_t stream) except -1:
     """Return the ordinal of a stream's device, or 0 without a driver.
 
-    Default streams are on the current device, initially device 0.
+    The device of a default stream is the current device, or device 0 if no context is current.
     """
     cdef int device = 0
     cdef bint pushed = False
@@ -232,10 +232,10 @@ cdef int device_of(intptr_t stream) except -1:
 
 
 cdef int locate(Descriptor a) except -1:
-    """Set the kind of memory (device, managed or pinned host) and the device ordinal of a sealed array.
+    """Set the device of a sealed array: the kind of memory (device, managed or pinned host) and the ordinal.
 
-    The driver is queried for the first and the last byte of the array. The result is device memory on device 0 in three cases:
-    without a driver, for an array without elements, and for unknown addresses if kernels can access all host memory.
+    The driver is queried for the first and the last byte of the array. The array is on device 0 in three cases: without a
+    driver, without elements, and for addresses that the driver does not know, if kernels can access all host memory.
 
     Raises
     ------
@@ -264,7 +264,7 @@ cdef int locate(Descriptor a) except -1:
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """Set the device of a nonempty array by a query for element zero only, because its library guarantees the extent.
+    """Set the device of a nonempty array whose library guarantees the extent. Query the driver only for element zero.
 
     Without a driver, the device does not change. If the driver does not know the address, call `locate`.
     """
@@ -331,9 +331,9 @@ cdef intptr_t stream_handle(object stream) except? 0:
 
 
 cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0:
-    """Convert a stream as in `stream_handle`, except for 0: return the number 0 unchanged, and `null` for a null handle.
+    """Convert a stream like `stream_handle`, but return the number 0 unchanged, and `null` for a stream object with handle 0.
 
-    The null handle of a stream object is unambiguous. It is the legacy default stream of CUDA, or the default stream of ROCm.
+    Handle 0 of a stream object is unambiguous: it is the legacy default stream of CUDA, or the default stream of ROCm.
     """
     cdef object handle = stream if type(stream) is int else handle_of_object(stream, null)
     if not -1 <= handle < 2**63:
@@ -352,9 +352,9 @@ def stream_number(stream):
 
 
 cdef object handle_of_object(object stream, intptr_t null):
-    """Return the handle of a stream object, or the value of an object that is an integer itself, such as a NumPy scalar.
+    """Return the handle of a stream object, or `null` if the handle is 0.
 
-    If the handle of a stream object is 0, return `null`.
+    An object that is an integer itself, such as a NumPy scalar, is returned as an int.
     """
     accepted = "an integer, or an object with __cuda_stream__, cuda_stream or ptr"
     if is_bool(stream):
@@ -381,7 +381,7 @@ cdef object handle_of_object(object stream, intptr_t null):
 cdef int check_handle(intptr_t stream) except -1:
     """Raise BufferError if `stream` is neither a predefined handle nor a plausible address.
 
-    The driver would dereference it without a check.
+    The driver would dereference an invalid handle without a check.
     """
     if stream < 0 or PER_THREAD_STREAM < stream < FIRST_POINTER:
         raise BufferError(f"CUDA stream: {stream} is not a stream handle; accepted: 1, 2, or a handle from CUDA")
@@ -397,9 +397,9 @@ cdef intptr_t checked_handle(object stream) except? 0:
 
 
 cdef uint64_t capture_of(intptr_t stream, int device) except? 0:
-    """Return the id of the graph capture that `stream` belongs to, or 0.
+    """Return the id of the graph capture that `stream` belongs to, or 0 if `stream` is not being captured.
 
-    Return UNASKABLE if the capture was invalidated, or if `stream` is the legacy stream and a capture forbids querying it.
+    Return UNASKABLE if the capture was invalidated, or if `stream` is the legacy stream and another capture forbids the query.
     """
     cdef int status = 0, error
     cdef uint64_t sequence = 0
@@ -422,20 +422,21 @@ cdef int refuse_captured_producer() except -1:
 
 
 cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
-    """Make the stream `consumer` wait for the work that is currently queued on `producer`. The host does not wait.
+    """Make the stream `consumer` wait for the work that is now queued on the stream `producer`. The host does not wait.
 
     Parameters
     ----------
     producer, consumer : intptr_t
-        Handles, or LEGACY_STREAM or PER_THREAD_STREAM of `device`.
+        Stream handles, or LEGACY_STREAM or PER_THREAD_STREAM, which then belong to `device`. If `consumer` is NO_STREAM, do
+        nothing.
     device : int
         The array's device.
 
     Notes
     -----
-    A wait cannot cross the boundary of a graph that is being captured. If `consumer` is being captured, and `producer` is not
-    part of the same capture, no wait is added: the captured work is ordered when the graph is launched. If only `producer` is
-    being captured, its work has not run, and BufferError is raised.
+    A captured stream cannot wait for a stream outside of its capture, or vice versa. If `consumer` is being captured, and
+    `producer` is not part of the same capture, no wait is added: the captured work is ordered when the graph is launched. If
+    only `producer` is being captured, its work has not run, and BufferError is raised.
     """
     cdef uint64_t capture
     cdef CudaEvent event = NULL
@@ -503,9 +504,9 @@ cdef int finish(intptr_t stream, int device) except -1:
             error = _driver.event_query(event)
             if error != NOT_READY:
                 return check(error, "cuEventQuery")
-            PyErr_CheckSignals()      # sleep handles only signals that arrive while it sleeps
+            PyErr_CheckSignals()      # time.sleep handles only signals that arrive during the sleep
             look += 1
-            if look > LOOKS_BEFORE_SLEEP:      # intervals grow with the time waited so far, up to 5 ms
+            if look > LOOKS_BEFORE_SLEEP:      # the interval grows by 6% per query, up to 5 ms
                 time.sleep(min(20e-6 * 1.06 ** min(look - LOOKS_BEFORE_SLEEP, 100), 5e-3))
     finally:
         if event != NULL:
@@ -532,7 +533,7 @@ cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
 
 
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1:
-    """Copy `nbytes` bytes on `stream`, between any two addresses that CUDA can access, and wait for the copy."""
+    """Copy `nbytes` bytes between two addresses that CUDA can access, with `stream`, and wait for the copy."""
     cdef bint pushed = enter_to_wait(stream, device)
     cdef int error
     with nogil:
@@ -544,7 +545,7 @@ cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, 
 
 
 cdef int allow_peer(int device, int peer) except -1:
-    """Enable access from `device` to the memory of `peer`, if supported. Otherwise the driver copies through the host."""
+    """Let `device` access the memory of the device `peer`, if supported. Otherwise the driver copies through the host."""
     cdef int here, there, yes = 0, error
     cdef Context context = primary_context(device), other = primary_context(peer)
     check(_driver.device_get(&here, device), f"cuDeviceGet({device})")
@@ -560,7 +561,7 @@ cdef int allow_peer(int device, int peer) except -1:
 
 
 cdef intptr_t waiting_stream(int device) except 0:
-    """Return the internal stream of `device`, for waits and copies. It does not synchronize with the default streams."""
+    """Return the internal stream of `device`, for waits and copies. The stream does not synchronize with default streams."""
     cdef Stream stream = NULL
     cdef bint pushed
     cdef int error
@@ -582,7 +583,7 @@ cdef intptr_t waiting_stream(int device) except 0:
 
 
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
-    """Return the internal stream of `device`, after making it wait for the event at `place`.
+    """Return the internal stream of `device`, after making the stream wait for the event at the address `place`.
 
     `place` is dereferenced only after the driver and the device are validated.
     """
@@ -598,7 +599,7 @@ cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
 
 
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL:
-    """Record an event after the work that is currently queued on `stream`. Free the event with `destroy_event`."""
+    """Return a new event that completes after the work now queued on `stream`. Free the event with `destroy_event`."""
     cdef CudaEvent event = NULL
     cdef bint pushed = enter(stream, device)
     cdef int error
@@ -628,7 +629,7 @@ cdef void destroy_event(CudaEvent event) noexcept:
 
 
 cdef bint tell_producer(object producer, intptr_t consumer, int device) except -1:
-    """Make `consumer` wait for the producer's work by calling ``__dlpack__``. Return False without ``__dlpack__``."""
+    """Call the producer's ``__dlpack__``, which makes the stream `consumer` wait. Return False if it does not exist."""
     export = getattr(producer, "__dlpack__", None)
     if export is None:
         return False
@@ -645,7 +646,7 @@ cdef bint tell_producer(object producer, intptr_t consumer, int device) except -
 
 
 cdef int consumer_ready(Descriptor a, object stream) except -1:
-    """Make the consumer's stream wait for the producer's work. None means the legacy default stream, -1 no wait."""
+    """Make the consumer's stream wait for the producer's work. None is the legacy default stream, and -1 means no wait."""
     cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
     if consumer == NO_STREAM or not driver_present():
@@ -677,8 +678,8 @@ cdef int host_ready(Descriptor a) except -1:
 cdef int adopt_stream(Descriptor a, object stream) except -1:
     """Make `stream` the stream of a newly imported array, after making it wait for the producer's work.
 
-    The caller can then read the array in stream order on `stream`, and consumers wait for `stream`. If the import has already
-    ordered `stream`, do not add another wait.
+    The caller can then read the array in stream order on `stream`, and consumers wait for `stream`. If `stream` already is the
+    stream of the array, do nothing.
     """
     if a.stream_ != NULL and a.producer_ is stream:
         return 0
@@ -690,11 +691,11 @@ cdef int adopt_stream(Descriptor a, object stream) except -1:
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1:
     """Record that `a` can be read in stream order on `stream`, which already waits for the producer.
 
-    `handle` is passed separately because an object may return a different handle when it is read again.
+    `handle` is passed separately, because a stream object may return a different handle when it is queried again.
     """
     if handle != NO_STREAM:
         a.stream_ = <void*> handle
-        a.producer_ = None if type(stream) is int else stream    # freeing a stream object destroys the stream
+        a.producer_ = None if type(stream) is int else stream    # kept alive, because freeing the object destroys the stream
     return 0
 
 
@@ -718,7 +719,7 @@ def stream_of_array(Descriptor a):
 
 cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     """Allocate device, managed or pinned memory for `a` with cupy. Device memory is ordered on cupy's current stream."""
-    driver_for(device.device_id)      # before cupy is imported: without a device, an error about a missing cupy would mislead
+    driver_for(device.device_id)      # before the import, because without a device, the error should not be about cupy
     cupy = needed("cupy", "to allocate CUDA memory")
     current = cupy.cuda.Device(device.device_id)
     current.__enter__()      # no `with`, see tracing.listen
@@ -733,12 +734,12 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     finally:
         current.__exit__(None, None, None)
     if device.device_type == kDLCUDAHost:
-        device.device_id = 0              # pinned memory is not on a device; the ordinal selected the context that pins it
+        device.device_id = 0              # pinned memory is in host memory; the ordinal only selected the context that pins it
     a.data_ = <char*> <size_t> memory.ptr
     a.device_ = device
     a.base_ = memory
     a.block_ = new_block(EXTERNAL, memory, a.data_, nbytes, device)
-    if device.device_type == kDLCUDA:     # earlier work on this stream may still use memory of the pool
+    if device.device_type == kDLCUDA:     # earlier work on this stream may still use the memory, which is from cupy's pool
         a.stream_ = <void*> (<intptr_t> stream.ptr or LEGACY_STREAM)
         a.producer_ = stream
     return 0

@@ -5,8 +5,8 @@ Memory of ``cudaMalloc`` has a 64-byte handle for the complete allocation. Memor
 descriptor, and the allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) does not
 have handles.
 
-Some versions of the driver count the imports of one allocation in a process. Others refuse the second import. This
-module therefore imports each allocation once, and counts its users.
+Some driver versions allow a process to import the same allocation several times, and others refuse the second import.
+This module therefore imports each allocation once, and counts its users.
 
 Source: the CUDA driver API reference (unified addressing, event management, stream-ordered memory allocator).
 """
@@ -40,7 +40,7 @@ class _Bytes(ctypes.Structure):
 
 
 class CudaError(BufferError):
-    """A function of the driver has failed."""
+    """Exception for a failed call of the CUDA driver."""
 
 
 _loaded: list[ctypes.CDLL] = []
@@ -128,7 +128,7 @@ def device_of(uuid: bytes) -> int:
     Raises
     ------
     CudaError
-        The device is not visible in this process.
+        The device is not visible to this process.
     """
     count = ctypes.c_int()
     _call("cuDeviceGetCount", ctypes.byref(count))
@@ -145,7 +145,7 @@ def device_of(uuid: bytes) -> int:
 
 
 def allocation_at(address: int, device: int) -> tuple[int, int, int]:
-    """Return address, size in bytes and identifier of the allocation that contains an address."""
+    """Return the address, the size in bytes and the identifier of the allocation that contains an address."""
     base, size, number = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_uint64()
     with on_device(device):
         _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), _address(address))
@@ -154,7 +154,7 @@ def allocation_at(address: int, device: int) -> tuple[int, int, int]:
 
 
 def pool_of(address: int) -> int:
-    """Return the stream-ordered pool of an allocation, or 0."""
+    """Return the handle of the stream-ordered pool that contains an address, or 0."""
     pool = ctypes.c_void_p()
     try:
         _call("cuPointerGetAttribute", ctypes.byref(pool), _MEMPOOL_HANDLE, _address(address))
@@ -164,7 +164,7 @@ def pool_of(address: int) -> int:
 
 
 def export_memory(base: int, device: int) -> bytes:
-    """Return the handle of an allocation of ``cudaMalloc``."""
+    """Return the IPC handle of an allocation from ``cudaMalloc``."""
     handle = _Bytes()
     with on_device(device):
         _call("cuIpcGetMemHandle", ctypes.byref(handle), _address(base))
@@ -172,7 +172,7 @@ def export_memory(base: int, device: int) -> bytes:
 
 
 def export_from_pool(base: int, pool: int, device: int) -> tuple[bytes, int]:
-    """Return the handle of an allocation of a pool, and a new file descriptor of the pool."""
+    """Return the IPC handle of an allocation from a pool, and a new file descriptor of the pool."""
     data, descriptor = _Bytes(), ctypes.c_int(-1)
     with on_device(device):
         _call("cuMemPoolExportPointer", ctypes.byref(data), _address(base))
@@ -196,7 +196,7 @@ class Event:
             _call("cuEventCreate", ctypes.byref(self._event), _DISABLE_TIMING | _INTERPROCESS)
 
     def record(self, stream: int) -> None:
-        """Record the work that is queued on a stream now."""
+        """Record the event on a stream, after the work that is now queued."""
         capturing = ctypes.c_int()
         with on_device(self._device):
             _call("cuStreamIsCapturing", _pointer(stream), ctypes.byref(capturing))
@@ -205,7 +205,7 @@ class Event:
             _call("cuEventRecord", self._event, _pointer(stream))
 
     def export(self) -> bytes:
-        """Return the handle of the event."""
+        """Return the IPC handle of the event."""
         handle = _Bytes()
         with on_device(self._device):
             _call("cuIpcGetEventHandle", ctypes.byref(handle), self._event)
@@ -230,7 +230,7 @@ def _internal_stream(device: int) -> int:
 
 
 def stream_after(event: bytes, stream: int | None, device: int) -> int:
-    """Make a stream, or an internal stream for None, wait for an event of another process. Return the stream."""
+    """Make a stream wait for an event of another process, and return the stream. None selects an internal stream."""
     chosen = _internal_stream(device) if stream is None else stream
     opened = ctypes.c_void_p()
     with on_device(device):
@@ -243,7 +243,7 @@ def stream_after(event: bytes, stream: int | None, device: int) -> int:
 
 
 class _Import:
-    """An allocation of another process that is mapped in this process, with the number of its users."""
+    """Allocation of another process that is mapped in this process, with the number of its users."""
 
     def __init__(self, address: int, close: Callable[[], None]) -> None:
         self.address, self.close, self.users = address, close, 0
@@ -262,7 +262,7 @@ class ImportedMemory:
         The handle of the allocation.
     device : int
     descriptor : int, optional
-        File descriptor of the pool of the allocation.
+        File descriptor of the allocation's pool.
     """
 
     def __init__(self, handle: bytes, device: int, descriptor: int | None = None) -> None:
@@ -314,7 +314,10 @@ def _open_from_pool(handle: bytes, descriptor: int, device: int) -> _Import:
 
 
 def _close(device: int, *calls: tuple[str, Any]) -> None:
-    """Wait for the work of this process on the device, and close an import. Ignore errors of a driver at shutdown."""
+    """Wait for this process's work on the device, then call driver functions that close an import.
+
+    Ignore errors, because the driver may be shutting down.
+    """
     try:
         with on_device(device):
             _call("cuCtxSynchronize")

@@ -24,15 +24,17 @@ cdef Descriptor as_host(Descriptor a):
     cdef Descriptor view = same_layout(a)
     view.device_ = DLDevice(kDLCPU, 0)
     view.usm_type_ = NOT_USM
-    view.flags_ &= ~OTHER_CONTEXT     # irrelevant for host memory
+    view.flags_ &= ~OTHER_CONTEXT     # this flag is for SYCL devices only
     view.stream_ = NULL
-    if view.block_.device_.device_id != UNRESOLVED_ID:     # otherwise the queue is needed to determine x.memory.device
+    if view.block_.device_.device_id != UNRESOLVED_ID:     # else keep the queue, which determines x.memory.device
         view.producer_ = None
     return view
 
 
 cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
-    """Return `a` or a host view of it, for a library that supports host memory and `other_device` (0: only host memory).
+    """Return `a`, or a view of `a` with device ``cpu``, for a library that supports host memory and one other device type.
+
+    `other_device` is the DLPack number of this device type, or 0 if the library supports only host memory.
 
     Raises
     ------

@@ -18,15 +18,15 @@ OPTIONAL = {
 }
 
 _PAGE = 4096  # bytes
-_LARGE = 64 << 20  # bytes; allocations up to this size are not checked, because every device supports them
+_LARGE = 64 << 20  # bytes; smaller allocations are not checked, because every device supports them
 
 
 class Limits(NamedTuple):
-    """Facts about a device."""
+    """Name, aspects and maximum allocation size of a device."""
 
     name: str
     aspects: frozenset[str]  # "fp64", "fp16"
-    most: int  # bytes of one allocation
+    most: int  # maximum size of one allocation in bytes
 
 
 def check_type(limits: Limits, element: str, call: str) -> None:
@@ -62,7 +62,7 @@ def check_size(limits: Limits, nbytes: int, alignment: int, kind: str) -> None:
 
 @lru_cache(64)
 def limits_of(device: Any) -> Limits:
-    """Return the facts about a ``dpctl.SyclDevice``."""
+    """Return the limits of a ``dpctl.SyclDevice``."""
     aspects = frozenset(aspect for aspect in ("fp64", "fp16") if getattr(device, f"has_aspect_{aspect}"))
     return Limits(device.name.strip(), aspects, device.max_mem_alloc_size)
 
@@ -90,7 +90,7 @@ def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None
 def _device_of(queue: Any) -> Any:
     """Return the device of `queue`, or the default device if `queue` is None.
 
-    Return None without a default device, and for a `queue` of another type. The allocation then raises an error.
+    Return None if there is no default device, or if `queue` is not a queue. The allocation then raises an error.
     """
     if queue is not None:
         return getattr(queue, "sycl_device", None)

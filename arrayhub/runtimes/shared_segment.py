@@ -22,7 +22,7 @@ _live: weakref.WeakSet[SharedSegment] = weakref.WeakSet()
 
 
 class SharedSegment:
-    """Mapping of an anonymous file. Its memory and its descriptor are released with the object.
+    """Mapping of an anonymous file. The mapping and the file descriptor are closed when the object is freed.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class SharedSegment:
     writable: bool
 
     def __init__(self, descriptor: int, writable: bool) -> None:
-        """Map the complete file of `descriptor`, and own the descriptor from now on."""
+        """Map the complete file of `descriptor`, and take ownership of the descriptor."""
         self.descriptor, self.writable = descriptor, writable
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         mapping = mmap.mmap(descriptor, os.fstat(descriptor).st_size, mmap.MAP_SHARED, protection)
         self.bytes = np.frombuffer(mapping, np.uint8)  # mapping.close() raises BufferError while the array exists
-        self.address = self.bytes.ctypes.data  # not __array_interface__: NumPy crashes if its allocation fails
+        self.address = self.bytes.ctypes.data  # not __array_interface__, in which NumPy crashes if memory is exhausted
         _live.add(self)
 
     @property

@@ -1,4 +1,4 @@
-"""The argument ``stream=``: validation, and ordering of an array for every kind of memory."""
+"""The argument ``stream=``: validate the stream, and order it after the producer's work, for every kind of memory."""
 
 from libc.stdint cimport intptr_t
 
@@ -12,13 +12,13 @@ from arrayhub._core.errors import show
 cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     """Make `stream` wait for the producer of `a`, and return `a` with `stream` as its stream.
 
-    Consumers of the result wait for `stream`. A repeated call does not add another wait.
+    Consumers of the result then wait for `stream`. A repeated call does not add another wait.
 
     Parameters
     ----------
     a : Descriptor
-        Host memory is returned unchanged, because no work on it is pending. Memory of a runtime that this package does not
-        implement, such as ROCm, is also returned unchanged, after its producer has made `stream` wait.
+        An array in host memory is returned unchanged, because no work on it is pending. An array of a runtime that arrayhub
+        does not implement, such as ROCm, is also returned unchanged, after its producer has made `stream` wait.
     stream : object
         Value of ``stream=``, except None.
     fresh : bool
@@ -60,8 +60,8 @@ cdef int check_stream(object stream) except -1:
 cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Call the producer's ``__dlpack__`` to order a stream after the producer's work.
 
-    This function handles runtimes that this package does not implement, such as ROCm. Handles are passed unchanged, because 0
-    is ROCm's default stream. -1 disables synchronization.
+    This function handles runtimes that arrayhub does not implement, such as ROCm. Handles are passed unchanged, because 0 is
+    ROCm's default stream. For the handle -1, the producer is not called.
     """
     cdef intptr_t handle = cuda.handle_or_null(stream, 0)
     if handle == cuda.NO_STREAM:
@@ -77,5 +77,5 @@ cdef int order_by_producer(Descriptor a, object stream) except -1:
 
 
 def ordered(Descriptor array, stream):
-    """Return the result of `on_stream` for `array`, which does not change, or `array` itself if `stream` is None."""
+    """Return a view of `array` that is ordered on `stream` (see `on_stream`), or `array` itself if `stream` is None."""
     return array if stream is None else on_stream(array, stream, False)

@@ -6,7 +6,7 @@ ctypedef void* QueueRef
 ctypedef void* ContextRef
 ctypedef void* EventRef
 
-cdef str NAME      # name of the attribute that contains the interface dict
+cdef str NAME      # name of the interface dict's attribute
 
 cdef bint available() except -1
 cdef void* declared(object module, str name, str signature) except NULL

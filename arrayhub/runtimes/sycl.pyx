@@ -1,8 +1,7 @@
 """SYCL runtime through dpctl: the USM type of a pointer, its queue, and synchronization.
 
 dpctl is an optional dependency, which is imported only for a SYCL object or on request. Its C functions are looked up at run
-time. Functions of its Cython modules are in ``__pyx_capi__``, where their signatures are checked. Functions of its C library
-are looked up by name.
+time: those of its Cython modules in ``__pyx_capi__``, with a check of their signatures, and those of its C library by name.
 """
 
 import ctypes
@@ -94,7 +93,7 @@ cdef DpctlFunctions _dpctl
 
 @cython.final
 cdef class QueueContext:
-    """Queue, with a cache of its context and its device, which take time to query."""
+    """Cache of a queue's context and device, whose queries are slow."""
     cdef object queue
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
@@ -113,12 +112,12 @@ cdef object _queue_type = None
 cdef object _context_type = None
 cdef dict _ordinal_queues = {}
 cdef int _found = 0     # whether dpctl's functions and types are set
-cdef QueueContext _asked = None     # of the last queue whose pointers were checked
+cdef QueueContext _asked = None     # for the last queue that `context_of` was called with
 cdef int _unknown_dpctl = 0     # whether dpctl lacks a required function
 cdef bint _forked = False     # whether the parent process used SYCL before the fork; SYCL's threads are missing then
 
 cdef enum:
-    MOST_PAGES = 4096
+    MOST_PAGES = 4096   # approximate maximum number of pages that `is_one_allocation` compares
     kDLFloat = 2        # DLPack's type codes
     kDLComplex = 5
 
@@ -147,7 +146,7 @@ cdef object import_dpctl():
 
 
 cdef inline int require_dpctl() except -1:
-    """Import dpctl if this was not done. Raise the errors of `import_dpctl`."""
+    """Call `import_dpctl` unless dpctl is already imported."""
     if is_done(&_found):
         return refuse_fork()
     import_dpctl()
@@ -169,10 +168,10 @@ def _after_fork():
 
 
 cdef bint available() except -1:
-    """Return whether ``dpctl.memory`` is loaded and its functions can be called.
+    """Return whether ``dpctl.memory`` is loaded and its C functions are supported.
 
-    The result is False for an unsupported dpctl. Operations on dpctl's memory then raise the error of `import_dpctl`, and all
-    other operations work without dpctl.
+    The result is False for an unsupported version of dpctl. Operations on its memory then raise the error of `import_dpctl`,
+    and all other operations work without dpctl.
     """
     if not is_done(&_found) and not is_done(&_unknown_dpctl) and "dpctl.memory" in sys.modules:
         try:
@@ -183,7 +182,7 @@ cdef bint available() except -1:
 
 
 cdef void* declared(object module, str name, str signature) except NULL:
-    """Return a C function of a Cython module after comparing its signature."""
+    """Return a C function of a Cython module. Raise ImportError if it is missing or has a different signature."""
     capsule = module.__pyx_capi__.get(name)
     encoded = signature.encode()
     if capsule is None or not PyCapsule_IsValid(capsule, encoded):
@@ -195,7 +194,7 @@ cdef void* declared(object module, str name, str signature) except NULL:
 
 
 cdef void* exported(object library, str name) except NULL:
-    """Return a function of dpctl's C library."""
+    """Return a function of dpctl's C library. Raise ImportError if it is missing."""
     try:
         return <void*> <size_t> ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except AttributeError as error:
@@ -264,7 +263,7 @@ cdef int find_functions(object dpctl) except -1:
 
 
 cdef inline bint is_a(object obj, object cls) noexcept:
-    """Return whether `obj` has the C struct of a dpctl class. Do not trust ``__class__``, which an object can forge."""
+    """Return whether `obj` is an instance of a dpctl class. Do not use ``__class__``, which an object can forge."""
     return PyObject_TypeCheck(obj, <PyTypeObject*> cls)
 
 
@@ -292,7 +291,7 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1:
 
 
 cdef int memory_usm_type(object memory) except -1:
-    """Return the USM type of a Memory object, which its class determines. For a subclass, query the pointer."""
+    """Return the USM type of a Memory object. The class determines the type, except for subclasses: query their pointer."""
     cdef int k
     cdef PyObject* cls = <PyObject*> Py_TYPE(memory)
     for k in range(<int> USM_DEVICE, <int> USM_HOST + 1):
@@ -313,7 +312,7 @@ cdef MemoryBlock block_of_memory(object memory):
 
 
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
-    """Set the memory of `a` to a block of USM. The caller sets the pointer and the layout."""
+    """Set `block`, which contains USM, as the memory of `a`. The caller sets the pointer and the layout."""
     a.block_ = block
     a.base_ = block.owner_
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -322,7 +321,7 @@ cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1:
 
 
 cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
-    """Set the memory of `a` to USM that `owner` keeps alive. `block_of_usm` creates the block on demand."""
+    """Set USM that `owner` keeps alive as the memory of `a`. `block_of_usm` creates the block on demand."""
     a.base_ = owner
     a.resource_kind = USM
     a.device_ = DLDevice(kDLOneAPI, UNRESOLVED_ID)
@@ -331,7 +330,7 @@ cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept:
 
 
 def block_of_usm(Descriptor a not None):
-    """Return the memory block of an array: the complete Memory object, or for another owner, the range that `a` uses."""
+    """Create the memory block of `a`: the complete Memory object, or for another owner, the bytes that `a` covers."""
     return block_of_memory(a.base_) if is_memory(a.base_) else block_of_reach(a)
 
 
@@ -376,7 +375,7 @@ cdef bint is_one_allocation(QueueContext asked, char* first, Py_ssize_t nbytes, 
 
 
 cdef QueueContext context_of(object queue):
-    """Return the context of a queue. The last result is cached."""
+    """Return the QueueContext of a queue. The result for the last queue is cached."""
     global _asked
     cdef QueueContext last, asked
     with cython.critical_section(_lock):
@@ -394,7 +393,7 @@ cdef QueueContext context_of(object queue):
 
 
 cdef object queue_from(object syclobj, void* pointer):
-    """Return a ``dpctl.SyclQueue`` of the context that `syclobj` specifies, in any of the six permitted forms.
+    """Return a ``dpctl.SyclQueue`` of the context that `syclobj` specifies. The specification permits six forms.
 
     Parameters
     ----------
@@ -402,12 +401,12 @@ cdef object queue_from(object syclobj, void* pointer):
         Value of the key ``syclobj`` in an interface dict. A capsule is read but not consumed, so a producer may return the
         same capsule again.
     pointer : void*
-        If the context has several devices, select the device of this pointer, provided that it is USM of the context.
+        If the context has several devices, select the device of this pointer, unless it is not USM of the context.
 
     Raises
     ------
     InterfaceError
-        `syclobj` does not have one of the six forms, or is a filter string that does not select a device.
+        `syclobj` does not have one of these forms, or is a filter string that does not select a device.
     """
     if not is_done(&_found):
         import_dpctl()
@@ -423,14 +422,14 @@ cdef object queue_from(object syclobj, void* pointer):
 
 
 cdef object queue_of_ref(void* queue):
-    """Return a ``dpctl.SyclQueue`` of a copy of a ``sycl::queue``."""
+    """Return a ``dpctl.SyclQueue`` that contains a copy of the ``sycl::queue`` at `queue`."""
     if not is_done(&_found):
         import_dpctl()
     return _dpctl.queue_make(queue)
 
 
 cdef QueueRef ref_of(object queue) noexcept:
-    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``, valid while the object lives."""
+    """Return the ``sycl::queue*`` of a ``dpctl.SyclQueue``. The pointer is valid while the object lives."""
     return _dpctl.queue_ref(<PyObject*> queue)
 
 
@@ -466,10 +465,10 @@ cdef object from_capsule(object syclobj):
 cdef object queue_from_context(object context, void* pointer):
     """Return a queue on the device of `pointer` in `context`, or on the first device if `pointer` is not USM of `context`."""
     cdef ContextRef ref = _dpctl.context_ref(<PyObject*> context)
-    # Checked first, because `pointer_device` ends the process for a pointer that is not USM of the context.
+    # This check comes first, because `pointer_device` ends the process for a pointer that is not USM of the context.
     if pointer == NULL or _dpctl.pointer_type(pointer, ref) == 0:
         return sys.modules["dpctl"].SyclQueue(context, context.get_devices()[0])
-    # Separate steps, because dpctl's combined function leaks the device.
+    # The device and the queue are created in two steps, because dpctl's combined function leaks the device.
     cdef void* device = _dpctl.pointer_device(pointer, ref)
     cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
     _dpctl.delete_device(device)
@@ -482,7 +481,7 @@ cdef object queue_from_context(object context, void* pointer):
 
 
 cdef object queue_of_ordinal(int ordinal):
-    """Return the queue of a root device and its default context. One queue per device is cached."""
+    """Return a queue for a root device and its default context. One queue per device is cached."""
     queue = found(_ordinal_queues, ordinal)
     if queue is None:
         dpctl = import_dpctl()
@@ -520,8 +519,8 @@ cdef object queue_of(Descriptor a):
 cdef object base_of(Descriptor a):
     """Return the ``dpctl.memory.MemoryUSM*`` that the USM array specification requires as the owner.
 
-    For an array that was imported from a dict, this object is created on demand, once per block, because its creation takes
-    longer than the import. If the queue is unknown, return the present owner.
+    For an array that was imported from an interface dict, the object is created on demand, once per block, because its
+    creation takes longer than the import. If the queue is unknown, return the present owner.
     """
     cdef MemoryBlock block = block_of(a)
     cdef MemoryBlock successor = None
@@ -529,7 +528,7 @@ cdef object base_of(Descriptor a):
     former = owner_of(block)
     if queue == NULL or is_memory(former):
         return former
-    if block.nbytes_ == 0:      # dpctl needs an allocation, which is never accessed
+    if block.nbytes_ == 0:      # dpctl cannot wrap 0 bytes: allocate one byte, which is never accessed
         memory = new_memory(USM_NAMES[a.usm_type_], 1, {"queue": queue_of(a)})
     else:
         if block.resource != NULL:
@@ -541,10 +540,10 @@ cdef object base_of(Descriptor a):
 
 
 cdef object memory_on_queue(Descriptor a):
-    """Return the result of `base_of`, on the array's queue and with a size that is a multiple of the item size.
+    """Return the Memory object of `base_of`, or a view of it on the array's queue and without an incomplete last element.
 
     The array's queue differs from the queue of its memory if the caller passed ``stream=``. dpnp views the complete memory as
-    elements, so bytes of an incomplete element are cut off.
+    elements, so the size must be a multiple of the item size.
     """
     memory = base_of(a)
     if not is_memory(memory):
@@ -552,7 +551,7 @@ cdef object memory_on_queue(Descriptor a):
     queue = a.producer_
     cdef bint elsewhere = queue is not None and is_a(queue, _queue_type) and memory.sycl_queue != queue
     cdef Py_ssize_t nbytes = memory_nbytes(memory)
-    cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # less than one element: the array is empty
+    cdef Py_ssize_t whole = nbytes - nbytes % a.itemsize_ or nbytes     # memory of less than one element is not cut
     if not elsewhere and whole == nbytes:
         return memory
     cdef PyObject* owner = <PyObject*> memory
@@ -562,7 +561,7 @@ cdef object memory_on_queue(Descriptor a):
 
 cdef object new_memory(object usm_type, Py_ssize_t nbytes, dict options):
     """Allocate USM of the given type, and return the ``dpctl.memory.MemoryUSM*`` object that owns the memory."""
-    from arrayhub.runtimes import limits    # here, to keep `import arrayhub` fast
+    from arrayhub.runtimes import limits    # not at the top, to keep `import arrayhub` fast
 
     memory = import_dpctl().memory
     kinds = {"device": memory.MemoryUSMDevice, "shared": memory.MemoryUSMShared, "host": memory.MemoryUSMHost}
@@ -598,7 +597,7 @@ cdef object no_device_error(str what, object error):
 
 
 cdef int _host_ready(Descriptor a) except -1:
-    """Wait for all work on the queue of the memory, which may be out of order, as dpctl's default queue is."""
+    """Wait for all work on the queue of the memory. The queue may be out of order, as dpctl's default queue is."""
     cdef QueueRef queue
     queue = queue_ref_of(a)
     if queue != NULL:
@@ -612,7 +611,7 @@ cdef int _consumer_ready(Descriptor a, object stream) except -1:
     """Make the consumer's queue wait for the producer's queue, or wait on the host if the consumer does not pass a queue.
 
     Also wait on the host if the consumer's queue is out of order, even if it is the producer's queue. Work that is submitted
-    later may start at any time, and on some devices, such as the CPU, a barrier does not delay it.
+    later to such a queue may start at any time, and on some devices, such as the CPU, a barrier does not delay this work.
     """
     if stream is None or not available():
         return _host_ready(a)
@@ -636,13 +635,13 @@ cdef int _adopt_stream(Descriptor a, object stream) except -1:
             f"stream is {show(stream)}, whose context differs from the memory's; accepted: a queue of the memory's context"
         )
     _consumer_ready(a, stream)
-    device_of(a)               # resolve the device before the queue that determines it is replaced
+    device_of(a)               # resolve the device now, because the queue that determines it is replaced
     a.producer_ = stream
     return 0
 
 
 cdef int _resolve_device(Descriptor a) except -1:
-    """Set the ordinal of the root device, and whether the memory is outside its default context."""
+    """Set the ordinal of the root device of `a`, and the flag OTHER_CONTEXT if the memory is outside its default context."""
     cdef QueueContext asked = context_of(queue_of(a))
     cdef int ordinal
     cdef bint elsewhere
@@ -672,7 +671,7 @@ cdef int _adopt(Descriptor a) except -1:
     try:
         import_dpctl()
     except ImportError:
-        return 0      # the array can still be exported through DLPack
+        return 0      # without dpctl, the array can still be exported through DLPack
     queue = getattr(a.producer_, "sycl_queue", None)
     if not is_a(queue, _queue_type):
         queue = queue_of_ordinal(a.device_.device_id)
@@ -727,10 +726,10 @@ cdef class SyclEvent:
     def wait(self):
         """Wait for the completion of the work, without the GIL.
 
-        The wait is called twice, because the first call may return immediately (DPC++ 2026.2; compare intel/llvm#14623).
-        `sycl::event::wait` reads the native event and, if there is none yet, the command. Between these reads, a thread of the
-        runtime may submit the command, if the command waited for a host task. dpnp submits such host tasks after its kernels.
-        The second call finds the native event.
+        The wait is called twice, because the first call may return too early (DPC++ 2026.2; compare intel/llvm#14623).
+        `sycl::event::wait` reads the native event and, if it does not exist yet, the command. Between these reads, a thread of
+        the runtime may submit a command that waited for a host task, such as the host tasks that dpnp submits after its
+        kernels. The second call finds the native event.
         """
         if self.ref == NULL:
             raise TypeError("SyclEvent: the event is empty; accepted: events of submit_copy and submit_barrier")
@@ -781,7 +780,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
     ----------
     queue : dpctl.SyclQueue
     target, source : int
-        USM of the queue's context or host memory, which the caller keeps alive until the event is done.
+        Addresses in USM of the queue's context or in host memory. The caller keeps the memory alive until the copy is complete.
     nbytes : int
     after : list of SyclEvent, optional
         At most MOST_EVENTS events that the copy waits for.
@@ -791,16 +790,16 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
     cdef int n = read_events(after or [], events, "submit_copy")
     checked_queue(queue)
     cdef QueueRef ref = _dpctl.queue_ref(<PyObject*> queue)
-    with nogil:     # the copy may be executed immediately
+    with nogil:     # the call may execute the copy before it returns
         done = _dpctl.copy(ref, <void*> target, <void*> source, nbytes, events, n)
     return new_event(done, f"a copy of {nbytes} bytes")
 
 
 def hand_over(queue, list after):
-    """Order later work of a queue after events, without waiting on the host.
+    """Make later work of a queue wait for events, without waiting on the host.
 
-    Readers on the host and queues that are ordered after this queue wait for the events, too. The events are also added to
-    dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
+    A wait for this queue, by the host or by another queue, then includes the events. The events are also added to dpctl's order
+    manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef int n = read_events(after, events, "hand_over")
@@ -834,7 +833,7 @@ def is_usm(size_t address, queue):
 
 
 def reach(Descriptor array):
-    """Return the lowest address that `array` uses, and the number of bytes up to the highest."""
+    """Return the lowest address of the elements of `array`, and the size of their address range in bytes."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
     return <size_t> (array.data_ + low), high - low
@@ -877,7 +876,7 @@ def queue_for_ordinal(int ordinal):
 
 
 def queue_for(device):
-    """Return the queue for allocations on a device, given as a queue or as an argument of ``Device``."""
+    """Return the queue for allocations on `device`, which is a queue, a dpnp device, or an argument of ``Device``."""
     import_dpctl()
     queue = named_queue(device)
     if queue is not None:
@@ -905,19 +904,19 @@ cdef bint is_tensor_device(object obj) except -1:
 
 
 def shares_context(Descriptor array, queue):
-    """Return whether USM is in the context of a queue, so that the queue can use the memory."""
+    """Return whether the USM of `array` is in the context of `queue`, so that the queue can use the memory."""
     return queue_of(array).sycl_context == checked_queue(queue).sycl_context
 
 
 def on_queue(Descriptor array, queue):
-    """Return a view of `array` whose queue is `queue`, of the same context, or `array` itself if it has this queue.
+    """Return a view of `array` whose queue is `queue`, or `array` itself if it already has this queue.
 
-    The two queues are not ordered.
+    Both queues must have the same context. The function does not order them.
     """
     if queue_of(array) is queue:
         return array
     cdef Descriptor view = same_layout(array)
-    device_of(view)            # resolve the device before the queue that determines it is replaced
+    device_of(view)            # resolve the device now, because the queue that determines it is replaced
     view.producer_ = checked_queue(queue)
     return view
 
@@ -929,7 +928,7 @@ def queue_of_array(Descriptor array):
 
 def _read_device(obj):
     """Return DLPack's (device_type, device_id) of a dpctl object."""
-    if available() and is_a(obj, _memory_type) and not is_memory(obj):     # its sycl_device would end the process
+    if available() and is_a(obj, _memory_type) and not is_memory(obj):     # reading its sycl_device would end the process
         raise TypeError(f"device: {show(obj)} is uninitialized; accepted: dpctl's devices, queues and initialized memory")
     device = obj.sycl_device if hasattr(obj, "sycl_device") else obj
     return (kDLOneAPI, device.get_device_id())

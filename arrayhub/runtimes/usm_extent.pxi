@@ -1,7 +1,7 @@
 """Find the allocation that contains a USM pointer.
 
-SYCL reports the USM type of a pointer but not its allocation. The runtime below SYCL reports the allocation, if the process has
-loaded one of these functions:
+SYCL reports the USM type of a pointer but not its allocation. The runtime below SYCL reports the allocation with one of these
+functions, if its library is available:
 
 - OpenCL: clGetMemAllocInfoINTEL (cl_intel_unified_shared_memory)
 - Level Zero: zeMemGetAddressRange (core specification). Level Zero places small allocations inside larger allocations, and
@@ -15,7 +15,7 @@ cimport cython
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
 ctypedef enum Backend:
-    OTHER = 0          # does not report allocations
+    OTHER = 0          # a runtime that does not report allocations
     OPENCL
     LEVEL_ZERO
 
@@ -106,7 +106,7 @@ cdef int enter(Native* native, void* context) noexcept:
 
 
 cdef AllocInfo alloc_info(void* context) noexcept:
-    """Return the extension's function for the platform of a context's first device, or NULL."""
+    """Return clGetMemAllocInfoINTEL for the platform of the context's first device, or NULL."""
     cdef void* devices[64]
     cdef void* platform = NULL
     cdef size_t written = 0

@@ -13,8 +13,8 @@ The SYCL and the CUDA engine define the functions below. The host engine defines
         Copy to a new array on the same device, in the same kind of memory, contiguous in `order`.
     assign(array, out, *, stream=None, progress=None, fresh=False)
         Copy an array of this engine or the host to `out`, an existing array of any layout. `array` is broadcast to the
-        shape of `out`. The arrays must not share bytes. If `out` is `fresh` memory, the bytes between its elements may
-        be overwritten.
+        shape of `out`. The arrays must not share bytes. `fresh` states that `out` is new memory, in which the bytes
+        between the elements may be overwritten.
 """
 
 import sys
@@ -53,7 +53,7 @@ def __dir__():
 # Engine for each device type.
 _ENGINES = {"cpu": "host", "oneapi": "sycl", "cuda": "cuda", "cuda_host": "cuda", "cuda_managed": "cuda"}
 
-# Loaded engine modules, each imported with the first copy of such memory.
+# Engine modules by name, each imported with the first copy that needs it.
 _loaded: dict[str, Any] = {}
 
 # Functions that copy an array between devices, keyed by the engines of the source and the target. The last function
@@ -187,7 +187,9 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
         )
     if copy is False:
         there = device if queue is None else f"{device} in the context of its queue"
-        raise BufferError(f"to_device: from {array.device} to {there} requires a copy, and copy=False forbids one")
+        raise BufferError(
+            f"to_device: the transfer from {array.device} to {there} requires a copy, and copy=False forbids one"
+        )
     elsewhere = _ENGINES.get(array.device.type) != target
     source = "host" if elsewhere and is_host_readable(array) else _engine_name(array.device)
     *first_steps, last = _ROUTES[source, target]
@@ -207,7 +209,7 @@ def into(array, out, device, *, copy=None, stream=None, progress=None):
     device = device if isinstance(device, Device) else Device(device)
     if out.device != device or (queue is not None and not shares_context(out, queue)):
         raise ValueError(
-            f"to_device: out is on {out.device}, and device is {show(given)}; accepted: out on this device"
+            f"to_device: out is on {out.device}, and device is {show(given)}; accepted: an array on this device as out"
         )
     if queue is not None:
         stream = _only(queue, stream)

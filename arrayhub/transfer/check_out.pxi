@@ -70,7 +70,7 @@ def broadcast(Descriptor array, Descriptor out):
         if array.shape_[k] != 1:
             raise shape_error(array, out)
     if array.flags_ & PACKED:
-        raise shape_error(array, out)      # the bits of packed elements do not have strides
+        raise shape_error(array, out)      # packed elements do not have byte strides, so they cannot be repeated
     view = view_of(array, nd)
     set_labels(view, None)
     for k in range(nd):

@@ -9,9 +9,9 @@ host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
-If the elements on the device are not in the order of the host's addresses, a kernel reorders them on the device. The
-kernel processes one piece at a time to limit the additional device memory. If the installed cupy does not expose the
-handle of the kernel, a cupy assignment reorders the complete array first.
+If the host array and the device array have different layouts, a kernel reorders the elements on the device. The kernel
+processes one piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of
+the kernel, a cupy assignment reorders the complete array first.
 """
 
 import contextlib
@@ -105,7 +105,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
     cupy.cuda.memory.OutOfMemoryError
         The allocation on the device failed. This is a subclass of MemoryError.
     """
-    need_device(ordinal)  # before cupy is imported: without a device, an error about a missing cupy would mislead
+    need_device(ordinal)  # before the import, because without a device, the error should not be about cupy
     cupy = needed("cupy", "to copy to a CUDA device")
     with _on(cupy, ordinal, stream) as current:
         fresh = _like(cupy, array)
@@ -116,7 +116,7 @@ def from_host(array, ordinal, *, stream=None, progress=None):
 def to_other(array, ordinal, *, stream=None, progress=None):
     """Copy an array to another CUDA device. The copy is complete on return.
 
-    The devices copy directly (peer to peer) if the machine supports it. The layout is that of `from_host`.
+    The devices copy directly (peer to peer) if the machine supports it. The result has the order that `from_host` uses.
     """
     if array.device.type == "cuda_host":
         return from_host(array, ordinal, stream=stream, progress=progress)
@@ -272,7 +272,7 @@ def _is_faster_reordered_on_host(array, route):
 def _in_one_piece(array, out, ordinal, stream):
     """Copy a small host array to a C-contiguous array on a device through a temporary host array."""
     if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
-        wait(stream, ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
+        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
         with pinned.pool.in_use():
             block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
@@ -319,7 +319,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
     pool = pinned.pool
     mine = pool.is_mine()
     if not straight or (nbytes >= SMALL_COPY and not mine):
-        wait(stream, ordinal)  # before acquiring the pool, so that other copies do not wait; interruptible
+        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
     if not mine and (nbytes >= SMALL_COPY or not straight):
         with pool.in_use():
             lanes, slots, piece = _cut(nbytes, settings.threads())
@@ -336,7 +336,7 @@ def _through_pinned(route, to_host, ordinal, stream, progress):
 
 
 def _by_lanes(route, to_host, ordinal, stream, progress, memory, lanes, slots, piece):
-    """Copy with `copy_by_lanes`. `memory` is the address of the slots of all lanes, which have `piece` bytes each."""
+    """Copy with `copy_by_lanes`. `memory` is the address of the slots of all lanes. Each slot has `piece` bytes."""
     words = piece // route.word
     report = None if progress is None else progress.update
     threaded = route.words * route.word >= _THREADED
@@ -419,7 +419,7 @@ def _on(cupy, ordinal, stream):
     number = _NO_STREAM if stream is None else stream_number(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
-        if number in (_NO_STREAM, _number(current)):  # already current; entering dominates the time of a small copy
+        if number in (_NO_STREAM, _number(current)):  # already current; for a small copy, entering them is slow
             return contextlib.nullcontext(current)
     return _entered(cupy, ordinal, number, stream)
 

@@ -77,7 +77,7 @@ cdef extern from *:
     void set_to(Py_ssize_t* number, Py_ssize_t value) nogil
 
 cdef enum:
-    MAX_SLOTS = 8               # slots per lane
+    MAX_SLOTS = 8               # maximum number of slots per lane
     DISABLE_TIMING = 2          # CUevent_flags
     PORTABLE = 1                # flag of cuMemHostAlloc: pinned for all contexts
     NON_BLOCKING = 1            # CUstream_flags
@@ -92,8 +92,9 @@ cdef class Pinned:
 
     Attributes
     ----------
-    address, nbytes : int
-        Address, and size in bytes.
+    address : int
+    nbytes : int
+        Size in bytes.
     """
     cdef char* memory
     cdef readonly Py_ssize_t nbytes
@@ -220,8 +221,8 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
                   size_t staging, report, bint threaded):
     """Copy between any host memory and a device, in pieces that several threads claim one by one.
 
-    An exception, such as a KeyboardInterrupt, ends the copy. It is raised after all lanes have ended. Until then, this
-    thread runs only `report` and signal handlers.
+    While the lanes work, this thread runs only `report` and signal handlers. An exception in these functions, such as a
+    KeyboardInterrupt, ends the copy, and is raised after all lanes have ended.
 
     Parameters
     ----------
@@ -243,7 +244,7 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
     report : callable or None
         Called about every 20 ms with the bytes copied since the last call.
     threaded : bool
-        If False, the calling thread does the work of one lane, and does not handle interrupts.
+        If False, the calling thread does the work of one lane, and does not handle signals.
     """
     cdef Job job
     cdef Lane lane
@@ -341,9 +342,10 @@ cdef void work(Seat* seat) noexcept nogil:
 
 
 cdef Py_ssize_t words_into_page(VisitPlan* plan, Py_ssize_t piece) noexcept nogil:
-    """Return the number of words from the start of a page to a contiguous host array, or 0 for other host arrays.
+    """Return the number of words between the last page boundary and the start of the host array.
 
-    Pieces start on page boundaries, because a new page that two lanes touch at the same time is cleared twice.
+    Return 0 if the host array is not contiguous. Pieces start on page boundaries, because a new page that two lanes touch
+    at the same time is cleared twice.
     """
     cdef size_t page = HUGE_PAGE if piece % HUGE_PAGE == 0 else PAGE
     return <Py_ssize_t> (<size_t> plan.host % page) // plan.word if plan.host_runs else 0

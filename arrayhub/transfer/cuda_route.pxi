@@ -35,7 +35,7 @@ cdef struct VisitPlan:
     int64_t shape[MAX_NDIM]
     int64_t host_steps[MAX_NDIM]       # bytes, not negative
     int64_t device_steps[MAX_NDIM]
-    int64_t run_steps[MAX_NDIM]        # bytes, for contiguous words
+    int64_t run_steps[MAX_NDIM]        # bytes; strides of contiguous words in the iteration order
 
 
 cdef class Route:
@@ -88,7 +88,7 @@ cdef class Route:
         plan.axes = join(axes, count)
         if plan.axes > MAX_NDIM:
             raise BufferError(
-                f"CUDA: the array has {plan.axes} dimensions that cannot be merged; accepted: {MAX_NDIM}. "
+                f"CUDA: the array has {plan.axes} dimensions that cannot be merged; accepted: at most {MAX_NDIM}. "
                 "Call x.copy() first"
             )
         plan.words = 1

@@ -104,7 +104,7 @@ cdef bint upload_straight(Descriptor array, Descriptor out, stream) except -1:
         return True
     ordered = <char*> PyMem_RawMalloc(nbytes)
     if ordered == NULL:
-        raise MemoryError(f"CUDA: {nbytes} bytes of host memory for the reordered elements")
+        raise MemoryError(f"CUDA: cannot allocate {nbytes} bytes of host memory for the reordered elements")
     try:
         with nogil:
             put(ordered, out.byte_strides_, array)
@@ -157,11 +157,12 @@ def order_behind(intptr_t earlier, intptr_t later, int device):
 
 
 def hold_producers(intptr_t user, *arrays):
-    """Make later work of the producers of arrays of one device wait for the copies that are queued on the stream `user`.
+    """Make later work of the arrays' producers wait for the copies that are queued on the stream `user`.
 
-    A producer's stream waits for `user`. If the stream of a producer is unknown, the host waits for `user` instead. The
-    stream is unknown for DLPack imports, for interface dicts from before version 3, and for arrays without pending work
-    at the import. For a captured graph, the code that launches the graph is responsible for the order.
+    All arrays must be on the same device. A producer's stream waits for `user`. If the stream of a producer is unknown,
+    the host waits for `user` instead. The stream is unknown for DLPack imports, for interface dicts from before version
+    3, and for arrays without pending work at the import. If `user` is being captured into a graph, do nothing: the code
+    that launches the graph is responsible for the order.
     """
     cdef Descriptor array
     cdef list others = []
@@ -238,7 +239,7 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
     cdef Driver* driver = driver_for(device)
     cdef VisitPlan* plan = &route.plan
     cdef Py_ssize_t offset = first * plan.word, nbytes = count * plan.word
-    cdef char* run = <char*> staging - offset        # address of word 0, relative to the buffer
+    cdef char* run = <char*> staging - offset        # address that word 0 would have in the buffer
     cdef uint64_t host = <uint64_t> (plan.host + offset), far = <uint64_t> (plan.device + offset)
     cdef Stream queue = <Stream> stream
     cdef Walk walk
@@ -269,7 +270,7 @@ def queue_piece(Route route, bint to_host, Py_ssize_t first, Py_ssize_t count, i
 
 
 def refuse_capture(intptr_t stream, int device):
-    """Raise BufferError if a stream is being captured into a graph, because it cannot be synchronized then."""
+    """Raise BufferError if a stream is being captured into a graph: such a stream cannot be synchronized."""
     check_handle(stream)
     if capture_of(stream, device) != 0:
         refuse_captured_producer()

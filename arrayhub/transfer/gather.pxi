@@ -83,7 +83,7 @@ def reached(Descriptor array):
 
 
 def gathered(Descriptor array, copy):
-    """Copy the bytes that the elements of `array` occupy, and return an array over the copy that is like `array`.
+    """Copy the bytes that the elements of `array` occupy, and return an array of the same shape over this copy.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def gathered(Descriptor array, copy):
     Returns
     -------
     USMArray
-        Array with the labels and the access of `array`, and the same order and signs of the strides.
+        Array with the element type, shape, labels and access flags of `array`, and the same order and signs of the strides.
     """
     cdef Footprint span
     cdef Descriptor wanted = pieces(array)
@@ -168,7 +168,7 @@ cdef void count_bytes(Descriptor a) noexcept:
 
 
 cdef Descriptor as_type_of(Descriptor a, Descriptor model):
-    """Set the element type, shape and access of `a` to those of `model`, and return `a`."""
+    """Set the element type, shape and access flags of `a` to those of `model`, and return `a`."""
     a.typenum_ = model.typenum_
     a.itemsize_ = model.itemsize_
     a.alignment_ = model.alignment_
@@ -181,7 +181,7 @@ cdef Descriptor as_type_of(Descriptor a, Descriptor model):
 
 
 cdef Descriptor view_as_model(Descriptor bytes_, Descriptor model, const Footprint* span):
-    """Return an array with the element type, shape and access of `model` on a copy of the bytes in `span`."""
+    """Return an array with the element type, shape and access flags of `model` over `bytes_`, a copy of the bytes in `span`."""
     cdef Descriptor a = as_type_of(view_of(bytes_, model.nd_), model)
     cdef int k
     if model.flags_ & PACKED:

@@ -330,7 +330,8 @@ static inline ptrdiff_t arrayhub_lines_kept(ptrdiff_t step) {
                 }                                                                                                      \
     }
 
-/* Return whether copying word by word is faster than transposing vectors. The first of these measured cases applies:
+/* Return whether copying word by word is faster than transposing vectors. The first case that applies decides. The cases
+   were measured:
 
    1. The words do not fill vectors, or come from so few lines that all lines stay in any cache: word by word.
    2. The strides between the source's lines are multiples of ARRAYHUB_LARGE_STEP, so that the lines do not stay in the

@@ -18,9 +18,9 @@ cdef inline void turn(Dimension* d, char** first, char** other) noexcept nogil:
 
 
 cdef inline int insert(Dimension* dimensions, int count, Dimension d, char** first, char** other) noexcept nogil:
-    """Insert a dimension into `count` sorted dimensions, and return the new count. Length 1 is skipped.
+    """Insert a dimension into `count` sorted dimensions, and return the new count. Skip a dimension of length 1.
 
-    Broadcast dimensions (stride 0) come first. Dimensions of equal strides keep the order of their insertion.
+    Broadcast dimensions (stride 0) come first. Dimensions with equal strides keep the order of their insertion.
     """
     cdef int k = count
     if d.length <= 1:

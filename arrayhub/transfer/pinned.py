@@ -14,7 +14,7 @@ from arrayhub.transfer.cuda_copies import Lane, Lock, Pinned
 
 
 class Pool:
-    """Block of pinned memory, and lanes, that one copy at a time uses (`in_use`)."""
+    """Block of pinned memory, and lanes. One copy at a time uses them (see `in_use`)."""
 
     def __init__(self):
         self.lock = Lock()
@@ -26,7 +26,7 @@ class Pool:
     def is_mine(self):
         """Return whether the calling thread holds the lock.
 
-        This happens if a progress function or a signal handler starts a copy during a copy.
+        This is the case if a progress function or a signal handler starts a copy during a copy.
         """
         return self.lock.locked() and self.user == threading.get_ident()
 

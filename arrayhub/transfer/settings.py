@@ -25,7 +25,7 @@ def threads():
 
 
 def chunk():
-    """Return the maximum size in bytes of a staging buffer, and of a piece that is packed.
+    """Return the maximum size in bytes of a staging buffer, and of a piece that a device packs before the transfer.
 
     The default is 8 MiB for fewer than 8 processors, so that their shared cache can hold a chunk. Otherwise it is 32
     MiB.
@@ -34,10 +34,10 @@ def chunk():
 
 
 def buffers():
-    """Return the maximum number of pinned buffers for CUDA, which have at most ``buffers() * chunk()`` bytes in all.
+    """Return the maximum number of pinned buffers for CUDA, which have at most ``buffers() * chunk()`` bytes in total.
 
-    With the default of 2, one buffer is filled while the other is emptied. More buffers would evict each other from the
-    caches of the processor.
+    With the default of 2, one buffer is filled while the other is emptied. More buffers evict each other from the
+    processor's caches.
     """
     return _chosen["buffers"] or 2
 
@@ -50,7 +50,8 @@ def configure(*, threads=None, chunk=None, buffers=None):
     threads : int, optional
         Maximum number of threads that copy between host memory and pinned buffers, for CUDA.
     chunk : int, optional
-        Maximum size in bytes of a staging buffer, and of a piece that is packed, at least 65536.
+        Maximum size in bytes of a staging buffer, and of a piece that a device packs before the transfer, at least
+        65536.
     buffers : int, optional
         Maximum number of pinned buffers of one chunk each, for CUDA, at least 2: one is filled while another is
         emptied. A copy uses at most 8 buffers.

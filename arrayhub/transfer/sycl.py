@@ -4,9 +4,9 @@ If the layout is the same on both sides, the bytes are copied directly. Other la
 buffers in host memory: while the device fills one buffer, the host copies elements out of the other. The staging
 buffers are released at the end of the copy.
 
-A copy that is complete on return first waits for the queues of both arrays, and at the end for the queue that copies. A
-copy that depends on an event starts later, even if the event is complete. A copy that is only queued (`_queued`)
-depends on barrier events instead.
+A copy that is complete on return first waits on the host for the queues of both arrays, and at the end for the queue
+that copies. It does not use events, because a copy that depends on an event starts later, even if the event is already
+complete. A copy that is only queued (`_queued`) depends on barrier events instead.
 """
 
 import math
@@ -96,7 +96,7 @@ def copy(array, order, *, stream=None):
 
 
 def beside(model, array):
-    """Copy host-readable `array` to C-contiguous USM of the same type, and on the same queue, as `model`."""
+    """Copy host-readable `array` to C-contiguous USM with the USM type and the queue of `model`."""
     return _beside(model, array, "C")
 
 
@@ -150,7 +150,7 @@ def _new(array, queue, order, usm_type="device"):
 
 
 def _beside(model, array, order):
-    """Copy USM or host-readable memory to USM of the same type, and on the same queue, as `model`."""
+    """Copy USM or host-readable memory to new USM with the USM type and the queue of `model`."""
     queue = sycl.queue_of_array(model)
     fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
@@ -170,12 +170,12 @@ def _copied(array, out, course, fresh=True):
 
 
 def _is_quicker_repeated_there(array, out):
-    """Return whether it is faster to copy a small host array to the device and to broadcast it there."""
+    """Return whether it is faster to broadcast a host array on the device than on the host."""
     return array.size < out.size and out.nbytes > _SMALL and can_pack(out)
 
 
 def _relay(array, out, course, fresh):
-    """Copy USM to device USM: on the device if possible, else through the host."""
+    """Copy USM, or a host array to broadcast, to device USM: on the device if possible, else through the host."""
     if is_host_readable(array):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out)
@@ -352,7 +352,7 @@ def _send_packed(source: Any, out: Any, course: Course) -> None:
     if course.queue.sycl_device.is_cpu:
         for key in keys:
             values = raw(source[key])
-            if sycl.is_usm(source.ptr, course.queue):  # dpnp requires other host memory
+            if sycl.is_usm(source.ptr, course.queue):  # dpnp requires host memory that is not USM
                 values = values.copy()
             scatter(values, out[key])
             if course.progress is not None:
@@ -390,7 +390,7 @@ def _stage(queue, array):
 
 
 def _packed_steps(array):
-    """Return the byte strides of the array if it were C-contiguous."""
+    """Return the byte strides that the array would have if it were C-contiguous."""
     return [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)]
 
 

@@ -21,7 +21,7 @@ from arrayhub.transfer.order cimport Dimension, insert, join, turn
 cnp.import_array()
 
 cdef enum:
-    LARGEST_ITEM = 32       # bytes of an item that tiles copy
+    LARGEST_ITEM = 32       # bytes; maximum size of an item in a copy by tiles
     SHORTEST = 8            # bytes; tiles with a shorter side are slower than copies by rows
     SQUARE = 1024           # bytes per side of a square of tiles, whose cache lines then stay in the cache
 
@@ -211,8 +211,8 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
     Returns
     -------
     bool
-        True if the array was copied. False if the array is larger than `at_most`, if the arrays overlap, differ or are
-        packed, if `target` is read-only, or if the host cannot access the memory.
+        True if the array was copied. False if the array is larger than `at_most`, if the arrays overlap, are packed, or
+        differ in shape or item size, if `target` is read-only, or if the host cannot access the memory.
     """
     cdef Descriptor a, b
     cdef Py_ssize_t nbytes = size_of(target) * target.itemsize_

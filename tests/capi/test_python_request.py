@@ -88,7 +88,7 @@ def test_lengths_of_letters():
 INVALID = {
     "type of type": (dict(type=3), TypeError, "type is 3; accepted: a str"),
     "ragged": (dict(type="var * float64"), ValueError, "differ in length.*asnested"),
-    "late ellipsis": (dict(type="n * ... * float64"), ValueError, "the dimension '...'; accepted: .*first place"),
+    "late ellipsis": (dict(type="n * ... * float64"), ValueError, "the dimension '...'; accepted: .*a leading"),
     "negative length": (dict(type="-1 * float64"), ValueError, "the dimension '-1'"),
     "length past 63 bits": (dict(type=f"{2**63} * float64"), ValueError, "the dimension"),
     "no element type": (dict(type="n * "), ValueError, "without an element type"),
@@ -102,7 +102,7 @@ INVALID = {
     "may": (dict(may="copy"), ValueError, "may is 'copy'; accepted: 'cast'"),
     "number for may": (dict(may=3), ValueError, "may is"),
     "ndim": (dict(ndim=-1), ValueError, "ndim is -1; accepted: 0 to 64"),
-    "ndim beside lengths": (dict(type="n * float64", ndim=2), ValueError, "ndim is 2; accepted: the 1 dimensions"),
+    "ndim beside lengths": (dict(type="n * float64", ndim=2), ValueError, "ndim is 2; accepted: 1, as the type"),
     "name": (dict(name=3), TypeError, "name is 3"),
 }
 

@@ -672,7 +672,7 @@ def test_sycl_memory_from_c(probe, queue):
         probe.make(address, (8,), owner=memory, queue=object())
     with pytest.raises(BufferError, match="not a SYCL device"):
         probe.make(address, (8,), owner=memory, device=(14, 77))
-    with pytest.raises(ValueError, match="where a queue is given"):
+    with pytest.raises(ValueError, match="14 with a queue"):
         probe.make(address, (8,), owner=memory, queue=queue, device=(2, 0))
 
 

@@ -95,7 +95,7 @@ def test_types_missing_in_numpy_by_name():
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
     done = without(["ml_dtypes"], "ah.zeros(2, 'bfloat16')")
-    assert "NumPy does not have bfloat16; install ml_dtypes, which does" in done.stderr
+    assert "NumPy does not have bfloat16; install ml_dtypes, which has it" in done.stderr
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="cupy is installed")

@@ -1,1 +1,1 @@
-"""Code that depends on CPython's internals: exceptions, atomics, caches by type."""
+"""Code that depends on CPython's internals: exceptions, atomics, and caches keyed by type."""

@@ -56,12 +56,12 @@ cdef extern from *:
     #endif
     #endif
     """
-    # Return a new reference to a value of a dict, or NULL if the key is missing or an exception is set.
+    # Return a new reference to the value of `key` in `table`. Return NULL if the key is missing, or on error with an exception.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
 
     # Return a borrowed reference to the value of a variable that is set once. The variable keeps the value alive.
     PyObject* seen "arrayhub_seen"(PyObject** place) noexcept
-    # Store `value` if the variable is still `nothing` (NULL or None). Return a borrowed reference to the present value.
+    # Store `value` if the variable is still `nothing` (NULL or None). Return a borrowed reference to the stored value.
     PyObject* set_once "arrayhub_set_once"(PyObject** place, PyObject* nothing, object value) noexcept
 
     # Avoid contention on the reference count of an object that all threads use and that is never freed.
@@ -74,9 +74,9 @@ cdef extern from *:
 
 
 cdef inline object found(dict table, object key):
-    """Return the value of a key in a dict that other threads may change, or None if the key is missing.
+    """Return the value of `key` in a dict that other threads may change, or None if the key is missing.
 
-    Cython's ``.get`` would use a borrowed reference.
+    Cython's ``.get`` would use a borrowed reference, which another thread could free.
     """
     cdef PyObject* value = find(table, key)
     return None if value == NULL else take(value)

@@ -1,6 +1,6 @@
-"""Functions to propagate the pending exception of a C API call, and to save the exception while other code runs.
+"""Functions to propagate an exception that a C API call has set, and to save a pending exception while other code runs.
 
-They avoid Cython's `try`, which first saves the exception state and therefore takes longer than many C API calls.
+These functions avoid Cython's `try`, which saves the exception state and therefore takes longer than many C API calls.
 """
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_WriteUnraisable
@@ -11,8 +11,8 @@ cdef extern from *:
     #define arrayhub_take(value) (value)
     #define arrayhub_raise_on() (-1)
     """
-    object take "arrayhub_take"(PyObject* value)         # converts a new reference to an object
-    int raise_on "arrayhub_raise_on"() except -1         # propagates the pending exception
+    object take "arrayhub_take"(PyObject* value)     # takes ownership of a new reference; NULL propagates the pending exception
+    int raise_on "arrayhub_raise_on"() except -1     # propagates the pending exception
 
 cdef struct Aside:
     PyObject* kind          # NULL if no exception was pending

@@ -26,13 +26,16 @@ cdef extern from *:
 
 
 cdef inline uintptr_t first_slot(PyTypeObject* cls, uintptr_t slots) noexcept nogil:
-    """Return the first of a type's two slots. The second is ``slot ^ 1``. `slots` is a power of two, at least 2."""
+    """Return the index of the first of a type's two slots. The index of the second slot is ``slot ^ 1``.
+
+    `slots`, the number of slots in the cache, is a power of two and at least 2.
+    """
     cdef uintptr_t address = <uintptr_t> cls
     return ((address >> 4) ^ (address >> 12)) & (slots - 1)
 
 
 cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* cls) noexcept nogil:
-    """Return the cached facts about the current version of a type, or 0."""
+    """Return the cached facts about the current version of a type, or 0 if none are cached."""
     cdef uintptr_t slot = first_slot(cls, slots)
     cdef uint64_t version = version_tag(cls)
     cdef uint64_t note = read_note(&notes[slot])
@@ -43,7 +46,7 @@ cdef inline unsigned int recall(TypeNote* notes, uintptr_t slots, PyTypeObject* 
 
 cdef inline void write_down(TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
                             unsigned int known) noexcept nogil:
-    """Cache the facts `known` (not 0) about a version of a type. The previous content of the slot moves to the second slot.
+    """Cache the facts `known` (not 0) about a version of a type. The previous entry of the first slot moves to the second slot.
 
     `version` must be read before the facts are determined. If the type has changed since then, nothing is cached.
     """

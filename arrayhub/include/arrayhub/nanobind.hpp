@@ -25,8 +25,9 @@ inline void init(nanobind::module_ &) {
 
 namespace detail {
 
-// nanobind passes one cleanup list to all attempts of a call. A refusal in the first pass (without conversions) appends a
-// mark to the list. A mark that is present in the second pass means that the function has overloads.
+// nanobind tries the overloads of a function in two passes, and passes one cleanup list to all attempts of a call. A refusal
+// in the first pass (without conversions) appends a mark to the list. If the second pass finds a mark, the function has
+// overloads.
 inline PyObject *refusal_mark() noexcept {
     static PyObject *mark = PyUnicode_FromString("arrayhub: an overload refused its argument");
     return mark;
@@ -49,8 +50,8 @@ template <class Value> struct nanobind_caster {
     Value value;
     std::unique_ptr<nanobind::python_error> error;
 
-    // Return true if try_request succeeded, or if its error was stored to be thrown later. Return false to let nanobind
-    // try the next overload.
+    // Return true if try_request succeeded, or if its error was stored and will be thrown later. Return false to make
+    // nanobind try the next overload.
     bool keep(PyObject *made, uint32_t flags, nanobind::detail::cleanup_list *call) noexcept {
         return made != nullptr || refused(flags, call);
     }
@@ -65,8 +66,8 @@ template <class Value> struct nanobind_caster {
         if (!error) PyErr_Clear();
         return error != nullptr;
     }
-    // Report an error to casters of containers, such as a vector of views, whose from_python must not throw either.
-    // nanobind does not call this function for arguments.
+    // nanobind calls this function for elements of containers, such as a vector of views, but not for arguments. The result
+    // false reports the error, because from_python of a container must not throw either.
     template <class U> bool can_cast() const noexcept { return !error; }
     Value &checked() {
         if (error) throw nanobind::python_error(std::move(*error));

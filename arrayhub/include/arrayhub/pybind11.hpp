@@ -60,7 +60,7 @@ struct stack_bounds {
     }
     static bool has(const void *p) noexcept {
         static thread_local const stack_bounds mine;
-#ifdef ARRAYHUB_ADDRESS_SANITIZER // keeps some frames on the heap
+#ifdef ARRAYHUB_ADDRESS_SANITIZER // AddressSanitizer keeps some frames on the heap
         void *frames = __asan_get_current_fake_stack();
         if (frames && __asan_addr_is_in_fake_stack(frames, const_cast<void *>(p), nullptr, nullptr)) return true;
 #endif
@@ -68,7 +68,7 @@ struct stack_bounds {
     }
 };
 
-// True before pybind11 3.1.
+// Whether pybind11 stores the arguments of all functions on the heap, as it does before version 3.1.
 inline constexpr bool arguments_on_heap =
     std::is_same_v<decltype(pybind11::detail::function_call::args), std::vector<pybind11::handle>>;
 
@@ -80,8 +80,8 @@ struct call_site {
     bool operator==(const call_site &other) const noexcept { return frame == other.frame && at == other.at; }
 };
 
-// The last refusals without conversions: the kind of view, and the call site. If a request with conversions follows from
-// the same call site, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
+// The last refusals without conversions, each with the kind of view and the call site. If a request with conversions follows
+// from the same call site, the function has overloads, or a caster requests the view twice, as the caster of std::variant does.
 class refusals {
     using refusal = std::pair<call_site, const void *>;
     std::array<refusal, 8> seen_{};
@@ -105,13 +105,13 @@ class refusals {
     }
 };
 
-// Return whether the current exception is to be raised; otherwise clear it, so that another overload may be tried.
+// Return whether to raise the current exception. If not, clear it, so that another overload may be tried.
 //
 // pybind11 stores the arguments of an overload on the stack in the first pass, and on the heap when it returns to the overload.
-// So a request with conversions and a handle on the stack means that the function does not have overloads, or that the argument
-// is nested in an optional, a vector or a pair. In that case the recorded refusals of the first pass decide. They also decide
-// in pybind11 before 3.1, which stores all arguments on the heap. Arguments of functions with more than six parameters are
-// always on the heap. Then nothing is raised, and pybind11 reports that no overload fits.
+// So if a request allows conversions and its handle is on the stack, the function does not have overloads, or the argument is
+// nested in an optional, a vector or a pair. For a nested argument, the recorded refusals of the first pass decide. They also
+// decide in pybind11 before 3.1, which stores all arguments on the heap. Arguments of functions with more than six parameters
+// are always on the heap: the exception is then cleared, and pybind11 reports that no overload fits.
 inline bool raises(const pybind11::handle &src, const void *kind, bool converts) {
     if (concerns_all_overloads()) return true;
     if (converts && (arguments_on_heap || stack_bounds::has(&src)) && !refusals::knows(kind)) return true;

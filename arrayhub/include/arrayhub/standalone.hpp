@@ -4,9 +4,9 @@
 //     #include <arrayhub.hpp>
 //
 // If the package is installed, it is used, as without the macro. Otherwise import_arrayhub() uses the function table that
-// this header defines. It imports arrays in host memory, without copies, as objects with the fields of a USMArray. The
-// functions that create or convert arrays, look up element types or return a SYCL queue raise an ImportError that names the
-// package.
+// this header defines. Its functions import arrays in host memory, without copies, as objects with the fields of a USMArray.
+// The functions that create or convert arrays, look up element types or return a SYCL queue raise an ImportError that names
+// the package.
 #ifndef ARRAYHUB_STANDALONE_HPP
 #define ARRAYHUB_STANDALONE_HPP
 
@@ -47,8 +47,8 @@ constexpr int dl_cpu = 1;
 
 // -------------------------------------------------------------------------------------------------------------- arrays
 
-// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields applies. It releases one of the members
-// `buffer`, `managed` and `versioned`.
+// An imported array. It begins with the fields of a USMArray, so PyUSMArray_Fields accepts it. At most one of the members
+// `buffer`, `managed` and `versioned` is set, and is released with the array.
 struct array_object {
     PyObject_HEAD
     ARRAYHUB_FIELDS
@@ -58,7 +58,7 @@ struct array_object {
     Py_ssize_t dimensions[3 * 64];   // shape, strides, byte_strides
 };
 
-static_assert(offsetof(array_object, nd) == offsetof(PyUSMArrayObject, nd), "the fields begin where PyUSMArray_Fields expects");
+static_assert(offsetof(array_object, nd) == offsetof(PyUSMArrayObject, nd), "the fields begin at the wrong offset");
 
 constexpr int max_nd = 64;
 inline PyTypeObject *array_type = nullptr;
@@ -93,7 +93,7 @@ inline array_object *new_array(PyObject *base) noexcept {
     return a;
 }
 
-// Return the name of an object's type, as "torch.Tensor", or NULL with an exception set.
+// Return the name of an object's type, such as "torch.Tensor", or NULL with an exception set.
 inline PyObject *type_name(PyObject *obj) noexcept {
     PyObject *cls = reinterpret_cast<PyObject *>(Py_TYPE(obj));
     PyObject *name = PyType_GetName(Py_TYPE(obj)), *module = PyObject_GetAttrString(cls, "__module__");
@@ -108,15 +108,15 @@ inline PyObject *type_name(PyObject *obj) noexcept {
     return full;
 }
 
-// Raise `exception` about an object. `words` follow "this NAME".
+// Raise `exception` with the message "this NAME WORDS", where NAME is the type of an object.
 inline void raise_about(PyObject *exception, PyObject *obj, const char *words) noexcept {
     PyObject *name = type_name(obj);
     if (name != nullptr) PyErr_Format(exception, "this %U %s", name, words);
     Py_XDECREF(name);
 }
 
-// Add the name of the type and the name of the package to a producer's message. Exceptions that concern the process are
-// not changed.
+// Replace a producer's exception by a BufferError, whose message names the type, quotes the producer's message and advises to
+// install the package. Exceptions that concern the process, such as MemoryError, are not changed.
 inline void explain_refusal(PyObject *obj) noexcept {
     if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
         !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_AttributeError))
@@ -140,7 +140,7 @@ inline bool needs_package(const char *what) noexcept {
 
 // ---------------------------------------------------------------------------------------------------------- validation
 
-// Compute the flags from shape, byte strides and data. Return what is wrong with them, or NULL.
+// Compute the flags from shape, byte strides and data. Return an error text if these are invalid, else NULL.
 inline const char *finish(array_object *a, bool writeable) noexcept {
     bool c = true, f = true, aligned = true, whole = true, empty = false;
     Py_ssize_t size = a->itemsize, reach = 0; // bytes of all elements; distance from the first element to the last
@@ -207,7 +207,7 @@ inline const element_type *find_type(const PyUSMArrayDataType &dtype) noexcept {
         if (same(type.dtype, dtype)) return &type;
     return nullptr;
 }
-// Set the element type; false if this header does not know it.
+// Set the element type. Return false if this header does not support it.
 inline bool set_type(array_object *a, const PyUSMArrayDataType &dtype) noexcept {
     const element_type *type = find_type(dtype);
     if (type == nullptr) return false;
@@ -219,7 +219,8 @@ inline bool set_type(array_object *a, const PyUSMArrayDataType &dtype) noexcept 
 
 // ------------------------------------------------------------------------------------------------------ buffer protocol
 
-// Return the element type of a format of PEP 3118 in native byte order, or code USM_ARRAY_NO_DLPACK.
+// Return the element type of a PEP 3118 format. If it is not supported or not in native byte order, return the code
+// USM_ARRAY_NO_DLPACK.
 inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize) noexcept {
     const PyUSMArrayDataType unknown{USM_ARRAY_NO_DLPACK, 0, 0};
     const auto type = [](int code, size_t bytes) {
@@ -259,7 +260,7 @@ inline PyUSMArrayDataType type_of_format(const char *format, Py_ssize_t itemsize
     return found.bits == 8 * itemsize ? found : unknown;
 }
 
-// Fill in an array from its buffer. Return what is wrong, or NULL.
+// Set the fields of an array from its buffer. Return an error text, or NULL.
 inline const char *read_buffer(array_object *a) noexcept {
     const Py_buffer &b = a->buffer;
     a->protocol = USM_ARRAY_PEP3118;
@@ -299,7 +300,7 @@ inline PyObject *import_buffer(PyObject *obj) noexcept {
 
 // -------------------------------------------------------------------------------------------------------------- DLPack
 
-// Fill in an array from a tensor. Return what is wrong, or NULL.
+// Set the fields of an array from a DLPack tensor. Return an error text, or NULL.
 inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeable) noexcept {
     a->protocol = USM_ARRAY_DLPACK;
     if (t.device.device_type != dl_cpu) return "has device memory, which only the package arrayhub imports. Install arrayhub";
@@ -319,7 +320,7 @@ inline const char *read_tensor(array_object *a, const dl_tensor &t, bool writeab
     return finish(a, writeable);
 }
 
-// Return the tensor's capsule. DLPack 1.0 is requested first, because older capsules cannot mark read-only memory.
+// Return a new DLPack capsule. Version 1.0 is requested first, because older capsules cannot mark memory as read-only.
 inline PyObject *call_dlpack(PyObject *obj) noexcept {
     PyObject *method = PyObject_GetAttrString(obj, "__dlpack__");
     PyObject *no_arguments = method == nullptr ? nullptr : PyTuple_New(0);
@@ -365,7 +366,7 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
         }
     } else if (a != nullptr && PyCapsule_IsValid(capsule, "dltensor")) {
         auto *m = static_cast<dl_managed *>(PyCapsule_GetPointer(capsule, "dltensor"));
-        wrong = read_tensor(a, m->tensor, false); // the capsule does not say whether its memory may be written
+        wrong = read_tensor(a, m->tensor, false); // the capsule does not specify whether its memory is writable
         if (wrong == nullptr && PyCapsule_SetName(capsule, "used_dltensor") == 0) a->managed = m;
     }
     Py_DECREF(capsule);
@@ -377,7 +378,7 @@ inline PyObject *import_dlpack(PyObject *obj) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------- requests
 
-// Return the first condition that an array does not meet and the exception for it, or NULL.
+// Return the error text for the first condition that an array does not meet, and set `exception` to its class, or return NULL.
 inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyObject **exception) noexcept {
     bool accepted = r->ndtypes == 0;
     for (int k = 0; k < r->ndtypes; ++k) accepted = accepted || same(r->dtypes[k], a->dl_dtype);
@@ -399,7 +400,7 @@ inline const char *misfit(const array_object *a, const PyUSMArrayRequest *r, PyO
     return nullptr;
 }
 
-// Write the accepted element types and numbers of dimensions, as "float32, float64, 2 dimensions".
+// Write the conditions of a request to `text`, such as "float32, float64, 2 dimensions, C order".
 inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexcept {
     size_t length = 0;
     const auto add = [&](const char *format, auto... values) {
@@ -532,8 +533,8 @@ inline int type_of_object(PyObject *, PyUSMArrayElement *) noexcept { return nee
 inline PyObject *convert(PyObject *, const char *) noexcept { return needs_package("Conversion to a library"), nullptr; }
 inline PyObject *like(PyObject *, PyObject *, int) noexcept { return needs_package("Conversion to a library"), nullptr; }
 
-// Return whether the package arrayhub is absent. If the import failed, its exception stays set. If the package is absent, the
-// caller clears this exception.
+// Return whether the package arrayhub is absent. If its import fails, the exception stays set, and the caller clears it if
+// the package is absent.
 inline bool is_absent() noexcept {
     PyObject *package = PyImport_ImportModule("arrayhub");
     if (package != nullptr) {
@@ -551,7 +552,8 @@ inline bool is_absent() noexcept {
     return absent;
 }
 
-// Return the function table of this header if the package is absent, else NULL with or without an exception set.
+// Return the function table of this header if the package is absent. Otherwise return NULL, with an exception set if the
+// import of the package fails.
 inline const PyUSMArrayAPI *table() noexcept {
     if (!is_absent()) return nullptr;
     PyErr_Clear();
