@@ -1,13 +1,17 @@
 """docs/conformance.md agrees with the conformance kit's reports on the installed libraries."""
 
 import pytest
-from conformance.page import LIBRARIES, section, sections_of_page, version_of
+from conformance.page import LIBRARIES, PAGE, opening, section, sections_of_page, version_of
 
 SECTIONS = sections_of_page()
 
 
 def test_every_library_has_a_section():
     assert set(SECTIONS) == set(LIBRARIES)
+
+
+def test_the_page_lists_the_rules():
+    assert PAGE.read_text().startswith(opening())
 
 
 @pytest.mark.timeout(900)

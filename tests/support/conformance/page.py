@@ -4,7 +4,7 @@ import importlib.metadata
 import re
 from pathlib import Path
 
-from arrayhub.testing import check_consumer, check_producer
+from arrayhub.testing import check_consumer, check_producer, consumer, producer
 from arrayhub.testing.report import FAILED, REFUSED, Report
 
 from . import subjects
@@ -24,7 +24,7 @@ LIBRARIES = {
 
 # Defects that cause different errors from run to run, by library, role and rule. The page shows this text instead.
 _VARYING = {
-    ("jax", "read", "null deleter"): "calls it (std::bad_function_call), which raises an error or ends the process",
+    ("jax", "read", "null deleter"): "calls the null deleter, which raises an error or ends the process",
 }
 
 _OPENING = """# Conformance of libraries
@@ -70,6 +70,22 @@ def _settled(report, name, kind):
     return Report(report.name, report.rules, [settled(cell) for cell in report.cells])
 
 
+def _code(text):
+    """Return Markdown with the names of attributes and arguments as code. `__dlpack__` would otherwise be bold."""
+    text = re.sub(r"__[a-z_]+__", r"`\g<0>`", text.replace("|", "/"))
+    return re.sub(r"\bmax_version\b|\bcopy=(?:True|False)|\bdata \+ byte_offset", r"`\g<0>`", text)
+
+
+def opening():
+    """Return the introduction of the page, with a table of the rules for each role."""
+    lines = [_OPENING]
+    for role, rules in (("producers", producer.RULES), ("consumers", consumer.RULES)):
+        lines += [f"## Rules for {role}", "", "| rule | requirement |", "|---|---|"]
+        lines += [f"| {rule.name} | {_code(rule.text)} |" for rule, _ in rules]
+        lines.append("")
+    return "\n".join(lines)
+
+
 def _table(report, role):
     yield f"As a {role}:"
     yield ""
@@ -80,8 +96,7 @@ def _table(report, role):
         yield f"| [{rule.name}]({rule.specification}) | {cells} |"
     yield ""
     for (rule, why), places in report.grouped_failures().items():
-        reason = re.sub(r"__[a-z_]+__", r"`\g<0>`", why.replace("|", "/"))  # Markdown: `__dlpack__` is not a bold word
-        yield f"- {rule}: {reason} {_short(places)}"
+        yield f"- {rule}: {_code(why)} {_short(places)}"
     if not report.ok:
         yield ""
 
@@ -94,10 +109,12 @@ def _short(places):
 
 def written():
     """Return the text of the page."""
-    return "\n".join([_OPENING, *(section(distribution) for distribution in LIBRARIES)]).rstrip() + "\n"
+    return "\n".join([opening(), *(section(distribution) for distribution in LIBRARIES)]).rstrip() + "\n"
 
 
 def sections_of_page():
     """Return {distribution: (version, section)} for the sections of the page."""
     parts = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    return {part.split()[0]: (part.split()[1], f"## {part}".rstrip()) for part in parts}
+    return {
+        part.split()[0]: (part.split()[1], f"## {part}".rstrip()) for part in parts if not part.startswith("Rules for ")
+    }
