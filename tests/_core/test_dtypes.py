@@ -13,8 +13,8 @@ import arrayhub as ah
 from arrayhub._core.dtypes import element_types
 
 PACKAGE = pathlib.Path(ah.__file__).parent
-# Matches a comparison of a number of lanes with a constant, and a DLDataType with a constant number of lanes. 0, which
-# marks an unset field, and the largest number that DLPack can represent are not matched.
+# Matches code that compares a number of lanes with a constant, or that creates a DLDataType with a constant number of
+# lanes. It does not match 0, which marks an unset field, or 65535, the maximum number of lanes in DLPack.
 FIXED_LANES = re.compile(
     r"\blanes\s*(?:[!=<>]=?)\s*[1-9]\d{0,3}\b|\b[1-9]\d{0,3}\s*[!=<>]=?\s*[\w.]*lanes\b|DataType\([^)]*,\s*[1-9]\d*\)"
 )
@@ -33,7 +33,7 @@ def bytes_of(tensor):
     return tensor.view(torch.uint8).tolist()
 
 
-def test_only_the_table_contains_numbers_of_lanes():
+def test_only_the_dtype_table_contains_lane_counts():
     files = [path for end in ("pyx", "pxd", "py", "hpp") for path in PACKAGE.rglob(f"*.{end}")]
     found = {path.relative_to(PACKAGE).as_posix(): FIXED_LANES.findall(path.read_text()) for path in files}
     assert len(files) > 150
@@ -43,11 +43,11 @@ def test_only_the_table_contains_numbers_of_lanes():
 @pytest.mark.parametrize(
     "text", ["if tensor.dtype.lanes != 1:", "1 == spec.dtype.lanes", "DLDataType(code, bits, 1)", "dtype.lanes == 2"]
 )
-def test_the_pattern_matches_constant_numbers_of_lanes(text):
+def test_fixed_lanes_matches_constant_lane_counts(text):
     assert FIXED_LANES.search(text)
 
 
-def test_a_row_with_two_lanes():
+def test_float4_e2m1fn_x2_has_two_lanes_in_one_byte():
     assert PAIR is not None
     assert (PAIR["name"], PAIR["bits"], PAIR["itemsize"]) == ("float4_e2m1fn_x2", 8, 1)
 
@@ -59,7 +59,7 @@ def test_dlpack_numbers_are_unique():
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
 @pytest.mark.parametrize("view", [lambda x: x, lambda x: x[1:, ::2], lambda x: x.T, lambda x: x[2, 1], lambda x: x[:0]])
-def test_pairs_of_torch_are_viewed_and_exported_without_a_copy(via, view):
+def test_torch_float4_pairs_are_viewed_and_exported_without_a_copy(via, view):
     tensor = view(pairs())
     x = ah.asarray(tensor, via=via)
     assert (x.shape, x.strides) == (tuple(tensor.shape), tuple(tensor.stride())) or x.size == 0
@@ -70,16 +70,16 @@ def test_pairs_of_torch_are_viewed_and_exported_without_a_copy(via, view):
         assert back.data_ptr() == tensor.data_ptr() or x.size == 0
 
 
-def test_capsule_lanes_equal_the_table():
+def test_exported_capsule_has_the_lanes_of_the_dtype_table():
     capsule = ah.asarray(pairs()).__dlpack__(max_version=(1, 3))
     managed = tensor_of(capsule)
     kind = managed.dl_tensor.dtype
     assert (kind.code, kind.bits, kind.lanes) == PAIR["dlpack"]
-    assert managed.flags == 0  # neither read-only nor padded: a pair fills its byte
+    assert managed.flags == 0  # neither READ_ONLY nor IS_SUBBYTE_TYPE_PADDED
     assert ah.from_dlpack(capsule).typenum == PAIR["typenum"]
 
 
-def test_pairs_are_copied_and_pickled():
+def test_float4_pairs_are_copied_and_pickled():
     tensor = pairs()
     x = ah.asarray(tensor)[:, 1:3]
     for made in (
@@ -93,7 +93,7 @@ def test_pairs_are_copied_and_pickled():
         assert bytes_of(ah.as_torch(made)) == bytes_of(tensor[:, 1:3])
 
 
-def test_pairs_are_described_by_their_name():
+def test_datashape_and_repr_contain_float4_e2m1fn_x2():
     x = ah.asarray(pairs())
     assert ah.datashape(x) == "3 * 4 * float4_e2m1fn_x2"
     assert "dtype='float4_e2m1fn_x2'" in repr(x)
@@ -103,7 +103,7 @@ def test_pairs_are_described_by_their_name():
 
 
 @pytest.mark.parametrize("view", [lambda x: x, lambda x: x[1:, ::2], lambda x: x.T])
-def test_pairs_are_viewed_as_bytes(view):
+def test_float4_pairs_can_be_viewed_as_bytes(view):
     tensor = view(pairs())
     x = ah.asarray(tensor).view("uint8")
     assert (x.ptr, x.shape, x.byte_strides) == (tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()))
@@ -115,7 +115,7 @@ CALLS_WITHOUT_PAIRS = ["as_numpy", "as_jax", "as_numba", "as_arrow", "as_pandas"
 
 
 @pytest.mark.parametrize("name", CALLS_WITHOUT_PAIRS)
-def test_calls_that_need_a_dtype_name_the_view_as_bytes(name):
+def test_conversion_error_for_float4_pairs_suggests_a_view_as_bytes(name):
     libraries = {"numpy": "numpy", "arrow": "pyarrow"}
     library = name.removeprefix("as_")
     pytest.importorskip(libraries.get(library, library))
@@ -128,7 +128,7 @@ def test_calls_that_need_a_dtype_name_the_view_as_bytes(name):
     assert ah.as_numpy(call(ah.asarray(tensor).view("uint8"), **copies)).tolist() == bytes_of(tensor)
 
 
-def test_the_array_interface_of_pairs_names_the_view_as_bytes():
+def test_array_interface_error_for_float4_pairs_suggests_a_view_as_bytes():
     x = ah.asarray(pairs())
     for attribute in ("__array_interface__", "__array_struct__"):
         with pytest.raises(AttributeError, match=r"arrayhub\.asarray\(x\)\.view\('uint8'\)"):

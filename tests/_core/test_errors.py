@@ -1,4 +1,4 @@
-"""Exceptions from a producer's code are treated as the absence of a protocol, or propagate to the caller."""
+"""Test which exceptions from a producer's code propagate to the caller, and which mean a missing protocol."""
 
 import array
 import pathlib
@@ -47,12 +47,12 @@ def asking(name, exception):
 
 
 def labelled(name, exception):
-    """Return an ndarray of a subclass with a property of the given name that raises."""
+    """Return an instance of an ndarray subclass whose property `name` raises `exception`."""
     return np.arange(3).view(type("Labelled", (np.ndarray,), {name: property(raising(exception))}))
 
 
 def legacy(exception):
-    """Return a CUDA producer for DLPack before 1.0: ``__dlpack__`` accepts only `stream`, and raises `exception`."""
+    """Return a CUDA producer that predates DLPack 1.0. Its ``__dlpack__`` raises `exception`."""
 
     def export(self, *, stream=None, **keywords):
         raise TypeError if keywords else exception
@@ -67,7 +67,7 @@ def asking_index(exception):
 PROTOCOLS, LABELS = ATTRIBUTES[:4], ATTRIBUTES[4:]
 MEMORY = np.zeros(8)
 ENTRIES = {"version": 3, "typestr": "<f8", "data": (MEMORY.ctypes.data, False), "shape": (8,), "strides": (8,)}
-# Functions that create an object which raises a given exception during `asarray`.
+# Functions from an exception to an object that raises this exception during `asarray`.
 ASKED = {
     **{f"property {name}": lambda error, name=name: producer_with([name], error) for name in PROTOCOLS},
     **{f"getattr {name}": lambda error, name=name: asking(name, error) for name in PROTOCOLS},
@@ -84,7 +84,7 @@ ASKED = {
         for key in ("shape", "strides")
     },
 }
-if sys.version_info >= (3, 12):  # from this release on, a Python class can export a buffer
+if sys.version_info >= (3, 12):  # PEP 688: a Python class can export a buffer
     ASKED["buffer"] = lambda error: producer(__buffer__=raising(error))
 CALLS = {
     **{name: lambda error, make=make: arrayhub.asarray(make(error)) for name, make in ASKED.items()},
@@ -129,7 +129,7 @@ def test_memory_and_interrupt_errors_propagate_from_a_tensor_subclass(name, exce
     "exception", [ValueError, KeyError, OSError, RuntimeError, NotImplementedError, AttributeError]
 )
 @pytest.mark.parametrize("name", LABELS)
-def test_other_exceptions_mean_no_labels(name, exception):
+def test_labels_whose_property_raises_other_exceptions_are_ignored(name, exception):
     assert arrayhub.asarray(labelled(name, exception("an answer"))).dims is None
 
 
@@ -137,7 +137,10 @@ def test_other_exceptions_mean_no_labels(name, exception):
 
 
 def interrupted_everywhere(call):
-    """Run `call` repeatedly. Interrupt run k at the k-th call of a Python function. Return the number of runs."""
+    """Run `call` until it ends without an interrupt, and return the number of interrupted runs.
+
+    Run k raises KeyboardInterrupt in the k-th call of a Python function.
+    """
     for place in range(10_000):
         left = [place]
 
@@ -197,7 +200,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
 def test_interrupts_propagate(call, request):
     if FAST_PATHS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy itself loses the interrupt while it describes the fields in its __array_interface__")
-    call()  # imports modules and fills caches
+    call()  # the first call imports modules and fills caches
     interrupted_everywhere(call)
 
 
@@ -209,7 +212,7 @@ def test_interrupts_propagate(call, request):
 #   including for a RecursionError.
 # - The functions of inspection/explain.py return the message of the exception.
 # - `_borrow` sends the message to the borrower. `_keeps` returns False, so that the server closes the connection.
-# - The functions of cli.py, examples/demo.py and inspection/probe.py print the error, or add it to their report.
+# - The functions in cli.py, examples/demo.py and inspection/probe.py print the error or include it in their reports.
 REPORTERS = {
     ("_core/errors.py", "show"),
     ("adapters/dlpack.pyx", "error_texts"),
@@ -227,7 +230,7 @@ FUNCTION = re.compile(r" *(?:async def|def|cdef|cpdef)\b[^=]*?(\w+)\(")
 
 
 def clauses_that_catch_too_much(path):
-    """Yield the except clauses for all exceptions, or RuntimeErrors, without an earlier clause for PASSES_ON."""
+    """Yield each clause that catches Exception or RuntimeError, and that no clause for PASSES_ON precedes."""
     name = path.relative_to(PACKAGE).as_posix()
     lines = path.read_text().splitlines()
     function = ""
@@ -246,7 +249,7 @@ def clauses_that_catch_too_much(path):
             yield f"{name}:{number + 1} in {function}: {line.strip()}"
 
 
-def test_except_exception_reraises_passes_on():
+def test_except_exception_follows_a_clause_for_passes_on():
     modules = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxi")]
     assert len(modules) > 40
     assert [clause for path in modules for clause in clauses_that_catch_too_much(path)] == []

@@ -1,4 +1,4 @@
-"""Labels (dims, origin, halo, aligned index): views, copies, and labels imported with foreign objects."""
+"""Test labels (dims, origin, halo, aligned index) of views and copies, and labels of imported objects."""
 
 import gc
 import math
@@ -72,18 +72,18 @@ def test_view_labels_do_not_change_the_source(field):
     assert labels(field) == before
 
 
-COARSE = 64  # alignment of the arrays below, in bytes
+COARSE = 64  # alignment in bytes of the arrays that `fields` draws
 
 
 @st.composite
 def fields(draw):
     """Draw an array, its strides, and its fastest-varying dimension.
 
-    The array is padded as by `empty`, so that the plane of its aligned index is aligned.
+    Like `empty`, pad the array so that all elements with its aligned index are aligned.
     """
     nd = draw(st.integers(1, 4))
     shape = draw(st.lists(st.integers(1, 11), min_size=nd, max_size=nd))
-    order = draw(st.permutations(range(nd)))  # from the largest stride to the smallest
+    order = draw(st.permutations(range(nd)))  # dimensions from the largest stride to the smallest
     aligned_index = [draw(st.integers(0, length - 1)) for length in shape]
     fastest, per_boundary = order[-1], COARSE // 8
     padded = [math.ceil(n / per_boundary) * per_boundary if k == fastest else n for k, n in enumerate(shape)]
@@ -113,7 +113,7 @@ def part(draw, length):
 @given(st.data())
 @settings(deadline=None, max_examples=300)
 def test_origins_of_random_views_match_their_elements(data):
-    """The labels of a view agree with the position of its first element in the source.
+    """The labels of a view describe the position of its first element in the source.
 
     `where` contains the flat index in the source of each element of the view.
     """
@@ -131,7 +131,7 @@ def test_origins_of_random_views_match_their_elements(data):
             view, where = view[key], where[key]
         if where.size == 0:
             return
-    start = np.unravel_index(where.reshape(-1)[0], source.shape)  # index in `source` of element zero of the view
+    start = np.unravel_index(where.reshape(-1)[0], source.shape)  # index in `source` of the first element of the view
     axes = [int(name) for name in view.dims]
     assert len(axes) == view.ndim
     for k, axis in enumerate(axes):
@@ -153,7 +153,7 @@ def test_origins_of_random_views_match_their_elements(data):
         for k, axis in enumerate(axes):
             index[axis] += view.aligned_index[k]
         assert (source.ptr + 8 * sum(i * step for i, step in zip(index, strides, strict=True))) % COARSE == 0
-        if fastest in axes:  # select the aligned plane; in a view without this dimension, all elements are aligned
+        if fastest in axes:  # otherwise, all elements of the view are aligned
             k = axes.index(fastest)
             view = view[(slice(None),) * k + (slice(max(view.aligned_index[k], 0), max(view.aligned_index[k] + 1, 0)),)]
         assert all(address % COARSE == 0 for address in addresses(view))
@@ -199,7 +199,7 @@ def test_host_view_of_shared_usm_keeps_labels(sycl):
 # ---------------------------------------------------------------------------------------------- align, with_dims, repr
 
 
-def test_align_transposes_by_name(field):
+def test_align_transposes_dimensions_by_name(field):
     aligned = field.align("K", "J", "I")
     assert (aligned.dims, aligned.shape, aligned.strides) == (("K", "J", "I"), (20, 12, 10), (1, 20, 240))
     assert labels(aligned.align(("I", "J", "K"))) == labels(field)
@@ -211,12 +211,12 @@ def test_align_transposes_by_name(field):
     "names",
     [("I",), ("I", "J"), ("I", "J", "J"), ("I", "J", "X"), ("I", "J", "K", "K"), ("IJ",), (5,), (["I"], "J", "K")],
 )
-def test_align_requires_all_names(field, names):
+def test_align_requires_all_dimension_names(field, names):
     with pytest.raises(ValueError, match="align: names are .*; accepted: all of .*'I', 'J', 'K'"):
         field.align(*names)
 
 
-def test_align_requires_an_array_with_names():
+def test_align_requires_an_array_with_dims():
     with pytest.raises(ValueError, match="align: the dimensions do not have names; call with_dims"):
         ah.asarray(np.zeros(3)).align("I")
 
@@ -243,7 +243,7 @@ def test_padded_arrays_may_have_dims():
     assert padded.dims == ("I", "J")
 
 
-def test_repr_contains_the_names(field):
+def test_repr_contains_the_dims(field):
     assert repr(field).startswith("USMArray(shape=(10, 12, 20), dims=('I', 'J', 'K'), dtype=")
     assert "dims" not in repr(field.reshape(-1))
 
@@ -274,7 +274,7 @@ def test_repr_contains_the_names(field):
         (dict(aligned_index=(1, 1, None)), TypeError, "aligned_index has None of type NoneType; accepted: integers"),
     ],
 )
-def test_bad_labels(given, error, message):
+def test_invalid_labels_raise(given, error, message):
     a = ah.asarray(np.zeros((2, 3, 4)))
     with pytest.raises(error, match=message):
         a.with_dims(**given) if "dims" in given else label(a, **given)
@@ -299,7 +299,7 @@ def test_labels_are_freed_with_their_arrays():
     a = a.reshape(-1)
     gc.collect()
     assert sys.getrefcount(name) == before
-    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # reuses the memory of freed objects
+    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # these arrays reuse freed objects
 
 
 # -------------------------------------------------------------------------------------------------- foreign objects
@@ -317,7 +317,7 @@ class Producer:
         return self.array.__array_interface__
 
 
-def test_names_on_the_type_and_on_the_instance():
+def test_gt_dims_are_read_from_the_type_and_from_the_instance():
     array = np.zeros((2, 3))
 
     class OnType(Producer):
@@ -341,7 +341,7 @@ def test_origin_without_dims_is_read_from_the_class():
     assert labels(ah.asarray(Shifted(np.zeros((2, 3)), start=(1, 2)))) == (None, (1, 2), None, None)
 
 
-def test_subclasses_of_known_types():
+def test_dims_are_read_from_subclasses_of_known_types():
     class Field(np.ndarray):
         pass
 
@@ -359,7 +359,7 @@ def test_subclasses_of_known_types():
     assert ah.asarray(torch.zeros(2, 3)).dims is None
 
 
-def test_dims_added_to_a_type_later():
+def test_dims_property_added_to_a_type_later_is_read():
     class Later:
         __slots__ = ("__array_interface__",)
 
@@ -409,7 +409,7 @@ def test_invalid_origins_are_ignored(origin):
     assert labels(a) == (("I", "J"), None, None, None)
 
 
-def test_dims_of_string_subclasses():
+def test_dims_of_string_subclasses_become_plain_strings():
     a = ah.asarray(Producer(np.zeros((2, 3)), dims=(Loud("I"), Loud("J"))))
     assert a.dims == ("I", "J")
     assert [type(name) for name in a.dims] == [str, str]
@@ -417,7 +417,7 @@ def test_dims_of_string_subclasses():
 
 
 @pytest.mark.parametrize("digits", ["٣", "00", "-1", "9" * 5000, "²"])
-def test_names_like_numbers_are_not_data_dimensions_of_gt4py(digits):
+def test_digits_that_are_not_an_ascii_index_are_not_gt4py_data_dimensions(digits):
     a = ah.asarray(Producer(np.zeros((2, 3)), dims=(digits, "I"), __gt_origin__=(1, 2)))
     assert a.dims == (digits, "I")
     assert a.__gt_origin__ == (1, 2)
@@ -425,7 +425,7 @@ def test_names_like_numbers_are_not_data_dimensions_of_gt4py(digits):
 
 
 @pytest.mark.parametrize("error", [ValueError, AttributeError, ZeroDivisionError])
-def test_getters_that_raise(error):
+def test_label_properties_that_raise_are_ignored(error):
     class Hostile(Producer):
         @property
         def dims(self):
@@ -438,12 +438,12 @@ def test_getters_that_raise(error):
     assert ah.get_origin(Hostile(np.zeros((2, 3)))) is None
 
 
-def test_labels_of_a_class_without_module():
+def test_dims_of_a_class_with_an_invalid_module_name_are_read():
     Nameless = type("Nameless", (Producer,), {"__module__": 5})
     assert ah.asarray(Nameless(np.zeros((2, 3)), dims=("x", "y"))).dims == ("x", "y")
 
 
-def test_recursive_dims_property():
+def test_recursive_dims_property_raises_recursion_error():
     class Mirror(Producer):
         @property
         def dims(self):
@@ -453,7 +453,7 @@ def test_recursive_dims_property():
         ah.asarray(Mirror(np.zeros((2, 3))))
 
 
-def test_a_wrapped_array_is_not_changed():
+def test_import_of_a_wrapper_does_not_change_the_wrapped_array():
     xarray = pytest.importorskip("xarray")
     inner = ah.asarray(np.zeros((2, 3)))
     outer = ah.asarray(xarray.NamedArray(("x", "y"), inner))
@@ -467,7 +467,7 @@ def test_a_wrapped_array_is_not_changed():
 # ------------------------------------------------------------------------------------------------ get_dims, get_origin
 
 
-def test_get_dims():
+def test_get_dims_prefers_dims_of_the_array_to_the_annotation():
     array = np.zeros((2, 3))
     assert ah.get_dims(array) is None
     assert ah.get_dims(array, "IJ") == ("I", "J")
@@ -480,7 +480,7 @@ def test_get_dims():
         ah.get_dims(array, 5)
 
 
-def test_get_dims_of_a_field_annotation():
+def test_get_dims_reads_a_gt4py_field_annotation():
     gtscript = pytest.importorskip("gt4py.cartesian.gtscript")
     Field = gtscript.Field
     assert ah.get_dims(np.zeros((2, 3, 4)), Field[float]) == ("I", "J", "K")
@@ -534,7 +534,7 @@ def test_xarray_round_trip_shares_memory():
 
 
 def test_preset_error_names_the_dims_keyword():
-    """The error about a preset names a keyword, and the call succeeds with this keyword."""
+    """If a preset rejects the dims of an array, the error names `dims=`, and this call succeeds."""
     x = xr.DataArray(np.arange(12.0).reshape(3, 4), dims=("lat", "lon"))
     with pytest.raises(ValueError, match=r"'lat' in .*pass dims=\('I', 'J', \.\.\.\)"):
         ah.from_array(x, backend="gt:cpu_ifirst")
@@ -543,7 +543,7 @@ def test_preset_error_names_the_dims_keyword():
     np.testing.assert_array_equal(u, x)
 
 
-def test_xarray_reads_dims():
+def test_xarray_uses_the_dims_of_an_array():
     a = ah.asarray(np.arange(6.0).reshape(2, 3))
     named = xr.DataArray(a.with_dims("xy"))
     assert named.dims == ("x", "y")
@@ -551,13 +551,13 @@ def test_xarray_reads_dims():
     assert xr.DataArray(a).dims == a.to_xarray().dims == ("dim_0", "dim_1")
 
 
-def test_xarray_of_read_only_memory():
+def test_to_xarray_keeps_memory_read_only():
     x = ah.asarray(b"abcd").with_dims(("n",)).to_xarray()
     assert not x.values.flags.writeable
     assert x.dims == ("n",)
 
 
-def test_xarray_of_device_memory(sycl):
+def test_to_xarray_rejects_device_memory(sycl):
     a = ah.USMArray((2, 3), "f8", "device").with_dims("xy")
     with pytest.raises(BufferError, match=r"xarray: the memory is on oneapi:0, .*call arrayhub\.to_host\(x\)"):
         a.to_xarray()
@@ -565,7 +565,7 @@ def test_xarray_of_device_memory(sycl):
 
 
 def test_dims_may_contain_none():
-    """Names may be missing for some dimensions, as in Arrow's tensors."""
+    """`dims` may contain None for a dimension without a name, as in Arrow's tensors."""
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
     assert x.dims == (None, "y", None)
     assert x[0].dims == ("y", None)
@@ -585,7 +585,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 def test_xarray_operand_with_dims_equals_the_dataarray(use):
-    """xarray rejects a USMArray without dims as an operand. NumPy and xarray views of the array are accepted."""
+    """xarray rejects a USMArray without dims as an operand, and accepts its NumPy and xarray views."""
     xr = pytest.importorskip("xarray")
     d = xr.DataArray([0.0, np.nan, 2.0], dims="i")
     b, f = np.array([True, False, True]), np.ones(3)

@@ -1,4 +1,4 @@
-"""Test ``__array_interface__`` and ``__array_struct__``: every rule, compared with NumPy, and invalid producers."""
+"""Test ``__array_interface__`` and ``__array_struct__``: comparison with NumPy, and invalid producers."""
 
 import ctypes
 import sys
@@ -27,7 +27,7 @@ def part(array, name="__array_interface__"):
 
 
 class Both:
-    """A producer with the dict and the struct, which owns the array."""
+    """A producer with ``__array_interface__`` and ``__array_struct__``. It owns the array."""
 
     def __init__(self, array):
         self.array = array
@@ -37,7 +37,7 @@ class Both:
 
 
 class Buffered(bytearray):
-    """An exporter of a buffer, for dicts without ``data``."""
+    """A buffer exporter whose ``__array_interface__`` can omit ``data``."""
 
 
 def dict_in(obj):
@@ -129,8 +129,8 @@ def test_numpy_round_trip(dtype, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + TIMES + VOID + RECORDS[:1], ids=str)
-def test_the_dict_alone(dtype, layout):
-    """Import and export an array through its dict alone, for each type whose dict NumPy reads correctly."""
+def test_arrays_round_trip_through_the_dict_alone(dtype, layout):
+    """Test each type whose dict NumPy reads correctly."""
     x = LAYOUTS[layout](sample(dtype))
     u = dict_in(part(x))
     assert (u.protocol, str(u.device), u.ptr) == ("array_interface", "cpu", address(x))
@@ -148,7 +148,7 @@ def test_records_are_imported_from_the_dict(dtype):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", NUMBERS + SWAPPED + TEXT + VOID, ids=str)
-def test_the_struct_alone(dtype, layout):
+def test_arrays_round_trip_through_the_struct_alone(dtype, layout):
     x = LAYOUTS[layout](sample(dtype))
     u = struct_in(part(x, "__array_struct__"))
     assert (u.protocol, u.ptr, u.shape, u.dtype) == ("array_struct", address(x), x.shape, dtype)
@@ -161,7 +161,7 @@ def test_the_struct_alone(dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", TIMES + RECORDS[:2], ids=str)
-def test_the_struct_of_units_and_fields_leads_to_the_dict(dtype):
+def test_dict_is_used_if_numpys_struct_lacks_time_units_or_fields(dtype):
     x = sample(dtype)
     u = struct_in(Both(x))
     assert u.protocol == "array_interface"
@@ -213,7 +213,7 @@ def test_records_with_ml_dtypes_fields_keep_their_type_through_numpy(name, place
 
 
 def test_typestr_is_used_as_given():
-    """Do not import '<V2' and '<f1' as ml_dtypes, although NumPy's dicts describe ml_dtypes by these types."""
+    """'<V2' and '<f1' are not imported as ml_dtypes, although NumPy's dicts describe ml_dtypes by these types."""
     x = np.arange(3).astype(ml_dtypes.bfloat16)
     assert dict_in(part(x)).dtype == np.dtype("V2")
     with pytest.raises(InterfaceError, match="typestr is '<f1'"):
@@ -232,7 +232,7 @@ def test_emitted_dict():
 
 
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
-def test_dict_equals_that_of_numpy(dtype):
+def test_emitted_dict_equals_numpys_dict(dtype):
     x = sample(dtype)[::2]
     u = arrayhub.asarray(x)
     if hasattr(u, "__array_interface__"):
@@ -242,7 +242,7 @@ def test_dict_equals_that_of_numpy(dtype):
 
 
 @pytest.mark.parametrize("order", ["<", "|", "=", ""])
-def test_native_byte_order_has_four_spellings(order):
+def test_byte_order_characters_for_native_order_are_accepted(order):
     if order == "<" and sys.byteorder == "big":
         order = ">"
     u = dict_in(says(shape=(4,), typestr=f"{order}i8", data=(AT, True)))
@@ -270,7 +270,7 @@ def test_padding_in_descr_is_skipped():
     assert dict_in(says(shape=(2,), typestr="|V8", data=(AT, False))).dtype == np.dtype("V8")
 
 
-def test_a_description_that_changes_is_read_again():
+def test_descr_is_read_again_on_each_import():
     descr = [("a", [("x", "<i4")]), ("b", "<f4")]
     for name in ("x", "y"):
         descr[0][1][0] = (name, "<i4")
@@ -285,7 +285,7 @@ def test_descr_of_a_number_is_not_read():
 # ---- Data that is a buffer ----
 
 
-def test_a_buffer_as_data_is_held():
+def test_array_keeps_the_buffer_of_data_alive():
     data = bytearray(range(12))
     u = dict_in(says(shape=(2, 2), typestr="<u2", data=data, offset=4))
     assert arrayhub.as_numpy(u).tolist() == [[0x0504, 0x0706], [0x0908, 0x0B0A]]
@@ -298,7 +298,7 @@ def test_a_buffer_as_data_is_held():
     assert data[4:6] == b"\0\0"
 
 
-def test_missing_data_means_the_object_buffer():
+def test_missing_data_means_the_buffer_of_the_object():
     obj = Buffered(range(8))
     obj.__array_interface__ = {"shape": (3,), "typestr": "|u1", "offset": 7, "strides": (-2,)}
     u = dict_in(obj)
@@ -306,7 +306,7 @@ def test_missing_data_means_the_object_buffer():
     assert u.base is obj
 
 
-def test_access_of_a_buffer():
+def test_access_follows_the_buffer_of_data():
     said = {"shape": (2,), "typestr": "|u1"}
     assert dict_in(says(data=b"ab", **said)).access == "immutable"
     assert dict_in(says(data=memoryview(b"ab"), **said)).access == "immutable"
@@ -325,7 +325,7 @@ def test_access_of_a_buffer():
     ],
     ids=str,
 )  # fmt: skip
-def test_a_buffer_that_is_too_short(keys):
+def test_buffer_that_is_too_short_raises(keys):
     with pytest.raises(InterfaceError):
         dict_in(says(typestr="|u1", data=bytearray(4), **keys))
 
@@ -354,13 +354,13 @@ ENDLESS[0] = ("a", ENDLESS)
         ENDLESS,
     ],
 )  # fmt: skip
-def test_bad_descr(descr):
+def test_invalid_descr_raises(descr):
     with pytest.raises(InterfaceError, match="descr"):
         dict_in(says(shape=(1,), typestr="|V8", descr=descr, data=(AT, False)))
 
 
 @pytest.mark.parametrize("descr", [[("a", "O")], [("a", "<i4"), ("b", [("c", "|O", (2,))])]])
-def test_objects_in_a_record(descr):
+def test_record_with_object_fields_raises(descr):
     size = np.dtype(descr).itemsize
     with pytest.raises(InterfaceError, match=r"descr, type of a field is '.?O'"):
         dict_in(says(shape=(1,), typestr=f"|V{size}", descr=descr, data=(AT, False)))
@@ -384,7 +384,7 @@ def test_empty_array_may_have_a_null_address():
     u = dict_in(says(shape=(0, 3), typestr="<f8", data=(0, False)))
     assert (u.ptr, u.size) == (0, 0)
     assert np.asarray(u).shape == (0, 3)
-    if NUMPY >= (2, 4):  # earlier releases require a nonzero address, also for arrays without elements
+    if NUMPY >= (2, 4):  # NumPy < 2.4 rejects the address 0, even for arrays without elements
         assert np.asarray(part(u)).shape == (0, 3)
 
 
@@ -404,7 +404,7 @@ def test_missing_strides_mean_c_order():
     assert struct_in(StructProducer(nd=2, shape=[2, 3], strides=None, flags=0x602)).byte_strides == (4, 8)
 
 
-def test_byte_order_and_access_are_flags():
+def test_struct_flags_determine_byte_order_and_access():
     assert struct_in(StructProducer(flags=0x200)).access == "readonly"
     u = struct_in(StructProducer(flags=0x400))
     assert u.access == "readwrite"
@@ -413,19 +413,19 @@ def test_byte_order_and_access_are_flags():
 
 
 def test_struct_of_a_record_without_descr_is_read_only_bytes():
-    """Import the record as read-only bytes, because NumPy clears all flags, including the flag for `descr`."""
+    """NumPy clears all flags of such a struct, including those for writable memory and for `descr`."""
     u = struct_in(part(np.zeros(2, RECORDS[0]), "__array_struct__"))
     assert (u.dtype, u.access) == (np.dtype("V5"), "readonly")
 
 
-def test_fields_of_a_struct():
+def test_struct_fields_are_read_from_descr():
     said = StructProducer(typekind=b"V", itemsize=8, strides=[8], flags=0xE00, descr=[("a", "<i4"), ("b", "<f4")])
     assert struct_in(said).dtype == np.dtype([("a", "<i4"), ("b", "<f4")])
     assert struct_in(StructProducer(typekind=b"V", itemsize=8, strides=[8])).dtype == np.dtype("V8")
 
 
-def test_text_of_a_struct_is_measured_in_bytes():
-    """The item size of a Unicode struct is a number of bytes. NumPy reads it as a number of characters."""
+def test_struct_itemsize_of_text_counts_bytes():
+    """Read `itemsize` of a Unicode struct in bytes. NumPy reads it as a number of characters."""
     assert struct_in(StructProducer(typekind=b"U", itemsize=20, shape=[2], strides=[20])).dtype == np.dtype("U5")
 
 
@@ -447,8 +447,8 @@ STRUCTS = [
 ]  # fmt: skip
 
 
-def test_hostile_structs():
-    """Invalid structs raise an InterfaceError. The cases run in a separate process, which an invalid read may crash."""
+def test_invalid_structs_raise_without_a_crash():
+    """A separate process runs all cases, because an out-of-bounds read may crash it."""
     script = f"""
         import gc
         from exporters import StructProducer
@@ -516,7 +516,7 @@ def test_the_producer_lives_as_long_as_the_last_view(way):
     assert watch() is None
 
 
-def test_a_capsule_is_held_and_freed_once():
+def test_array_holds_the_struct_capsule_until_its_last_view_dies():
     before = StructProducer.freed
     said = StructProducer()
     u = struct_in(said)

@@ -63,7 +63,7 @@ def test_each_producer_is_recognized(name):
     assert (x.protocol, ah.as_numpy(x).tolist()) == ("arrow", [1.0, 2.0, 3.0])
 
 
-def test_polars_shares():
+def test_polars_series_is_imported_without_a_copy():
     series = pl.Series(np.arange(5.0))
     assert ah.asarray(series).ptr == address_of(series.to_arrow())
 
@@ -123,9 +123,9 @@ def test_arrow_round_trip_keeps_the_type():
     assert pa.array(ah.asarray(smallest)).equals(smallest)
 
 
-# The example of the specification, with lengths divided by ten: the memory has the dimensions x, y, z, and the array
-# z, x, y.
-def test_the_tensors_of_the_specification():
+# The permutation example of Arrow's fixed shape tensors, with lengths divided by ten. The dimensions are x, y, z in
+# memory order, and z, x, y in the array.
+def test_permuted_tensors_of_the_specification_are_imported():
     kind = pa.fixed_shape_tensor(pa.int8(), [10, 20, 50], permutation=[2, 0, 1], dim_names=["x", "y", "z"])
     memory = np.arange(20000).astype("i1").reshape(2, 10, 20, 50)
     source = pa.ExtensionArray.from_storage(kind, pa.FixedSizeListArray.from_arrays(pa.array(memory.ravel()), 10000))
@@ -137,7 +137,7 @@ def test_the_tensors_of_the_specification():
 
 
 def test_permuted_views_are_exported_as_tensors_in_memory_order():
-    """The dimensions of a view are exported in memory order, with the permutation that restores their order."""
+    """Export dimensions in memory order, with the permutation that restores the order of the view."""
     x = ah.asarray(np.arange(24.0).reshape(4, 3, 2).transpose(0, 2, 1)).with_dims("KIJ")
     taken = ah.as_arrow(x, extension=True)
     assert (taken.type.shape, taken.type.permutation, taken.type.dim_names) == ([3, 2], [1, 0], ["J", "I"])
@@ -145,7 +145,7 @@ def test_permuted_views_are_exported_as_tensors_in_memory_order():
     assert (ah.as_numpy(ah.asarray(taken)) == ah.as_numpy(x)).all()
 
 
-def test_lists_on_request():
+def test_requested_list_type_is_exported():
     x = ah.asarray(np.arange(24.0).reshape(2, 3, 4))
     wanted = pa.list_(pa.list_(pa.float64(), 4), 3)
     taken = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
@@ -208,7 +208,7 @@ def test_errors_for_element_types_name_a_call_that_works(convert, x, values):
     ],
     ids=lambda x: str(getattr(x, "type", "")),
 )
-def test_columns_without_a_dense_array_are_refused(x, words):
+def test_columns_that_are_not_dense_are_rejected(x, words):
     with pytest.raises(BufferError, match=words):
         ah.asarray(x, via="arrow")
 
@@ -218,14 +218,14 @@ def test_null_count_without_nulls():
     assert ah.as_numpy(ah.asarray(source, via="arrow")).tolist() == [0, 1, 2]
 
 
-def test_empty_arrays():
+def test_empty_arrays_round_trip():
     for source in (pa.array([], pa.float32()), pa.array([1.0])[:0]):
         assert ah.asarray(source, via="arrow").shape == (0,)
     assert len(pa.array(ah.asarray(np.zeros(0)))) == 0
     assert len(pa.array(ah.asarray(np.zeros((0, 3))))) == 0
 
 
-def test_memory_lives_as_long_as_its_users():
+def test_exported_memory_lives_as_long_as_its_consumers():
     source = np.arange(1000.0)
     alive = weakref.ref(source)
     taken = pa.array(ah.asarray(source))
@@ -249,8 +249,8 @@ STRUCTS = {
 
 
 @pytest.mark.parametrize("name", STRUCTS)
-def test_consumer_may_release_instead_of_the_capsule(name):
-    """A consumer may call the release function of a struct. The capsule and a second call then do nothing."""
+def test_consumer_may_call_release_before_the_capsule_is_freed(name):
+    """After a call of the release callback, a second call and the capsule's destructor do nothing."""
     kind, release_type = STRUCTS[name]
     source = np.arange(10.0)
     alive = weakref.ref(source)
@@ -266,7 +266,7 @@ def test_consumer_may_release_instead_of_the_capsule(name):
     del capsules
 
 
-def test_children_may_be_moved_away_before_the_rest_is_released():
+def test_moved_child_outlives_its_released_parent():
     source = np.arange(6.0)
     alive = weakref.ref(source)
     capsules = ah.asarray(source.reshape(2, 3)).__arrow_c_array__()
@@ -307,7 +307,7 @@ def test_pyarrow_memory_is_released():
     assert pa.total_allocated_bytes() == before
 
 
-def test_a_stream_can_be_read_once_a_capsule():
+def test_each_consumer_gets_a_new_stream_capsule():
     x = ah.asarray(np.arange(5))
     assert pa.chunked_array(x).to_pylist() == list(range(5))
     assert pl.Series(x).to_list() == list(range(5))
@@ -321,15 +321,15 @@ def test_device_interfaces_reject_unknown_keywords(name):
     export(future=None)
 
 
-def test_the_device_interface_of_the_host():
+def test_device_interfaces_of_host_arrays():
     x = ah.asarray(np.arange(5))
     taken = na.device.c_device_array(x) if hasattr(na, "device") else None
     if taken is not None:
         assert taken.device_type_id == 1
 
 
-def test_arrays_that_outlive_the_interpreter():
-    """During finalization, arrays that pyarrow holds are released without calls of Python code."""
+def test_arrays_held_by_pyarrow_are_released_during_finalization():
+    """Release arrays that pyarrow holds during finalization without running Python code."""
     program = (
         "import pyarrow, numpy, arrayhub, sys; sys.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)));"
         "pyarrow.kept = pyarrow.array(arrayhub.asarray(numpy.arange(9)))"
@@ -337,7 +337,7 @@ def test_arrays_that_outlive_the_interpreter():
     python(program, silent=True)
 
 
-# For each case, an array, and a type that pyarrow requests and that is not the array's type.
+# For each case, a function that creates an array, and another Arrow type, which pyarrow requests.
 OTHER_TYPES = {
     "float32": (lambda: ah.asarray(np.arange(3.0)), pa.float32()),
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
@@ -369,7 +369,7 @@ OTHER_TYPES = {
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_requested_schema_of_another_type_is_refused(name):
-    """Reject a type that requires a cast, because pyarrow expects the requested type. pyarrow casts streams itself."""
+    """`pyarrow.array` does not cast the result of a protocol, so the export raises. pyarrow casts streams itself."""
     make, requested = OTHER_TYPES[name]
     x = make()
     with pytest.raises(BufferError, match=r"requested_schema.*elements|is named.*pyarrow\.array\(x\)\.cast\(type\)"):
@@ -387,13 +387,13 @@ def test_requested_schema_of_another_type_is_refused(name):
 
 
 @pytest.mark.parametrize("take", [pa.record_batch, pa.table])
-def test_columns_of_another_type_are_cast(take):
+def test_pyarrow_casts_record_columns_to_the_requested_schema(take):
     records = ah.asnested([{"a": 1}, {"a": 2}])
     schema = pa.schema([("a", pa.int32())])
     assert take(records, schema=schema).equals(take({"a": pa.array([1, 2], pa.int32())}))
 
 
-def test_requested_schema_of_the_array_is_honored():
+def test_requested_schema_that_equals_the_type_is_honored():
     for x in (
         ah.asnested([[1], [2, 3]]),
         ah.asnested([{"a": 1, "b": ["x", None]}]),
@@ -412,7 +412,7 @@ def test_requested_schema_of_the_array_is_honored():
     assert pa.array(lists, type=pa.list_(pa.field("another name", pa.int64()))).to_pylist() == [[1], [2, 3]]
 
 
-def test_call_named_by_the_error_works():
+def test_conversion_before_the_request_gives_the_requested_type():
     x = ah.asarray(np.arange(3.0))
     assert pa.array(x.astype("f4"), type=pa.float32()).equals(pa.array(x).cast(pa.float32()))
     assert pa.array(x, type=pa.float64()).to_pylist() == [0.0, 1.0, 2.0]
@@ -431,7 +431,7 @@ def test_call_named_by_the_error_works():
         ("m8[Y]", "x.astype('m8[s]')", "in which a year has 365.2425 days"),
     ],
 )
-def test_errors_for_units_say_what_the_named_call_loses(dtype, call, loss):
+def test_errors_for_time_units_state_what_the_suggested_call_loses(dtype, call, loss):
     x = np.arange(3).astype(dtype)
     with pytest.raises(BufferError, match="no format for dtype") as raised:
         ah.as_arrow(x)
@@ -452,5 +452,5 @@ def test_errors_for_dates_name_the_copy(kind, dtype):
 
 
 @pytest.mark.parametrize(("meaning", "name"), [("tsu:UTC", "timestamp[us, UTC]"), ("tsu:", "timestamp[us]")])
-def test_names_of_timestamps(meaning, name):
+def test_type_name_of_timestamps(meaning, name):
     assert type_name(meaning) == name

@@ -1,4 +1,4 @@
-"""Import and export through PEP 3118: every request, every exporter of the standard library, and invalid exporters."""
+"""Test PEP 3118: requests with every combination of flags, exporters of the standard library, and invalid exporters."""
 
 import array
 import ctypes
@@ -37,9 +37,9 @@ def take(obj):
     return arrayhub.asarray(obj, via="buffer")
 
 
-# ---- Export: every request ----
+# ---- Export: requests ----
 
-# shape, byte strides, offset in bytes, over twelve integers of four bytes
+# Shape, byte strides and byte offset of views of twelve 4-byte integers.
 LAYOUTS = {
     "C": ((3, 4), (16, 4), 0), "F": ((3, 4), (4, 12), 0), "sliced": ((3, 2), (16, 8), 0),
     "negative": ((3, 4), (-16, -4), 44), "broadcast": ((3, 4), (0, 4), 0), "length 1": ((1, 1), (4, 4), 0),
@@ -55,7 +55,7 @@ def laid_out(layout, writable=True):
 
 
 def seen_through(exporter, request):
-    """Return the fields of the Py_buffer for a request, as `_testbuffer` reads them, or "BufferError"."""
+    """Return the Py_buffer fields that `exporter` returns for `request`, or "BufferError" if it raises one."""
     try:
         view = _testbuffer.ndarray(exporter, getbuf=request)
     except BufferError:
@@ -66,7 +66,7 @@ def seen_through(exporter, request):
 
 
 def judge(layout, writable):
-    """Return CPython's own exporter of the same layout, or a memoryview for empty arrays."""
+    """Return an array of CPython's `_testbuffer` with the layout, or a memoryview if the layout is empty."""
     shape, strides, offset = LAYOUTS[layout]
     if 0 in shape:
         return memoryview(laid_out(layout, writable))
@@ -79,7 +79,7 @@ def judge(layout, writable):
 @pytest.mark.parametrize("writable", [True, False], ids=["writable", "read-only"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("request_", REQUESTS, ids=hex)
-def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writable):
+def test_buffer_requests_return_the_same_fields_as_cpythons_exporter(request_, layout, writable):
     u = arrayhub.asarray(laid_out(layout, writable))
     assert seen_through(u, request_) == seen_through(judge(layout, writable), request_)
 
@@ -95,12 +95,12 @@ def test_every_request_is_answered_as_cpython_answers_it(request_, layout, writa
         (FORMAT, "C", "PyBUF_FORMAT was requested without PyBUF_ND"),
     ],
 )
-def test_refusals_name_the_request(request_, layout, words):
+def test_buffer_errors_name_the_unsupported_request(request_, layout, words):
     with pytest.raises(BufferError, match=words):
         _testbuffer.ndarray(arrayhub.asarray(laid_out(layout, writable=request_ != WRITABLE)), getbuf=request_)
 
 
-def test_the_c_struct_itself():
+def test_fields_and_references_of_the_py_buffer():
     """The fields and references of the Py_buffer are correct while the view exists and after its release."""
     x = np.arange(12, dtype="i4").reshape(3, 4)[::-1]
     u, view = arrayhub.asarray(x), PyBuffer()
@@ -118,8 +118,8 @@ def test_the_c_struct_itself():
 
 
 @pytest.mark.parametrize("dtype", ["i4", [("a", "i1"), ("b", ">f8")]], ids=str)
-def test_several_views_at_once(dtype):
-    """Views can be released in any order, even if each has its own copy of an unusual format."""
+def test_views_can_be_released_in_any_order(dtype):
+    """Test a common format string, and an unusual one, which each view copies."""
     u = arrayhub.asarray(np.zeros(3, dtype))
     count = sys.getrefcount(u)
     views = [memoryview(u) for _ in range(10)]
@@ -153,7 +153,7 @@ def test_read_only_stays_read_only():
         io.BytesIO(b"abcd").readinto(u)
 
 
-def test_readers_of_plain_bytes():
+def test_functions_that_read_bytes_accept_contiguous_arrays():
     u = arrayhub.asarray(np.arange(3, dtype="<u2"))
     assert bytes(u) == bytearray(u) == b"\0\0\1\0\2\0"
     assert io.BytesIO(b"\5\0\6\0\7\0").readinto(u) == 6
@@ -182,7 +182,7 @@ def unaligned(dtype):
      ("c8", "Zf", "=Zf"), ("g", "g", "^g"), (">i4", ">i", ">i"), (">f8", ">d", ">d"), ("S5", "5s", "5s"), ("U7",
       "7w", "=7w")],
 )  # fmt: skip
-def test_formats(dtype, aligned, packed):
+def test_exported_format_of_aligned_and_unaligned_arrays(dtype, aligned, packed):
     assert memoryview(arrayhub.asarray(np.zeros(2, dtype))).format == aligned
     u = arrayhub.asarray(unaligned(dtype))
     assert memoryview(u).format == packed
@@ -190,7 +190,7 @@ def test_formats(dtype, aligned, packed):
 
 
 @pytest.mark.parametrize("dtype", ["M8[ns]", "m8[s]", ">g", "V6", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn], ids=str)
-def test_types_without_a_format_export_bytes(dtype):
+def test_types_without_a_format_are_exported_only_as_bytes(dtype):
     x = np.zeros(3, dtype)
     u = arrayhub.asarray(x)
     with pytest.raises(BufferError):
@@ -249,7 +249,7 @@ def test_memoryview_shapes():
         (lambda: (ctypes.c_int * 3)(), "readwrite"),
     ],
 )
-def test_access(make, access):
+def test_access_follows_the_exporter(make, access):
     u = take(make())
     assert (u.access, str(u.device), u.protocol) == (access, "cpu", "buffer")
     assert memoryview(u).readonly == (access != "readwrite")
@@ -318,8 +318,8 @@ class Pointers(ctypes.Structure):
 
 
 @pytest.mark.parametrize("structure", [Padded, Packed, Foreign, Either, Nested], ids=lambda s: s.__name__)
-def test_ctypes_structures(structure):
-    """The dtype comes from the ctypes type, because formats omit trailing padding, or are 'B' for nine bytes."""
+def test_dtype_of_ctypes_structures_comes_from_the_ctypes_type(structure):
+    """The buffer format of a structure can omit trailing padding, or be 'B' for an item size of nine bytes."""
     for source, shape in ((structure(), ()), ((structure * 2)(), (2,)), (((structure * 2) * 3)(), (3, 2))):
         for exporter in (source, memoryview(source)):
             u = take(exporter)
@@ -387,8 +387,8 @@ def test_objects_without_a_buffer():
 # ---- Import: wrong descriptions, and memory that strides cannot describe ----
 
 
-def test_suboffsets_are_refused_and_the_named_call_works():
-    """The error for suboffsets names a call that works. If the object has another protocol, this protocol is used."""
+def test_error_for_suboffsets_names_a_working_call():
+    """An object with suboffsets and another protocol is imported through the other protocol."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"
     with pytest.raises(BufferError, match=rf"suboffsets\[0\] is 0; accepted: memory without suboffsets.*{call}"):
@@ -411,7 +411,7 @@ def test_ctypes_characters_round_trip():
 
 
 @pytest.mark.parametrize("format", ["i", "<h", ">d", "=q", "3s", "x", "?", "hi", "@bq", "<bq"])
-def test_formats_of_cpythons_own_exporter(format):
+def test_formats_of_cpythons_testbuffer_are_imported(format):
     source = _filled(format)
     u = take(source)
     assert arrayhub.as_numpy(u).tobytes() == source.tobytes()
@@ -445,8 +445,8 @@ LIES = [
 ]  # fmt: skip
 
 
-def test_hostile_exporters():
-    """Errors release the buffer. The test runs in a separate process, because the exporters describe invalid memory."""
+def test_invalid_exporters_raise_and_their_buffer_is_released():
+    """A separate process runs all cases, because the exporters describe invalid memory."""
     script = f"""
         import gc
         from exporters import exporter
@@ -465,7 +465,7 @@ def test_hostile_exporters():
     assert python(script) == f"{len(LIES)}\n"
 
 
-def test_odd_but_legal_exporters():
+def test_unusual_valid_exporters_are_imported():
     script = """
         import arrayhub
         from exporters import exporter
@@ -492,7 +492,7 @@ def test_odd_but_legal_exporters():
     assert python(script) == "well\n"
 
 
-def test_data_attribute_equals_that_of_numpy():
+def test_data_attribute_equals_numpys_data_attribute():
     a = arrayhub.asarray(np.arange(6.0).reshape(2, 3).T)
     ours, theirs = a.data, np.asarray(a).data
     assert type(ours) is memoryview

@@ -1,6 +1,6 @@
-"""Import and export through ``__cuda_array_interface__``.
+"""Test import and export through ``__cuda_array_interface__``, without access to the memory.
 
-These tests run only without a CUDA driver. They do not access the memory that a dict describes.
+The tests run only without a CUDA driver, because a driver rejects their invented addresses.
 """
 
 import weakref
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(has_driver(), reason="a CUDA driver rejects the 
 
 
 class Producer:
-    """A producer that creates the dict in a property, and counts reads."""
+    """A producer whose ``__cuda_array_interface__`` is a property. It counts reads of the property."""
 
     def __init__(self, **keys):
         self.keys = keys
@@ -50,7 +50,7 @@ def take(**changes):
 # --------------------------------------------------------------------------------------------------------- import
 
 
-def test_every_field_of_a_plain_dict():
+def test_each_key_of_the_dict_is_imported():
     producer = Producer(**description())
     a = asarray(producer, via="cuda")
     assert (a.shape, a.strides, a.byte_strides) == ((2, 3), (3, 1), (12, 4))
@@ -67,7 +67,7 @@ def test_cuda_dict_is_recognized():
     assert asarray(Producer(**description())).protocol == "cuda"
 
 
-def test_dict_as_attribute_of_the_instance():
+def test_dict_can_be_an_instance_attribute():
     class Bare:
         pass
 
@@ -77,7 +77,7 @@ def test_dict_as_attribute_of_the_instance():
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 17, Index(3)])
-def test_versions(version):
+def test_versions_are_accepted(version):
     assert take(version=version).shape == (2, 3)
 
 
@@ -95,15 +95,15 @@ def test_missing_strides_mean_c_order(strides):
         ((3,), (-4,), (-1,), False, False),
         ((5, 4), (0, 0), (0, 0), False, False),
         ((), (), (), True, True),
-        ((1, 3), (999, 4), (3, 1), True, True),  # a stride of a single element is not used
+        ((1, 3), (999, 4), (3, 1), True, True),  # the stride of a dimension of length 1 is ignored
     ],
 )
-def test_strides_in_bytes(shape, strides, elements, c, f):
+def test_byte_strides_become_element_strides_and_flags(shape, strides, elements, c, f):
     a = take(shape=shape, strides=strides)
     assert (a.strides, a.flags.c_contiguous, a.flags.f_contiguous) == (elements, c, f)
 
 
-def test_strides_between_elements_are_only_byte_strides():
+def test_strides_that_are_not_multiples_of_the_item_size():
     a = take(strides=(15, 5))
     assert a.byte_strides == (15, 5)
     with pytest.raises(ValueError, match="byte_strides"):
@@ -118,7 +118,7 @@ def test_a_negative_stride_reaches_below_element_zero():
 
 
 @pytest.mark.parametrize("address", [0, ADDRESS])
-def test_empty_array(address):
+def test_empty_array_exports_a_null_pointer(address):
     a = take(shape=(0, 5), data=(address, False))
     assert (a.size, a.nbytes) == (0, 0)
     assert a.__cuda_array_interface__["data"] == (0, False)
@@ -128,13 +128,13 @@ def test_empty_array(address):
     "typestr",
     ["|b1", "<i1", "|i1", "<i8", "<u2", "<f2", "<f8", "<c8", "<c16", ">i4", "<M8[ns]", "<m8[s]", "|S5", "<U7", "|V6"],
 )
-def test_element_types_survive(typestr):
+def test_typestr_round_trips(typestr):
     a = take(typestr=typestr)
     assert a.dtype == np.dtype(typestr)
     assert np.dtype(a.__cuda_array_interface__["typestr"]) == np.dtype(typestr)
 
 
-def test_records():
+def test_record_descr_round_trips():
     dtype = np.dtype([("x", "<i4"), ("y", "<f8", (2,))])
     a = take(typestr="|V20", descr=dtype.descr, shape=(3,))
     assert a.dtype == dtype
@@ -142,7 +142,7 @@ def test_records():
     assert (out["typestr"], out["descr"]) == ("|V20", dtype.descr)
 
 
-def test_read_only_is_carried():
+def test_read_only_flag_is_imported_and_exported():
     a = take(data=(ADDRESS, True))
     assert a.access == "readonly"
     assert a.__cuda_array_interface__["data"] == (ADDRESS, True)
@@ -161,8 +161,8 @@ def test_stream_of_version_3_is_emitted(named, emitted):
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_versions_below_3_have_no_stream(version):
-    """Order the array after the legacy default stream, and ignore keys of later versions of the protocol."""
+def test_stream_key_is_ignored_below_version_3(version):
+    """Versions before 3 do not define `stream`. The array is ordered after the legacy default stream, number 1."""
     assert take(version=version, stream=STREAM).__cuda_array_interface__["stream"] == 1
 
 
@@ -197,12 +197,12 @@ class NullStream:
         (CupyStream(), STREAM), (NullStream(), 1), (Index(STREAM), STREAM),
     ],
 )  # fmt: skip
-def test_the_stream_of_the_import_becomes_that_of_the_array(stream, emitted):
+def test_stream_argument_of_asarray_becomes_the_stream_of_the_array(stream, emitted):
     a = asarray(Producer(**description(stream=1)), via="cuda", stream=stream)
     assert a.__cuda_array_interface__["stream"] == emitted
 
 
-def test_minus_one_leaves_the_producers_stream():
+def test_stream_minus_one_keeps_the_producers_stream():
     a = asarray(Producer(**description(stream=STREAM)), via="cuda", stream=-1)
     assert a.__cuda_array_interface__["stream"] == STREAM
 
@@ -243,14 +243,14 @@ def test_invalid_streams_raise(stream, error):
         [("x", "<i4"), ("x", "<f8", (2,))], [("x", "<V20", (2**40,))],
     ],
 )  # fmt: skip
-def test_malformed_descriptions(descr):
+def test_malformed_descr_raises(descr):
     with pytest.raises((ValueError, TypeError)) as caught:
         take(typestr="|V20", descr=descr)
     assert "descr" in str(caught.value) or "dtype" in str(caught.value)
 
 
-def test_keys_that_run_code():
-    """Keys, lengths and flags may be objects whose methods raise, modify the dict, or return invalid values."""
+def test_dict_values_that_run_code_do_not_crash():
+    """Values of the dict may be objects whose methods raise, modify the dict, or return invalid values."""
     program = """
         import arrayhub
 
@@ -320,7 +320,7 @@ def test_types_without_typestr_lack_the_attribute():
                 _ = a.__cuda_array_interface__
 
 
-def test_host_protocols_refuse_device_memory():
+def test_host_protocols_reject_device_memory():
     a = take()
     for attribute in ("__array_interface__", "__array_struct__", "__sycl_usm_array_interface__"):
         assert not hasattr(a, attribute)
@@ -328,7 +328,7 @@ def test_host_protocols_refuse_device_memory():
         memoryview(a)
     with pytest.raises(TypeError, match="to_host"):
         np.asarray(a)
-    with pytest.raises((BufferError, RuntimeError)):  # raised by NumPy, which rejects the device
+    with pytest.raises((BufferError, RuntimeError)):  # NumPy rejects the device
         np.from_dlpack(a)
 
 
@@ -340,8 +340,8 @@ def test_cuda_dict_is_exported_by_dlpack():
     assert '"dltensor"' in repr(a.__dlpack__(stream=1))
 
 
-def test_numba_finds_the_attribute():
-    """``numba.cuda.is_cuda_array`` only tests for the attribute, so this test does not require a GPU."""
+def test_numba_recognizes_a_cuda_array():
+    """``numba.cuda.is_cuda_array`` only tests whether the attribute exists, so the test does not require a GPU."""
     devicearray = pytest.importorskip("numba.cuda.cudadrv.devicearray")
     assert devicearray is not None
     from numba import cuda
@@ -351,7 +351,7 @@ def test_numba_finds_the_attribute():
 
 
 @pytest.mark.parametrize("name", ["jax", "numba"])
-def test_a_library_without_its_part_for_cuda_names_to_host(name):
+def test_library_without_cuda_support_suggests_to_host(name):
     pytest.importorskip(name)
     x = asarray(Producer(**description()))
     with pytest.raises(BufferError, match=rf"{name}: .*call arrayhub\.to_host\(x\)") as raised:

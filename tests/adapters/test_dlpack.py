@@ -1,4 +1,4 @@
-"""Import and export through DLPack, legacy and versioned: every rule, with hand-made capsules and real libraries."""
+"""Test import and export through legacy and versioned DLPack, with hand-made capsules and real libraries."""
 
 import contextlib
 import ctypes
@@ -48,7 +48,7 @@ def take(producer):
 
 
 @both
-def test_a_capsule_is_consumed_exactly_once(versioned):
+def test_consumed_capsule_is_renamed_and_its_tensor_deleted_once(versioned):
     made = Handmade(versioned=versioned)
     a = take(made)
     assert capsule_name(made.given) == (b"used_dltensor_versioned" if versioned else b"used_dltensor")
@@ -68,7 +68,7 @@ def test_a_capsule_is_consumed_exactly_once(versioned):
 
 
 @both
-def test_the_block_that_holds_the_tensor_is_the_base(versioned):
+def test_base_is_the_memory_object_that_holds_the_tensor(versioned):
     made = Handmade(versioned=versioned)
     a = take(made)
     view = a[1:]
@@ -84,7 +84,7 @@ def test_the_block_that_holds_the_tensor_is_the_base(versioned):
 
 
 @both
-def test_capsule_is_consumed_once(versioned):
+def test_second_import_of_a_capsule_raises(versioned):
     made = Handmade(versioned=versioned)
     capsule = made.capsule()
     a = take(capsule)
@@ -101,7 +101,7 @@ def test_a_capsule_of_another_name_is_refused():
 
 
 @both
-def test_a_null_deleter_is_legal(versioned):
+def test_null_deleter_is_accepted(versioned):
     a = take(Handmade(versioned=versioned, deleter=False))
     assert np.asarray(a).tolist() == [0, 1, 2, 3]
     del a
@@ -116,7 +116,7 @@ def test_null_strides_mean_c_order(versioned):
 
 
 @both
-def test_byte_offset_is_always_added(versioned):
+def test_byte_offset_is_added_to_data(versioned):
     a = take(Handmade(versioned=versioned, shape=(2,), byte_offset=8))
     assert np.asarray(a).tolist() == [1, 2]
     b = take(Handmade(versioned=versioned, strides=(-1,), byte_offset=24))
@@ -152,7 +152,7 @@ def test_contiguity_is_computed_from_shape_and_strides():
     assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
 
 
-def test_flags_of_a_versioned_tensor():
+def test_flags_of_a_versioned_tensor_are_read():
     assert take(Handmade()).access == "readwrite"
     readonly = take(Handmade(flags=READ_ONLY))
     assert readonly.access == "readonly"
@@ -179,7 +179,7 @@ def legacy_consumer(jax):
     return tuple(map(int, jax.__version__.split(".")[:2])) < (0, 12)
 
 
-def test_read_only_memory_in_a_legacy_capsule_names_the_libraries_own_function():
+def test_error_for_read_only_memory_in_a_legacy_capsule_names_as_jax():
     jax = pytest.importorskip("jax")
     x = arrayhub.asarray(jax.numpy.arange(3.0))
     with pytest.raises(BufferError, match=r"arrayhub\.as_jax\(x\), or pass max_version"):
@@ -192,7 +192,7 @@ def test_read_only_memory_in_a_legacy_capsule_names_the_libraries_own_function()
         assert jax.dlpack.from_dlpack(x).unsafe_buffer_pointer() == x.ptr
 
 
-def test_torch_legacy_is_writable_and_jax_is_not():
+def test_legacy_capsules_are_writable_from_torch_but_not_from_jax():
     torch = pytest.importorskip("torch")
     tensor = torch.arange(3)
     assert arrayhub.asarray(tensor.__dlpack__()).access == "readonly"  # the producer of a bare capsule is unknown
@@ -211,7 +211,7 @@ PACKED_CASES = [
 
 
 @pytest.mark.parametrize(("dtype", "shape", "nbytes"), PACKED_CASES)
-def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
+def test_elements_smaller_than_a_byte_are_packed_unless_flagged(dtype, shape, nbytes):
     memory = np.zeros(16, "u1")
     packed = take(Handmade(memory=memory, shape=shape, dtype=dtype))
     assert (packed.nbytes, packed.memory.nbytes) == (nbytes, nbytes)
@@ -225,12 +225,12 @@ def test_less_than_a_byte_is_packed_unless_flagged(dtype, shape, nbytes):
     assert padded.nbytes == padded.size
     assert tensor_of(padded.__dlpack__(max_version=(1, 1))).flags == PADDED
     assert tensor_of(padded.__dlpack__(max_version=(2, 0))).flags == PADDED
-    for known in ((1, 0), (1, -1), None):  # these consumers would treat the elements as packed
+    for known in ((1, 0), (1, -1), None):  # consumers of legacy capsules would treat the elements as packed
         with pytest.raises(BufferError, match=r"padded to bytes, and .*pass max_version=\(1, "):
             padded.__dlpack__(max_version=known)
 
 
-def test_packed_elements_need_compact_strides():
+def test_packed_elements_require_compact_strides():
     memory = np.zeros(16, "u1")
     made = Handmade(memory=memory, shape=(2, 3), strides=(4, 1), dtype=(0, 4, 1))
     with pytest.raises(BufferError, match=r"strides\[0\] is 4"):
@@ -305,7 +305,7 @@ MALFORMED = {
 
 @both
 @pytest.mark.parametrize("case", MALFORMED)
-def test_contradicting_tensor_raises_and_is_freed_once(case, versioned):
+def test_invalid_tensor_raises_and_is_freed_once(case, versioned):
     fields, error, text = MALFORMED[case]
     made = Handmade(versioned=versioned, **fields)
     with pytest.raises(error, match=text) as caught:
@@ -318,7 +318,7 @@ def test_contradicting_tensor_raises_and_is_freed_once(case, versioned):
 
 
 @pytest.mark.parametrize("version", [(0, 8), (2, 0), (2**32 - 1, 0)])
-def test_of_another_major_version_only_the_deleter_is_touched(version):
+def test_only_the_deleter_is_read_from_another_major_version(version):
     made = Handmade(version=version, ndim=-7, data=1, flags=2**64 - 1)
     ctypes.memset(ctypes.addressof(made.managed.dl_tensor), 0xFF, ctypes.sizeof(made.managed.dl_tensor))
     with pytest.raises(BufferError, match=f"version is {version[0]}.{version[1]}"):
@@ -326,7 +326,7 @@ def test_of_another_major_version_only_the_deleter_is_touched(version):
     assert (made.deleted, made.destroyed) == (1, 0)
 
 
-def test_a_later_minor_version_is_fine():
+def test_later_minor_version_is_accepted():
     assert take(Handmade(version=(1, 999))).size == 4
 
 
@@ -334,13 +334,13 @@ def test_a_later_minor_version_is_fine():
 
 
 class Old(Handmade):
-    """A producer for DLPack before 1.0, whose method accepts only a stream."""
+    """A producer that predates DLPack 1.0. Its ``__dlpack__`` accepts only `stream`."""
 
     def __dlpack__(self, stream=None):
         return super().__dlpack__(stream=stream)
 
 
-def test_type_error_is_the_sign_of_an_old_producer():
+def test_dlpack_is_called_again_without_max_version_after_a_type_error():
     made = Old(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{"stream": None}]
@@ -355,14 +355,14 @@ class HalfNew(Handmade):
         return super().__dlpack__(**keywords)
 
 
-def test_producer_without_max_version_is_called_without_it():
+def test_dlpack_is_called_again_if_it_rejects_the_value_of_max_version():
     made = HalfNew(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{}]
 
 
 @pytest.mark.parametrize("error", [ValueError, BufferError, RuntimeError, AttributeError])
-def test_other_errors_of_a_producer_are_refusals(error):
+def test_other_errors_of_dlpack_propagate_without_a_second_call(error):
     calls = []
 
     class Refusing(Handmade):
@@ -375,7 +375,7 @@ def test_other_errors_of_a_producer_are_refusals(error):
     assert len(calls) == 1
 
 
-def test_a_type_error_on_both_calls_is_raised():
+def test_type_error_of_both_dlpack_calls_propagates():
     class Broken(Handmade):
         def __dlpack__(self, **keywords):
             self.requests.append(keywords)
@@ -388,7 +388,7 @@ def test_a_type_error_on_both_calls_is_raised():
 
 
 def test_capsule_name_determines_the_version():
-    """The name of a capsule determines its version: jax and mlx accept `max_version`, but return a legacy capsule."""
+    """Some versions of jax and mlx accept `max_version`, but return a legacy capsule."""
     made = Handmade(versioned=False)
     assert take(made).size == 4
     assert made.requests == [{"max_version": (1, 3)}]
@@ -408,7 +408,7 @@ def test_the_protocol_is_looked_up_on_the_type():
         take(switched_off())
 
 
-def test_the_attribute_is_read_once_a_request():
+def test_dlpack_attribute_is_read_once_per_call():
     reads = []
 
     class Property(Handmade):
@@ -430,8 +430,8 @@ def test_the_attribute_is_read_once_a_request():
     assert len(reads) == 3
 
 
-def test_a_type_that_changes_is_inspected_again():
-    """After a type has changed, its cache entry is discarded."""
+def test_changed_type_is_inspected_again():
+    """A change of a type invalidates its cache entry."""
 
     class Changing(Handmade):
         pass
@@ -447,12 +447,12 @@ def test_a_type_that_changes_is_inspected_again():
     Changing.__dlpack_device__ = lambda self: "cpu"
     with pytest.raises(InterfaceError, match="__dlpack_device__"):
         take(made)
-    Changing.__dlpack_device__ = None  # the device is then read from the capsule
+    Changing.__dlpack_device__ = None  # without this method, the device is read from the capsule
     assert take(made).size == 4
 
 
-def test_a_type_that_changes_during_its_inspection():
-    """A look-up is not cached if the metaclass changes the class during the look-up."""
+def test_type_that_changes_during_its_inspection_is_not_cached():
+    """The metaclass changes the class while arrayhub looks up the class's protocols."""
 
     class Meta(type):
         def __getattribute__(cls, name):
@@ -492,7 +492,7 @@ def test_producer_may_import_another_array_in_dlpack():
     "pair", [(2**80, 0), (-(2**80), 0), (-1, 0), (0, 0), (2**31, 0), (2**40, 0), (-5, 0), (1, 2**70)]
 )
 def test_producers_on_unknown_devices_are_called_without_a_stream(pair):
-    """For an unknown device, ``__dlpack__`` is called without a stream. The device of the array is the capsule's."""
+    """The device of the array is read from the capsule, not from ``__dlpack_device__``."""
     made = Handmade(announced=pair)
     assert take(made).device == arrayhub.Device("cpu")
     assert made.requests == [{"max_version": (1, 3)}]
@@ -514,7 +514,7 @@ def test_invalid_device_is_refused(pair):
 
 
 class Number:
-    """An enumeration as in old versions of pybind11, without ``__index__``."""
+    """A member of an enumeration without ``__index__``, as in old versions of pybind11."""
 
     def __int__(self):
         return 2
@@ -524,7 +524,7 @@ class Number:
     "kind", [enum.Enum("DLDeviceType", {"kDLCUDA": 2}).kDLCUDA, enum.IntEnum("T", {"c": 2}).c, Number()]
 )
 def test_a_device_type_may_be_an_enumeration(kind):
-    """The device type may be an int, an object with ``__index__``, or, as in open3d, neither."""
+    """Accept an IntEnum, and enumerations without ``__index__``, as in open3d."""
     made = Handmade(device=(2, 0), announced=(kind, 0))
     assert take(made).device == "cuda:0"
     assert made.requests == [{"max_version": (1, 3), "stream": -1}]
@@ -535,7 +535,7 @@ def test_a_device_type_may_be_an_enumeration(kind):
 )
 def test_stream_is_passed_only_for_devices_with_streams(kind, keywords):
     made = Handmade(device=(kind, 0), announced=(kind, 0))
-    with contextlib.suppress(InterfaceError):  # a SYCL runtime reports that the pointer is not USM
+    with contextlib.suppress(InterfaceError):  # raised for SYCL devices, because the pointer is not USM
         take(made)
     assert made.requests == [{"max_version": (1, 3), **keywords}]
 
@@ -546,7 +546,7 @@ def test_jax_is_called_without_unsupported_streams():
     assert made.requests == [{"max_version": (1, 3), "stream": None}]
 
 
-def test_device_memory_is_described_and_not_read():
+def test_device_memory_is_not_read():
     made = Handmade(device=(2, 1), announced=(2, 1), data=0xDEAD000)
     a = take(made)
     assert (str(a.device), a.ptr, a.base) == ("cuda:1", 0xDEAD000, made)
@@ -568,7 +568,7 @@ def exported(a, **keywords):
     ("max_version", "name"),
     [(None, LEGACY), ((0, 8), LEGACY), ((1, 0), VERSIONED), ((1, 3), VERSIONED), ((2, 0), VERSIONED)],
 )
-def test_the_consumers_version_chooses_the_capsule(max_version, name):
+def test_max_version_determines_the_capsule_version(max_version, name):
     capsule, managed = exported(arrayhub.asarray(np.zeros(3)), max_version=max_version)
     assert capsule_name(capsule) == name
     if name == VERSIONED:
@@ -576,7 +576,7 @@ def test_the_consumers_version_chooses_the_capsule(max_version, name):
 
 
 @pytest.mark.parametrize("max_version", [1, 1.0, "1.0", (1,), (1, 0, 0), (1.0, 0), ("1", "0"), [1, 0]])
-def test_a_version_is_two_integers(max_version):
+def test_max_version_must_be_two_integers(max_version):
     with pytest.raises(TypeError, match="max_version"):
         arrayhub.asarray(np.zeros(3)).__dlpack__(max_version=max_version)
 
@@ -601,7 +601,7 @@ LAYOUTS = {
 
 @both
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_tensor_fields_equal_numpy(layout, versioned):
+def test_tensor_fields_equal_the_fields_of_numpy(layout, versioned):
     array = LAYOUTS[layout]
     capsule, managed = exported(arrayhub.asarray(array), max_version=(1, 0) if versioned else None)
     tensor = managed.dl_tensor
@@ -614,7 +614,7 @@ def test_tensor_fields_equal_numpy(layout, versioned):
     assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (2, 64, 1)
     assert (tensor.device.device_type, tensor.device.device_id) == (1, 0)
     assert tensor.data + tensor.byte_offset == array.__array_interface__["data"][0]
-    assert tensor.byte_offset == 0  # for host memory as in NumPy's capsules, because warp ignores byte_offset
+    assert tensor.byte_offset == 0  # as in NumPy, and because warp ignores byte_offset
     if versioned:
         assert managed.flags == 0
     del capsule
@@ -642,13 +642,13 @@ UNSAYABLE = {
 
 @both
 @pytest.mark.parametrize("case", UNSAYABLE)
-def test_types_without_a_dlpack_code_are_refused_with_a_call(case, versioned):
+def test_error_for_types_without_a_dlpack_code_suggests_a_call(case, versioned):
     array, way_out = UNSAYABLE[case]
     with pytest.raises(BufferError, match=way_out):
         arrayhub.asarray(array).__dlpack__(max_version=(1, 0) if versioned else None)
 
 
-def test_read_only_is_flagged_or_refused():
+def test_read_only_memory_requires_a_versioned_capsule():
     a = arrayhub.asarray(b"abcd")
     _capsule, managed = exported(a, max_version=(1, 0))
     assert managed.flags == READ_ONLY
@@ -661,7 +661,7 @@ def test_0d_tensor_stays_writable():
     assert managed.flags == 0
 
 
-def test_is_copied_means_a_sole_owner():
+def test_is_copied_is_set_only_for_a_copy_owned_by_the_capsule():
     a = arrayhub.asarray(np.arange(3.0))
     _capsule, managed = exported(a, max_version=(1, 0), copy=True)
     assert managed.flags == IS_COPIED
@@ -693,7 +693,7 @@ def test_invalid_device_pairs_raise(dl_device, error, why):
 
 
 @both
-def test_an_unconsumed_capsule_frees(versioned):
+def test_unconsumed_capsule_releases_the_array(versioned):
     owner = np.arange(4.0)
     alive = weakref.ref(owner)
     capsule = arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None)
@@ -704,7 +704,7 @@ def test_an_unconsumed_capsule_frees(versioned):
 
 
 @both
-def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
+def test_deleter_can_be_called_without_the_gil(versioned):
     owner = np.arange(4.0)
     alive = weakref.ref(owner)
     managed = consume(arrayhub.asarray(owner).__dlpack__(max_version=(1, 0) if versioned else None))
@@ -717,8 +717,8 @@ def test_the_deleter_frees_from_a_thread_without_the_gil(versioned):
 
 
 @both
-def test_a_pending_exception_survives_the_deleter(versioned):
-    """A deleter that runs while an exception is set does not change the exception."""
+def test_deleter_keeps_a_pending_exception(versioned):
+    """A deleter that runs while an exception is being raised does not change the exception."""
     made = Handmade(versioned=versioned)
     with pytest.raises(TypeError, match="accepted: arrays of integers without dimensions"):
         operator.index(take(made))
@@ -729,7 +729,7 @@ def test_a_pending_exception_survives_the_deleter(versioned):
     assert again.deleted == 1
 
 
-def test_a_failing_deleter_fails_alone(capsys):
+def test_exception_of_a_deleter_is_not_propagated(capsys):
     class Failing(Handmade):
         def _delete(self, address):
             super()._delete(address)
@@ -757,10 +757,10 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
 @pytest.mark.parametrize(
     "body",
     [
-        # C++ objects may call the deleter after the interpreter has ended
+        # C++ destructors may call the deleter after finalization
         "m = consume(arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version}))\n"
         "ctypes.CDLL(None).__cxa_atexit(ctypes.c_void_p(m.deleter), ctypes.c_void_p(ctypes.addressof(m)), None)",
-        # the interpreter clears modules in any order
+        # objects that finalization frees with their module
         "import builtins; builtins.kept = np.from_dlpack(arrayhub.asarray(np.zeros(3)))",
         "import builtins; builtins.kept = arrayhub.asarray(np.zeros(3)).__dlpack__(max_version={version})",
         "sys.kept = arrayhub.asarray(OnlyDLPack(np.zeros(3)), via='dlpack')",
@@ -769,7 +769,7 @@ from dlpack_by_hand import Handmade, OnlyDLPack, consume
     ],
 )
 @pytest.mark.parametrize("version", [None, (1, 0)])
-def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
+def test_tensors_are_freed_during_and_after_finalization(body, version, tmp_path):
     if "torch" in body:
         pytest.importorskip("torch")
     script = AT_EXIT.format(body=body.format(version=version))
@@ -778,7 +778,7 @@ def test_the_end_of_the_interpreter_is_survived(body, version, tmp_path):
 
 @pytest.mark.skipif(NUMPY < (2, 1), reason="from_dlpack returns read-only arrays, which NumPy does not export")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
-    """Free a chain of arrays, each of which holds the previous one, as after repeated exchanges of two libraries."""
+    """Each array holds the previous one, as after repeated exchanges between two libraries."""
     script = AT_EXIT.format(
         body="""
 for step in (
@@ -806,8 +806,8 @@ ML_DTYPES = [
 
 @pytest.mark.parametrize("name", ["float32", *ML_DTYPES])
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_a_librarys_own_from_dlpack(library, name):
-    """Test torch's and jax's own from_dlpack, which the matrix does not call."""
+def test_torch_and_jax_from_dlpack_share_memory(library, name):
+    """Test ``from_dlpack`` of torch and jax, which the matrix of conversions does not call."""
     pytest.importorskip("ml_dtypes")
     module = pytest.importorskip(library)
     if library == "torch" and not hasattr(module, name):
@@ -846,7 +846,7 @@ def test_read_only_flag_is_imported():
         assert bytes(taken) == b"abcd" and not taken.flags.writeable
 
 
-def test_jax_packs_four_bits():
+def test_jax_four_bit_elements_are_packed():
     jax = pytest.importorskip("jax")
     with jax.default_device(jax.devices("cpu")[0]):
         a = take(jax.numpy.array([1, 2, 3, 0.5, 6, -1], jax.numpy.float4_e2m1fn))

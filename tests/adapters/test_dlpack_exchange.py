@@ -37,8 +37,8 @@ def to_py_object(managed):
     out = pointer()
     address = 0 if managed is None else ctypes.addressof(managed)
     assert function("to_py_object", pointer, pointer)(address, ctypes.addressof(out)) == 0
-    obj = ctypes.cast(out, ctypes.py_object).value  # ctypes adds a reference
-    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # release the reference that the function returned
+    obj = ctypes.cast(out, ctypes.py_object).value  # `value` is a new reference
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(obj))  # release the reference from `to_py_object`
     return obj
 
 
@@ -49,7 +49,7 @@ def borrow(obj):
 
 
 def allocate(prototype, *, with_gil=True):
-    """Call the allocator. Return (code, managed or None, reported errors)."""
+    """Call the allocator. Return its result, the managed tensor or None, and the errors passed to SetError."""
     errors = []
     set_error = SET_ERROR(lambda context, kind, message: errors.append((context, kind.decode(), message.decode())))
     out = pointer(1)
@@ -87,7 +87,7 @@ def test_managed_tensor_from_an_array():
     assert alive() is None
 
 
-def test_the_managed_tensor_carries_the_flags():
+def test_managed_tensor_has_the_flags_of_the_array():
     managed = from_py_object(arrayhub.asarray(b"abc"))
     assert managed.flags == READ_ONLY
     delete(managed)
@@ -101,7 +101,7 @@ def test_the_managed_tensor_carries_the_flags():
 
 
 @pytest.mark.parametrize("stranger", [object(), 5.5, np.zeros(3), USMArray])
-def test_other_objects_are_a_type_error(stranger):
+def test_objects_of_other_types_raise_type_error(stranger):
     before = refcount(stranger)
     for call in (from_py_object, borrow):
         with pytest.raises(TypeError):
@@ -160,7 +160,7 @@ def test_exchange_round_trip():
     assert refcount(a) == before
 
 
-def test_a_borrowed_tensor():
+def test_borrowed_tensor_does_not_add_a_reference():
     a = arrayhub.asarray(np.arange(6.0).reshape(2, 3)[:, ::-1])
     before = refcount(a)
     tensor = borrow(a)
@@ -169,7 +169,7 @@ def test_a_borrowed_tensor():
     assert refcount(a) == before
 
 
-def test_a_borrowed_tensor_has_no_flags():
+def test_arrays_that_require_flags_cannot_be_borrowed():
     with pytest.raises(BufferError, match=r"read-only.*managed_tensor_from_py_object_no_sync"):
         borrow(arrayhub.asarray(b"abc"))
     ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -199,7 +199,7 @@ def test_allocator_returns_new_memory(shape):
     assert view.sum() == a.size
 
 
-def test_the_allocator_packs_elements_of_less_than_a_byte():
+def test_allocator_packs_elements_smaller_than_a_byte():
     code, managed, errors = allocate(prototype(shape=(5,), dtype=(17, 4, 1)))
     assert (code, errors, managed.flags) == (0, [], 0)
     assert to_py_object(managed).nbytes == 3
@@ -220,7 +220,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("with_gil", [True, False])
 @pytest.mark.parametrize("case", REFUSED)
-def test_the_allocator_reports_by_set_error_alone(case, with_gil):
+def test_allocator_reports_errors_only_through_set_error(case, with_gil):
     fields, kind, text = REFUSED[case]
     code, managed, errors = allocate(prototype(**fields), with_gil=with_gil)
     assert (code, managed) == (-1, None)
@@ -229,25 +229,25 @@ def test_the_allocator_reports_by_set_error_alone(case, with_gil):
     assert text in message
 
 
-def test_exception_from_set_error_stays_pending():
-    """A C++ caller's SetError may set a Python exception, which is still set when the allocator returns."""
+def test_exception_set_by_set_error_stays_pending():
+    """The SetError callback may set a Python exception, as C++ callers do."""
     set_error = SET_ERROR(ctypes.cast(ctypes.pythonapi.PyErr_SetString, pointer).value)
     out = pointer()
     call = function("allocator", pointer, pointer, ctypes.py_object, SET_ERROR)
 
-    # SetError(context, kind, message) calls PyErr_SetString with `kind` as the message. The third argument is ignored.
+    # SetError(context, kind, message) is PyErr_SetString(type, message) here, so `kind` becomes the message.
     with pytest.raises(KeyError, match="InterfaceError"):
         call(ctypes.addressof(prototype(ndim=-1)), ctypes.addressof(out), KeyError, set_error)
 
 
-def test_the_allocator_without_set_error():
+def test_allocator_accepts_a_null_set_error():
     out = pointer(1)
     call = function("allocator", pointer, pointer, pointer, pointer)
     assert call(ctypes.addressof(prototype(ndim=-1)), ctypes.addressof(out), None, None) == -1
     assert out.value is None
 
 
-def test_every_function_from_a_thread_without_the_gil():
+def test_table_functions_can_be_called_without_the_gil():
     a = arrayhub.asarray(np.arange(4.0))
     before = refcount(a)
     done = []
@@ -274,7 +274,7 @@ def test_every_function_from_a_thread_without_the_gil():
 
 
 def test_tvm_ffi_uses_the_table():
-    """An FFI call imports its arguments through the table, and returns arrays of the arguments' type."""
+    """A tvm_ffi call imports its arguments through the table, and returns arrays of the arguments' type."""
     tvm_ffi = pytest.importorskip("tvm_ffi")
     seen = []
 
@@ -298,7 +298,7 @@ def test_tvm_ffi_uses_the_table():
 
 
 class Foreign:
-    """A wrapper of a Handmade, whose subclasses have a hand-made exchange table."""
+    """A wrapper of a Handmade object. Its subclasses have a hand-made exchange table."""
 
     def __init__(self, made):
         self.made = made
@@ -308,9 +308,9 @@ _kept = []
 
 
 def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name="Foreign"):
-    """Return a new type with an exchange table, the list of objects that the table has exported, and the table.
+    """Return a new type with an exchange table, the list of objects that were exported, and the table.
 
-    The table exports the managed tensor of the object's Handmade.
+    The table exports the managed tensor of the Handmade object that an instance wraps.
     """
     asked = []
 
@@ -325,13 +325,13 @@ def table_type(*, version=(1, 0), previous=None, answer=0, functions=True, name=
     table.version.major, table.version.minor = version
     table.prev_api = previous
     if functions:
-        table.from_py_object = ctypes.cast(callback, pointer)  # the borrowing function may be NULL
+        table.from_py_object = ctypes.cast(callback, pointer)  # the table's function for borrowing may be NULL
     _kept.extend([callback, table])
     capsule = new_capsule(ctypes.addressof(table), NAME, None)
     return type(name, (Foreign,), {"__dlpack_c_exchange_api__": capsule}), asked, table
 
 
-def test_a_foreign_table_is_used():
+def test_exchange_table_of_another_type_is_used():
     cls, asked, _table = table_type()
     made = Handmade(flags=READ_ONLY)
     obj = cls(made)
@@ -381,14 +381,14 @@ def test_unusable_table_is_ignored(case):
     assert arrayhub.asarray(again(Handmade())).size == 4
 
 
-def test_table_that_fails_without_an_exception():
+def test_failure_of_a_table_without_an_exception_raises():
     cls, _asked, _table = table_type(answer=-1)
     with pytest.raises(BufferError, match="failed without an exception"):
         arrayhub.asarray(cls(Handmade()))
 
 
 def test_tensor_subclasses_do_not_use_the_table():
-    """Import a tensor subclass through its ``__dlpack__``, because the table would ignore the override."""
+    """Import a tensor subclass through its ``__dlpack__``, because torch's table would ignore its override."""
     torch = pytest.importorskip("torch")
 
     class Negated(torch.Tensor):

@@ -1,4 +1,4 @@
-"""Test the format language of PEP 3118: all rules, comparison with NumPy, deviations of ctypes, and invalid formats."""
+"""Test PEP 3118 formats: syntax, comparison with NumPy, deviations of ctypes, and invalid formats."""
 
 import array
 import ctypes
@@ -20,7 +20,7 @@ FOREIGN = ">" if LITTLE else "<"
 
 
 def flat(dtype):
-    """Return the total shape and the element type. In NumPy, the base of a sub-array may be a sub-array."""
+    """Return the shape and the element type of a sub-array whose base may be another sub-array."""
     if dtype.subdtype is None:
         return (), dtype
     base, shape = dtype.subdtype
@@ -29,7 +29,7 @@ def flat(dtype):
 
 
 def same(left, right):
-    """Return whether two dtypes assign the same type to every byte, which NumPy's equality does not ensure."""
+    """Return whether two dtypes have the same fields, offsets and element types. NumPy's ``==`` does not ensure it."""
     if left.subdtype is not None or right.subdtype is not None:
         (left_shape, left), (right_shape, right) = flat(left), flat(right)
         return left_shape == right_shape and same(left, right)
@@ -46,11 +46,11 @@ def record(names, formats, offsets, itemsize):
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": itemsize})
 
 
-# ---- Reading, rule by rule ----
+# ---- Parsing: codes, sub-arrays and records ----
 
 
 @pytest.mark.parametrize("code", "?bBhHiIlLqQnNefdP")
-def test_native_codes_are_those_of_struct(code):
+def test_native_sizes_equal_sizes_of_struct(code):
     for prefix in ("", "@"):
         assert parse_format(prefix + code, struct.calcsize(code)).itemsize == struct.calcsize(code)
     assert parse_format("^" + code, struct.calcsize(code)) == parse_format(code, struct.calcsize(code))
@@ -58,7 +58,7 @@ def test_native_codes_are_those_of_struct(code):
 
 @pytest.mark.parametrize("code", "?bBhHiIlLqQefd")
 @pytest.mark.parametrize("prefix", "=<>!")
-def test_standard_sizes_are_those_of_struct(prefix, code):
+def test_standard_sizes_equal_sizes_of_struct(prefix, code):
     size = struct.calcsize(prefix + code)
     dtype = parse_format(prefix + code, size)
     packed = struct.pack(prefix + code, 1)
@@ -76,13 +76,13 @@ def test_standard_sizes_are_those_of_struct(prefix, code):
         ("1i", "i4"),
     ],
 )  # fmt: skip
-def test_single_elements(format, expected):
+def test_formats_of_single_elements_are_parsed(format, expected):
     expected = np.dtype(expected)
     assert parse_format(format, expected.itemsize) == expected
 
 
 @pytest.mark.parametrize("code", ["g", "Zg", "G", "n", "N", "P"])
-def test_sizes_without_a_standard_are_native_in_the_machines_order_alone(code):
+def test_codes_without_a_standard_size_require_native_byte_order(code):
     native = parse_format(code, parse_size(code))
     for prefix in ("=", "<" if LITTLE else ">"):
         assert parse_format(prefix + code, native.itemsize) == native
@@ -94,7 +94,7 @@ def parse_size(code):
     return np.dtype({"g": "g", "Zg": "G", "G": "G", "n": "p", "N": "P", "P": "P"}[code]).itemsize
 
 
-def test_half_complex_is_that_of_ml_dtypes():
+def test_half_complex_is_parsed_as_ml_dtypes_complex32():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     if not hasattr(ml_dtypes, "complex32"):
         pytest.skip("this ml_dtypes lacks complex32")
@@ -115,7 +115,7 @@ def test_half_complex_is_that_of_ml_dtypes():
         ("0i", "i4", (0,)), ("(2)5s", "S5", (2,)), ("(2,2)6x", "V6", (2, 2)),
     ],
 )  # fmt: skip
-def test_sub_arrays(format, base, shape):
+def test_sub_arrays_are_parsed(format, base, shape):
     expected = np.dtype((base, shape))
     found = parse_format(format, expected.itemsize)
     assert same(found, expected)
@@ -158,8 +158,8 @@ def test_records(format, expected):
     assert same(parse_format(format, expected.itemsize), expected)
 
 
-def test_the_example_of_the_pep():
-    """Parse white space, nesting and a sub-array in the example of PEP 3118."""
+def test_example_of_pep_3118_is_parsed():
+    """The example contains white space, a nested record and a sub-array."""
     format = """
         i:ival:
         T{
@@ -174,7 +174,7 @@ def test_the_example_of_the_pep():
     assert same(parse_format(format, expected.itemsize), expected)
 
 
-def test_a_lone_record_is_not_wrapped_in_another():
+def test_format_of_one_record_is_not_wrapped_in_another_record():
     assert parse_format("T{i:a:}", 4).names == ("a",)
     assert parse_format("T{i:a:}:outer:", 4).names == ("outer",)
     assert parse_format("2T{i:a:}", 8).shape == (2,)
@@ -218,7 +218,7 @@ def test_trailing_padding_is_optional(format, itemsize, offsets):
         ("6x", 7),
     ],
 )
-def test_other_sizes_are_refused(format, itemsize):
+def test_itemsize_that_contradicts_the_format_raises(format, itemsize):
     with pytest.raises(InterfaceError, match=r"PEP 3118 format .*itemsize"):
         parse_format(format, itemsize)
 
@@ -237,7 +237,7 @@ def test_other_sizes_are_refused(format, itemsize):
         ("i:a\0b:", 1), ("i:\udcff:", 1), (f"{FOREIGN}g", 1),
     ],
 )  # fmt: skip
-def test_refusals_name_the_character_and_its_position(format, position):
+def test_errors_contain_the_position_in_the_format(format, position):
     with pytest.raises(InterfaceError) as caught:
         parse_format(format, 4)
     message = str(caught.value)
@@ -257,7 +257,7 @@ def test_refusals_name_the_character_and_its_position(format, position):
         "T{2000000000x:a:}2000000000x", "2147483647T{2147483647T{d}}", "(3)0s", "2147483647xi",
     ],
 )  # fmt: skip
-def test_hostile_formats_are_interface_errors(format):
+def test_extreme_formats_raise_interface_errors(format):
     for itemsize in (0, 4, 2**31 - 1, 2**62):
         with pytest.raises(InterfaceError):
             parse_format(format, itemsize)
@@ -279,7 +279,7 @@ def test_records_of_up_to_32_levels_are_written_and_parsed():
 
 @settings(max_examples=400, deadline=None)
 @given(st.text(st.sampled_from("@=<>!^TZ{}():, 0123x?cbBhHiIlLqQnNefdgPspwuO&"), max_size=20), st.integers(-1, 40))
-def test_any_text_is_a_dtype_or_an_interface_error(format, itemsize):
+def test_random_formats_return_a_dtype_or_raise_interface_error(format, itemsize):
     try:
         dtype = parse_format(format, itemsize)
     except InterfaceError:
@@ -305,13 +305,13 @@ def braces(element):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(items(st.recursive(st.sampled_from(CODES), braces, max_leaves=8)), min_size=1, max_size=4))
-def test_parses_the_formats_that_numpy_parses(parts):
+def test_formats_that_numpy_parses_give_equal_dtypes(parts):
     skeleton = "".join(parts)
     format = skeleton.format(*(f"n{k}" for k in range(skeleton.count("{}"))))
     expected = numpy_reads(format)
     found = parse_format(format, expected.itemsize)
     if found.base.kind == "V" and found.base.names is None:
-        return  # padding only, which NumPy reads as a record without fields
+        return  # a format of padding only, which NumPy parses as a record without fields
     assert same(found, expected)
 
 
@@ -321,7 +321,7 @@ LEAVES = st.sampled_from([*NUMBERS, "S1", "S5", "U3", ">U2", "V3"])
 
 @st.composite
 def records(draw, leaves):
-    """Draw a record dtype: aligned as in C, packed, or with gaps anywhere."""
+    """Draw a record dtype: aligned as in C, packed, or with gaps between fields."""
     formats = draw(st.lists(st.tuples(leaves, st.sampled_from([(), (), (2,), (2, 3)])), min_size=1, max_size=4))
     formats = [np.dtype((base, shape)) if shape else np.dtype(base) for base, shape in formats]
     names = [f"n{k}" for k in range(len(formats))]
@@ -391,21 +391,21 @@ class WithUnion(ctypes.Union):
 
 
 @pytest.mark.parametrize("ctype", [Whole, Trailing, Nested, Big, Whole * 2])
-def test_structures_that_ctypes_describes_well_enough(ctype):
+def test_ctypes_formats_of_structures_are_parsed(ctype):
     view = memoryview(ctype())
     element = ctype._type_ if issubclass(ctype, ctypes.Array) else ctype
     assert same(parse_format(view.format, view.itemsize), np.dtype(element))
 
 
 @pytest.mark.parametrize("ctype", [Packed, WithUnion])
-def test_structures_that_ctypes_describes_as_a_byte_are_refused(ctype):
+def test_ctypes_structures_with_the_format_of_one_byte_raise(ctype):
     view = memoryview(ctype())
     if view.format == "B":
         with pytest.raises(InterfaceError, match="describes 1 bytes"):
             parse_format(view.format, view.itemsize)
 
 
-def test_missing_padding_in_ctypes_formats_is_refused():
+def test_ctypes_formats_without_padding_raise():
     """Before CPython 3.12, ctypes omits padding from formats. The parser rejects such formats."""
     view = memoryview(Gap())
     if "x" in view.format:
@@ -419,7 +419,7 @@ INTEGERS = ["byte", "ubyte", "short", "ushort", "int", "uint", "long", "ulong", 
 
 
 @pytest.mark.parametrize("name", [*INTEGERS, "bool", "float", "double", "longdouble", "char", "void_p"])
-def test_single_values_of_ctypes(name):
+def test_ctypes_formats_of_simple_types_are_parsed(name):
     ctype = getattr(ctypes, f"c_{name}")
     view = memoryview(ctype())
     dtype = parse_format(view.format, view.itemsize)
@@ -428,10 +428,10 @@ def test_single_values_of_ctypes(name):
 
 
 @pytest.mark.parametrize("letter", [*"bBhHiIlLqQfd", "u"])
-def test_formats_of_the_array_module(letter):
+def test_formats_of_array_array_are_parsed(letter):
     view = memoryview(array.array(letter))
     if view.format == "u":
-        pytest.skip("wchar_t has two bytes here, and NumPy lacks such a type")
+        pytest.skip("wchar_t has two bytes here, and NumPy does not have a two-byte character type")
     assert parse_format(view.format, view.itemsize) == np.dtype({"u": "U1"}.get(letter, letter))
 
 
@@ -456,7 +456,7 @@ def test_formats_of_the_array_module(letter):
         ([("a", [("x", "i2")], 2)], "T{(2)T{h:x:}:a:}", "T{(2)T{=h:x:}:a:}"),
     ],
 )  # fmt: skip
-def test_written_formats(dtype, aligned, unaligned):
+def test_formats_are_written(dtype, aligned, unaligned):
     assert write_format(np.dtype(dtype)) == aligned
     assert write_format(np.dtype(dtype), aligned=False) == unaligned
 
@@ -478,7 +478,7 @@ def test_unaligned_c_long_is_written_in_standard_size():
 
 @pytest.mark.parametrize("letter", "?bBhHiIlLqQefdgFDG")
 @pytest.mark.parametrize("aligned", [True, False])
-def test_single_values_are_written_as_numpy_writes_them(letter, aligned):
+def test_written_formats_of_single_elements_equal_numpys(letter, aligned):
     for dtype in (np.dtype(letter), np.dtype(letter).newbyteorder()):
         if letter in "gG" and not dtype.isnative:
             continue
@@ -515,7 +515,7 @@ def test_unsupported_format_error_names_a_protocol(dtype, instead):
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "int4"])
-def test_types_of_ml_dtypes_cannot_be_written(name):
+def test_write_format_rejects_ml_dtypes(name):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     with pytest.raises(BufferError, match=f"{name}.*DLPack"):
         write_format(np.dtype(getattr(ml_dtypes, name)))

@@ -1,4 +1,4 @@
-"""Test the three interface dicts: lookup of keys, invalid values, and lifetimes."""
+"""Test keys, invalid values and lifetimes of the NumPy, SYCL and CUDA interface dicts."""
 
 import gc
 import re
@@ -38,7 +38,8 @@ EVERY = {
         "typedescr": DESCR,
     },
 }
-# The CUDA dict is skipped if a driver would validate the pointer. tests/gpu tests valid pointers.
+# With a CUDA driver, the CUDA dict is skipped, because the driver rejects these host pointers. tests/gpu tests valid
+# pointers.
 PROTOCOLS = {"array_interface": "__array_interface__", "sycl": "__sycl_usm_array_interface__"}
 PROTOCOLS |= {} if has_driver() else {"cuda": "__cuda_array_interface__"}
 
@@ -64,7 +65,7 @@ def fields(u):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @given(data=st.data())
-def test_order_identity_and_company_of_the_keys_do_not_matter(protocol, data):
+def test_order_and_identity_of_keys_and_extra_keys_do_not_matter(protocol, data):
     expected = fields(take(protocol, EVERY[protocol]))
     assert expected[1:3] == ((2, 3), (24, 8)) and not expected[4]
     others = st.one_of(st.integers(), st.text(), st.none()).filter(lambda key: key not in EVERY[protocol])
@@ -78,8 +79,8 @@ def test_order_identity_and_company_of_the_keys_do_not_matter(protocol, data):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("key", ["data", "shape", "typestr", "version"])
 @pytest.mark.parametrize("spelling", [str, other_string, Text])
-def test_every_key_is_read(protocol, key, spelling):
-    """Any string that equals the name is accepted as the key, so the invalid value is reported for each spelling."""
+def test_each_key_is_read_for_each_spelling(protocol, key, spelling):
+    """A key may be any object that equals the name, so its invalid value is reported."""
     keys = {k: v for k, v in EVERY[protocol].items() if k != key} | {spelling(key): 1.5}
     with pytest.raises((InterfaceError, TypeError), match=key):
         take(protocol, keys)
@@ -93,8 +94,8 @@ def test_keys_of_other_protocols_are_ignored(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_values_are_held_while_the_dict_is_cleared(protocol):
-    """If ``__index__`` clears the dict, the import uses and holds the values that it has already read."""
+def test_import_holds_values_if_the_dict_is_cleared(protocol):
+    """If ``__index__`` of a length clears the dict, the import uses the values that it has already read."""
 
     class Length:
         def __index__(self):
@@ -108,7 +109,7 @@ def test_values_are_held_while_the_dict_is_cleared(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
+def test_key_that_clears_the_dict_in_a_comparison(protocol):
     class Key:
         def __hash__(self):
             return hash(missing)
@@ -129,7 +130,7 @@ def test_a_key_that_clears_the_dict_as_it_is_compared(protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("wrong", ["raises", "version", "shape", "typestr", "strides", "data"])
 def test_error_releases_all_references(protocol, wrong):
-    """An error does not keep references to the dict or its values."""
+    """After an error, no references to the dict and its values remain."""
 
     class Key:
         def __hash__(self):
@@ -151,8 +152,8 @@ def test_error_releases_all_references(protocol, wrong):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("power", [0, 14, 15, 29, 30, 31, 32, 59, 60])
-def test_integers_of_every_size(protocol, power):
-    """Python stores small and large integers differently. Arrays without elements may have lengths of any size."""
+def test_lengths_near_powers_of_two(protocol, power):
+    """CPython represents small and large integers differently. An empty array can have any other length."""
     for number in (2**power - 1, 2**power, 2**power + 1):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
         with pytest.raises(InterfaceError, match=f"shape.*{-number}" if number else "version"):
@@ -240,7 +241,7 @@ def test_invalid_value_error_releases_all_references(protocol, key, value):
         ah.asarray(producer, via=protocol)
     said = str(caught.value)
     assert said.startswith(f"{PROTOCOLS[protocol]}: ") and "; accepted: " in said and len(said) < 1000
-    # If the combination of several values is invalid, the error names one of the keys.
+    # If several values are invalid only in combination, the error may name another key.
     assert key in said or (key in ("strides", "offset", "data") and re.search(": (shape|strides|data)", said)), said
     del caught
     gc.collect()
@@ -283,7 +284,7 @@ def test_property_raising_attribute_error_means_missing(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_attribute_is_read_once_from_a_class(protocol):
+def test_property_with_the_dict_is_read_once(protocol):
     reads = []
     counting = property(lambda self: reads.append(1) or EVERY[protocol])
     producer = type("Counts", (), {PROTOCOLS[protocol]: counting, "owner": USM})()
@@ -292,8 +293,8 @@ def test_the_attribute_is_read_once_from_a_class(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_integers_by_index(protocol):
-    """Shape, strides, offset, pointer and flag may be any objects with ``__index__``, such as NumPy scalars."""
+def test_integer_values_may_be_objects_with_index(protocol):
+    """Lengths, strides, offset, pointer and flag may be NumPy scalars and other objects with ``__index__``."""
     of = EVERY[protocol]
     address, steps = of["data"][0], of["strides"]
     keys = of | {"shape": (Index(2), np.int64(3)), "strides": (Index(steps[0]), np.int32(steps[1]))}

@@ -24,7 +24,7 @@ CLASSES = {"device": dpm.MemoryUSMDevice, "shared": dpm.MemoryUSMShared, "host":
 
 
 class Result:
-    """A result of a SYCL extension, which owns and exports USM."""
+    """An object that owns and exports USM, like the result of a SYCL extension."""
 
     def __init__(self, memory, shape, typestr="|f4", read_only=False, **keys):
         self.memory = memory
@@ -56,9 +56,9 @@ FORMS = {
     "filter": lambda queue: queue.sycl_device.filter_string,
     "queue capsule": lambda queue: queue._get_capsule(),
     "context capsule": lambda queue: queue.sycl_context._get_capsule(),
-    "gives a queue capsule": Capsules,
-    "gives a context capsule": lambda queue: Capsules(queue.sycl_context),
-    "gives on the instance": lambda queue: types.SimpleNamespace(_get_capsule=queue._get_capsule),
+    "method with a queue capsule": Capsules,
+    "method with a context capsule": lambda queue: Capsules(queue.sycl_context),
+    "method on the instance": lambda queue: types.SimpleNamespace(_get_capsule=queue._get_capsule),
 }
 
 
@@ -74,7 +74,7 @@ def filled(kind="shared", values=range(12), dtype="f4"):
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_syclobj(form, kind):
+def test_each_form_of_syclobj_is_accepted(form, kind):
     memory = filled(kind)
     a = ah.asarray(Result(memory, (3, 4), syclobj=FORMS[form](memory.sycl_queue)))
     assert (a.shape, a.dtype, a.usm_type, a.protocol, a.access) == ((3, 4), np.float32, kind, "sycl", "readwrite")
@@ -86,15 +86,15 @@ def test_forms_of_syclobj(form, kind):
 
 
 @pytest.mark.parametrize("form", ["queue capsule", "context capsule"])
-def test_capsule_returned_twice(form):
+def test_import_does_not_consume_the_capsule(form):
     memory = filled()
     result = Result(memory, (12,), syclobj=FORMS[form](memory.sycl_queue))
     first, second = ah.asarray(result), ah.asarray(result)
     assert first.ptr == second.ptr == ah.asarray(result).ptr
-    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # until this call, the capsule is not consumed
+    assert dpm.as_usm_memory(result)._pointer == memory._pointer  # this call consumes the capsule
 
 
-def test_queue_stays_that_of_the_producer():
+def test_imported_array_has_the_queue_of_the_producer():
     queue = dpctl.SyclQueue(property="in_order")
     memory = dpm.MemoryUSMShared(16, queue=queue)
     a = ah.asarray(Result(memory, (4,)))
@@ -115,13 +115,13 @@ class Raises:
         types.SimpleNamespace(_get_capsule=lambda: None),
     ],
 )  # fmt: skip
-def test_bad_syclobj(syclobj):
+def test_invalid_syclobj_raises(syclobj):
     memory = filled()
     with pytest.raises(ah.InterfaceError, match=rf"{NAME}: syclobj is .*; accepted: "):
         ah.asarray(Result(memory, (12,), syclobj=syclobj))
 
 
-def test_other_capsules_and_raising_methods():
+def test_invalid_capsules_and_raising_methods_raise():
     memory = filled()
     with pytest.raises(ah.InterfaceError, match="capsule named 'SyclContextRef' or 'SyclQueueRef'"):
         ah.asarray(Result(memory, (12,), syclobj=np.arange(3).__dlpack__()))
@@ -154,7 +154,7 @@ def test_capsules_are_released():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", CLASSES)
-def test_layouts(kind, shape, strides, offset):
+def test_layouts_are_imported_and_exported(kind, shape, strides, offset):
     memory = filled(kind)
     a = ah.asarray(Result(memory, shape, strides=strides, offset="missing" if offset is None else offset))
     flat = np.arange(12, dtype="f4")
@@ -166,7 +166,7 @@ def test_layouts(kind, shape, strides, offset):
         assert a.ptr == memory._pointer + 4 * (offset or 0)
     if strides is not None and a.size and 1 not in shape:
         assert a.strides == strides
-    # The exported dict describes the same array.
+    # import the exported dict
     again = ah.asarray(types.SimpleNamespace(**{NAME: getattr(a, NAME)}, keep=memory))
     assert np.array_equal(np.asarray(again.to_host()), expected)
     assert (again.ptr, again.strides) == (a.ptr, a.strides)
@@ -174,7 +174,7 @@ def test_layouts(kind, shape, strides, offset):
 
 @pytest.mark.parametrize("order", ["|", "<", "=", ""])
 @pytest.mark.parametrize("kind", ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
-def test_typestr(order, kind):
+def test_typestr_with_each_byte_order_character(order, kind):
     memory = dpm.MemoryUSMShared(64)
     a = ah.asarray(Result(memory, (4,), order + kind))
     assert a.dtype == np.dtype(kind)
@@ -189,12 +189,12 @@ def test_typestr(order, kind):
         None, b"|f4", "missing", "|f4 ", "float32", "StringDType()",
     ],
 )  # fmt: skip
-def test_bad_typestr(typestr):
+def test_invalid_typestr_raises(typestr):
     with pytest.raises((ah.InterfaceError, TypeError), match=f"{NAME}: (typestr|dtype) is"):
         ah.asarray(Result(dpm.MemoryUSMShared(64), (4,), typestr))
 
 
-def test_typedescr_must_agree():
+def test_typedescr_must_agree_with_typestr():
     memory = dpm.MemoryUSMShared(64)
     assert ah.asarray(Result(memory, (4,), typedescr=[("", "|f4")])).dtype == np.float32
     assert ah.asarray(Result(memory, (4,), typedescr=None)).dtype == np.float32
@@ -220,7 +220,7 @@ def test_read_only_flag_is_preserved(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("via", [None, "sycl"])
-def test_true_means_writable_for_the_memory_classes(kind, via):
+def test_dpctl_memory_objects_are_writable_despite_their_flag(kind, via):
     memory = CLASSES[kind](16)
     assert getattr(memory, NAME)["data"][1] is True
     a = ah.asarray(memory, via=via)
@@ -229,11 +229,11 @@ def test_true_means_writable_for_the_memory_classes(kind, via):
     assert (a.memory.kind, a.memory.address, a.memory.nbytes, a.memory.owner) == ("usm", memory._pointer, 16, memory)
 
 
-def test_subclasses_of_the_memory_classes():
+def test_read_only_flag_of_subclasses_of_dpctl_memory():
     class Plain(dpm.MemoryUSMShared):
         pass
 
-    class Own(dpm.MemoryUSMShared):  # follows the specification: True means read-only
+    class Own(dpm.MemoryUSMShared):  # True means read-only, as in the specification
         @property
         def __sycl_usm_array_interface__(self):
             return {**super().__sycl_usm_array_interface__, "shape": (4,), "typestr": "|f4"}
@@ -243,7 +243,7 @@ def test_subclasses_of_the_memory_classes():
     assert ah.asarray(Own(16)).shape == (4,)
 
 
-def test_a_class_that_only_bears_the_name():
+def test_other_class_with_the_name_of_a_dpctl_memory_class_is_rejected():
     for name in CLASSES.values():
         impostor = type(name.__name__, (), {"__module__": "dpctl.memory._memory"})
         with pytest.raises((TypeError, BufferError)):
@@ -254,14 +254,14 @@ def test_a_class_that_only_bears_the_name():
 
 
 def described(base, **keys):
-    """Return a subclass of a buffer exporter, with a dict without ``data``."""
+    """Return a subclass of the buffer exporter `base`, with a SYCL interface dict without ``data``."""
     interface = {"shape": (4,), "typestr": "|f4", "version": 1, **keys}
     return type("Described", (base,), {NAME: interface})
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 @pytest.mark.parametrize("form", FORMS)
-def test_buffer_that_is_usm(kind, form):
+def test_missing_data_means_the_buffer_of_usm(kind, form):
     queue = dpctl.SyclQueue()
     memory = described(CLASSES[kind], syclobj=FORMS[form](queue), strides=(-1,), offset=3)(16)
     memory.copy_from_host(np.arange(4, dtype="f4").view("u1"))
@@ -278,7 +278,7 @@ def test_buffer_that_is_usm(kind, form):
 @pytest.mark.parametrize(
     "keys", [{}, {"data": None}, *({"syclobj": form(dpctl.SyclQueue())} for form in FORMS.values())]
 )
-def test_buffer_that_is_host_memory(keys):
+def test_missing_data_means_the_buffer_of_host_memory(keys):
     data = described(bytearray, **keys)(np.arange(4, dtype="f4").tobytes())
     a = ah.asarray(data)
     assert (str(a.device), a.usm_type, a.access, a.protocol) == ("cpu", None, "readwrite", "sycl")
@@ -296,7 +296,7 @@ def test_read_only_buffer_stays_read_only():
     assert ah.asarray(data).access in ("readonly", "immutable")
 
 
-def test_buffer_of_a_ctypes_array():
+def test_missing_data_means_the_buffer_of_a_ctypes_array():
     data = described(ctypes.c_char * 16)()
     a = ah.asarray(data)
     assert (a.ptr, a.access) == (ctypes.addressof(data), "readwrite")
@@ -316,7 +316,7 @@ def test_layouts_outside_the_buffer_are_refused(keys):
             ah.asarray(described(base, syclobj=dpctl.SyclQueue(), **keys)(size))
 
 
-def test_neither_data_nor_buffer():
+def test_missing_data_without_a_buffer_raises():
     with pytest.raises(ah.InterfaceError, match=f"{NAME}: data is None; accepted: a pair"):
         ah.asarray(Result(filled(), (12,), data="missing"))
 
@@ -342,7 +342,7 @@ for form in FORMS.values():
 @pytest.mark.parametrize(
     ("kind", "usm"), [("numpy", "Host"), ("freed", "Device"), ("freed", "Shared"), ("wild", "Host")]
 )
-def test_foreign_pointers_with_every_form(kind, usm):
+def test_pointers_that_are_not_usm_of_the_context_raise(kind, usm):
     python(FOREIGN.format(kind=kind, usm=usm), beside=__file__)
 
 
@@ -363,8 +363,8 @@ assert ah.asarray(Mask(memory, (2,), "|f4")).memory.address == memory._pointer
 """
 
 
-def test_objects_that_only_claim_a_class():
-    """Reject mocks, whose ``__class__`` is the class that they imitate, but which do not have the class's C struct."""
+def test_mocks_of_dpctl_classes_are_rejected():
+    """The ``__class__`` of a mock is the class that it imitates, but the mock does not have the class's C struct."""
     python(MASKS, beside=__file__)
 
 
@@ -382,7 +382,7 @@ for name, form in FORMS.items():
 """
 
 
-def test_pointers_of_another_context():
+def test_usm_of_another_context_raises():
     python(OTHER_CONTEXT, beside=__file__)
 
 
@@ -394,7 +394,7 @@ def test_pointers_of_another_context():
         ((3,), (-6,), 11), ((), None, 12), ((), None, -1), ((2, 2), (11, 1), 0),
     ],
 )  # fmt: skip
-def test_a_view_that_leaves_its_allocation(kind, shape, strides, offset):
+def test_view_outside_its_allocation_raises(kind, shape, strides, offset):
     with pytest.raises(ah.InterfaceError, match=f"{NAME}: (shape, strides and offset|data) is"):
         ah.asarray(Result(filled(kind), shape, strides=strides, offset=offset))
 
@@ -418,7 +418,7 @@ def test_empty_arrays_may_have_a_null_pointer():
 
 
 @pytest.mark.parametrize("hold", ["array", "numpy", "torch", "dpnp", "base", "dlpack"])
-def test_the_producer_lives_as_long_as_its_memory_is_shown(hold):
+def test_each_consumer_keeps_the_producer_alive(hold):
     result = Result(filled(), (12,))
     gone = weakref.ref(result)
     a = ah.asarray(result)
@@ -470,7 +470,7 @@ def test_result_of_an_extension_is_exported_to_every_consumer(form):
 
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("source", ["dpnp", "usm_ndarray"])
-def test_onedal_tables(usm_type, source):
+def test_onedal_tables_are_imported_without_a_copy(usm_type, source):
     to_table = pytest.importorskip("onedal.datatypes").to_table
     values = np.arange(12, dtype="f4").reshape(4, 3)
     x = dpnp.asarray(values, usm_type=usm_type)
@@ -494,8 +494,8 @@ def test_onedal_tables(usm_type, source):
 
 @pytest.mark.parametrize("usm_type", CLASSES)
 @pytest.mark.parametrize("writable", [True, False])
-def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
-    """Import tables as read-only, as DLPack does, although their SYCL dict never sets the flag (sklearnex 2026.2)."""
+def test_onedal_tables_are_read_only(usm_type, writable):
+    """oneDAL's DLPack capsules set the read-only flag. Its SYCL interface dicts do not (sklearnex 2026.2)."""
     to_table = pytest.importorskip("onedal.datatypes").to_table
     x = dpnp.asarray(np.arange(6, dtype="f4").reshape(2, 3), usm_type=usm_type).get_array()
     x.flags.writable = writable
@@ -511,8 +511,8 @@ def test_onedal_tables_are_readonly_as_in_dlpack(usm_type, writable):
     assert ah.as_torch(table, copy=True).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_onedal_results():
-    """Import tables that oneDAL has computed, through the protocol of their memory."""
+def test_results_of_onedal_are_imported():
+    """Import tables that oneDAL has computed in host memory or USM."""
     module = pytest.importorskip("onedal.basic_statistics")
     results = []
 

@@ -1,4 +1,4 @@
-"""A session of onnxruntime reads the caller's arrays as OrtValues, and arrayhub imports its outputs, without copies."""
+"""Test that arrays are passed to and returned by an onnxruntime session without copies."""
 
 import numpy as np
 import pytest
@@ -20,20 +20,20 @@ def session():
 
 
 def run(session, x):
-    """Run a model. Return its output as a USMArray, and the OrtValue of the input."""
+    """Run the session. Return its output as a USMArray, and the OrtValue of the input."""
     value = ah.convert(x, "onnxruntime.OrtValue", copy=None)
     (y,) = session.run_with_ort_values(["y"], {"x": value})
     return ah.asarray(y), value
 
 
-def test_session_reads_the_callers_memory(session):
+def test_session_reads_memory_of_the_caller(session):
     x = np.arange(3, dtype="f4")
     y, value = run(session, x)
     assert value.data_ptr() == x.ctypes.data
     assert ah.as_numpy(y).tolist() == [0, 2, 4]
 
 
-def test_output_has_one_owner(session):
+def test_numpy_view_of_an_output_keeps_its_memory_alive(session):
     (value,) = session.run_with_ort_values(["y"], {"x": ah.convert(np.ones(3, "f4"), "onnxruntime.OrtValue")})
     y = ah.as_numpy(value)
     assert y.ctypes.data == value.data_ptr()
@@ -60,14 +60,14 @@ def test_shared_usm_is_read_without_a_copy(session):
     assert value.data_ptr() == x.ptr and ah.as_numpy(y).tolist() == [2, 4, 6]
 
 
-def test_other_layouts_are_copied_on_request():
+def test_strided_arrays_require_copy_true():
     x = np.arange(6, dtype="f4")[::2]
     with pytest.raises(BufferError, match=r"onnxruntime\.OrtValue\.from_dlpack rejects .*; pass copy=True$"):
         ah.convert(x, "onnxruntime.OrtValue")
     assert ah.convert(x, "onnxruntime.OrtValue", copy=True).numpy().tolist() == [0, 2, 4]
 
 
-def test_unknown_classes_are_refused():
+def test_unknown_target_names_raise():
     for name in ("onnxruntime.NoClass", "onnxruntime.get_device", "no_module.Class", "onnxruntime."):
         with pytest.raises(ValueError, match="accepted: numpy, .* module or class"):
             ah.convert(np.zeros(3), name)

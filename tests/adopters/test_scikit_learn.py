@@ -12,14 +12,14 @@ VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 
 
 def move_to(*arrays, xp):
-    """Convert arrays to the namespace `xp`. None, and sparse matrices if `xp` is NumPy, are returned unchanged."""
+    """Convert arrays to the namespace `xp`. Return None unchanged, and also sparse matrices if `xp` is NumPy."""
     unchanged = (type(None), sparse.sparray, sparse.spmatrix) if xp is np else type(None)
     moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy="if_needed") for x in arrays)
     return moved[0] if len(moved) == 1 else moved
 
 
 def convert_to_numpy(array):
-    """Return an array of any library as a NumPy array on the host."""
+    """Convert an array of any library to a NumPy array."""
     return ah.like(array, np, copy="if_needed")
 
 
@@ -56,7 +56,7 @@ TARGETS = ("numpy", "torch", "jax.numpy", "array_api_strict", "dpnp")
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", SOURCES)
-def test_move_to_serves_what_scikit_learn_serves(source, target):
+def test_move_to_equals_scikit_learns_move_to(source, target):
     xp = pytest.importorskip(target)
     x = SOURCES[source]()
     expected = np.array(ah.as_numpy(ah.asarray(x), copy="if_needed"))
@@ -67,7 +67,7 @@ def test_move_to_serves_what_scikit_learn_serves(source, target):
     assert theirs is None or np.array_equal(convert_to_numpy(theirs), expected)
 
 
-def test_scikit_learn_serves_fewer_cells():
+def test_scikit_learns_move_to_supports_fewer_combinations():
     served = 0
     for target in TARGETS:
         xp = pytest.importorskip(target)
@@ -84,19 +84,19 @@ def moved_by_scikit_learn(x, xp):
         return None
 
 
-def test_none_and_sparse_matrices_are_unchanged():
+def test_move_to_returns_none_and_sparse_matrices_unchanged():
     matrix = sparse.csr_array(np.eye(2))
     assert move_to(None, matrix, xp=np) == (None, matrix)
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_convert_to_numpy_serves_what_scikit_learn_serves(source):
+def test_convert_to_numpy_equals_scikit_learns_function(source):
     x = SOURCES[source]()
     result = convert_to_numpy(x)
     assert type(result) is np.ndarray
     try:
         xp, _ = with_dispatch(_array_api.get_namespace, x)
-    except TypeError:  # x, such as a USMArray, does not follow the array API standard
+    except TypeError:  # x does not follow the array API standard, for example a USMArray
         xp = np
     theirs = _array_api._convert_to_numpy(x, xp)
     assert result.dtype == theirs.dtype and np.array_equal(result, theirs)
@@ -104,7 +104,7 @@ def test_convert_to_numpy_serves_what_scikit_learn_serves(source):
 
 @pytest.mark.parametrize("reference", ["numpy", "torch", "array_api_strict", "dpnp"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_arrays_move_to_the_place_of_another(source, reference):
+def test_arrays_move_to_the_library_and_device_of_a_reference(source, reference):
     x, model = SOURCES[source](), SOURCES[reference]()
     (result,) = move_beside(model, x)
     assert type(result) is type(model)

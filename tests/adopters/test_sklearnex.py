@@ -1,8 +1,8 @@
-"""Estimators of scikit-learn-intelex on SYCL memory.
+"""Test estimators of scikit-learn-intelex with arrays in SYCL USM.
 
 scikit-learn-intelex (2026.2) calls ``__array_namespace__().asnumpy`` of each array that has
-``__sycl_usm_array_interface__``. `USMArray` does not implement arithmetic, so it does not offer that namespace, and the
-estimators reject it. They accept the dpnp array that `as_dpnp` creates over the same memory.
+``__sycl_usm_array_interface__``. `USMArray` does not implement ``__array_namespace__``, so the estimators reject it.
+They accept the dpnp array that `as_dpnp` creates over the same memory.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def in_usm(request):
 VALUES = np.random.default_rng(0).random((200, 4))
 
 
-def test_linear_regression(in_usm):
+def test_linear_regression_accepts_dpnp_views(in_usm):
     x, y = in_usm(VALUES), in_usm(VALUES @ np.arange(1.0, 5.0))
     view = ah.as_dpnp(x)
     assert ah.asarray(view).ptr == x.ptr
@@ -44,7 +44,7 @@ def test_linear_regression(in_usm):
     assert np.allclose(ah.as_numpy(model.predict(view)), VALUES @ np.arange(1.0, 5.0))
 
 
-def test_k_means(in_usm):
+def test_k_means_accepts_dpnp_views(in_usm):
     x = ah.as_dpnp(in_usm(VALUES))
     expected = cluster.KMeans(3, random_state=0, n_init=1).fit(VALUES)
     model = cluster.KMeans(3, random_state=0, n_init=1).fit(x)
@@ -52,8 +52,8 @@ def test_k_means(in_usm):
     assert np.array_equal(ah.as_numpy(model.labels_), expected.labels_)
 
 
-def test_usm_arrays_are_converted_by_the_caller(in_usm):
-    """Estimators reject a USMArray, which does not have the array API namespace that they use. dpnp arrays work."""
+def test_estimators_reject_usm_arrays(in_usm):
+    """Estimators call ``__array_namespace__``, which `USMArray` does not have."""
     x = in_usm(VALUES)
     assert not hasattr(x, "__array_namespace__")
     with pytest.raises(AttributeError, match="__array_namespace__"):

@@ -1,4 +1,4 @@
-"""Apply xarray's `apply_ufunc`, with a function that uses NumPy, to DataArrays over arrays of several libraries."""
+"""Test `xarray.apply_ufunc` with a NumPy-based function and DataArrays of several libraries."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ xarray = pytest.importorskip("xarray")
 
 
 def smooth(x):
-    """Return the mean of each element and the next one along the last dimension, cyclically, in the library of `x`."""
+    """Return the means of neighboring elements along the last dimension, which is periodic, as an array like `x`."""
     a = ah.as_numpy(x)
     return ah.like((a + np.roll(a, -1, axis=-1)) / 2, x)
 
@@ -18,7 +18,7 @@ def expected(values):
     return (values + np.roll(values, -1, axis=-1)) / 2
 
 
-def test_numpy_records():
+def test_apply_ufunc_on_numpy_dataarrays():
     values = np.arange(6.0).reshape(2, 3)
     record = xarray.DataArray(values, dims=("y", "x"), coords={"x": [10, 20, 30]})
     result = xarray.apply_ufunc(smooth, record, input_core_dims=[["x"]], output_core_dims=[["x"]])
@@ -26,7 +26,7 @@ def test_numpy_records():
     assert np.array_equal(result.values, expected(values))
 
 
-def test_records_of_another_library_keep_it():
+def test_apply_ufunc_keeps_the_library_of_the_dataarray():
     strict = pytest.importorskip("array_api_strict")
     values = np.arange(6.0).reshape(2, 3)
     record = xarray.DataArray(strict.asarray(values), dims=("y", "x"))
@@ -35,7 +35,7 @@ def test_records_of_another_library_keep_it():
     assert np.array_equal(np.asarray(result.data), expected(values))
 
 
-def test_dask_chunks():
+def test_apply_ufunc_on_dask_chunks():
     pytest.importorskip("dask.array")
     values = np.arange(12.0).reshape(4, 3)
     record = xarray.DataArray(values, dims=("y", "x")).chunk({"y": 2})

@@ -1,4 +1,4 @@
-"""A buffer prototype for zarr: chunks are decoded into USMArrays, which the prototype allocates."""
+"""Test a zarr buffer prototype that allocates USMArrays, into which zarr decodes chunks."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from zarr.testing.buffer import StoreExpectingTestBuffer, TestBuffer  # noqa: E4
 
 
 def prototype_of(memory, buffer=TestBuffer):
-    """Return a prototype whose arrays are in `memory`, a memory kind of `arrayhub.empty` that the host can read."""
+    """Return a prototype that allocates arrays with ``arrayhub.empty(memory=memory)`` in host-readable memory."""
 
     class USMBuffer(cpu.NDBuffer):
         @classmethod
@@ -47,12 +47,12 @@ VALUES = np.arange(100, dtype="f4").reshape(10, 10)
 
 @pytest.fixture
 def array():
-    """Return an array in a store that asserts that all chunks are of the prototype's buffer class."""
+    """Return a zarr array whose store asserts that each chunk is an instance of `TestBuffer`."""
     return zarr.create_array(StoreExpectingTestBuffer(), shape=VALUES.shape, chunks=(4, 3), dtype="f4", fill_value=-1)
 
 
 @pytest.mark.parametrize("selection", [np.s_[:, :], np.s_[2:7, 1:9], np.s_[::3, 5], np.s_[4:4]], ids=str)
-def test_reads_go_to_memory_of_the_prototype(array, prototype, selection):
+def test_selections_are_read_into_memory_of_the_prototype(array, prototype, selection):
     array.set_basic_selection(np.s_[:, :], VALUES, prototype=prototype)
     result = array.get_basic_selection(selection, prototype=prototype)
     assert np.array_equal(result, VALUES[selection])
@@ -68,7 +68,7 @@ def test_unwritten_chunks_have_the_fill_value(array, prototype):
     assert np.array_equal(result[:4], VALUES[:4, :3]) and (result[4] == -1).all()
 
 
-def test_results_are_usm(array):
+def test_results_can_be_in_shared_usm(array):
     dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")

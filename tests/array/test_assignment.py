@@ -1,4 +1,4 @@
-"""Test ``x[key] = value`` and ``to_device(out=)`` with device memory on either side, for SYCL devices."""
+"""Test ``x[key] = value`` and ``to_device(out=)`` from and to memory of SYCL devices."""
 
 import sys
 
@@ -53,7 +53,7 @@ def same(x, y):
 
 @pytest.fixture(params=["dpnp", "dpctl alone"])
 def packing(request, monkeypatch):
-    """Run a test with dpnp's copy kernel, and once more without dpnp."""
+    """Run a test twice: with dpnp's copy kernel, and without dpnp."""
     if request.param == "dpnp":
         pytest.importorskip("dpnp.tensor")
     else:
@@ -63,7 +63,7 @@ def packing(request, monkeypatch):
 # ------------------------------------------------------------------------------------------------------ to_device(out=)
 
 
-# Functions that return an array of the given shape, or a view of a larger array with this shape.
+# Functions that return an array or a view with the given shape. `whole(shape)` allocates the array.
 SOURCES = {
     "C": lambda whole, shape: whole(shape),
     "F": lambda whole, shape: whole(shape[::-1]).transpose(*reversed(range(len(shape)))),
@@ -76,8 +76,8 @@ SOURCES = {
 @pytest.mark.parametrize("target", LAYOUTS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("memory", ["usm_device", "usm_shared", "cpu"])
-def test_any_layout_to_any_layout(source, target, memory, packing):
-    """The copy changes only the elements of `out`, and not those between them."""
+def test_to_device_copies_each_layout_to_each_layout(source, target, memory, packing):
+    """The copy changes the elements of `out`, and keeps the elements of its base array between them."""
     expected = sample(seed=2)
     whole = there(expected)
     out = LAYOUTS[target](whole)
@@ -89,7 +89,7 @@ def test_any_layout_to_any_layout(source, target, memory, packing):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("layout", ["C", "columns", "negative"])
-def test_any_element_type(dtype, layout, packing):
+def test_to_device_copies_each_element_type(dtype, layout, packing):
     given, expected = sample(dtype, 1), sample(dtype, 2)
     whole = ah.to_device(expected, "oneapi:0")
     LAYOUTS[layout](expected)[...] = LAYOUTS[layout](given)
@@ -100,7 +100,7 @@ def test_any_element_type(dtype, layout, packing):
 
 @pytest.mark.parametrize("target", MEMORIES)
 @pytest.mark.parametrize("source", MEMORIES)
-def test_every_kind_of_memory(source, target):
+def test_to_device_copies_each_memory_kind_to_each_memory_kind(source, target):
     out = there(np.zeros(SHAPE), target)
     assert ah.to_device(there(sample(), source), out.device, out=out) is out
     assert same(out, sample())
@@ -109,8 +109,8 @@ def test_every_kind_of_memory(source, target):
 
 @pytest.mark.parametrize("rows", [8, 80])
 @pytest.mark.parametrize("memory", [dpm.MemoryUSMHost, dpm.MemoryUSMShared])
-def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packing):
-    """USM that a NumPy array views can be assigned, from the NumPy array and from arrayhub's view of the array."""
+def test_numpy_view_of_usm_is_assigned_to_a_strided_array(memory, rows, packing):
+    """Assign a NumPy array over USM, directly and as a USMArray."""
     shape = (rows, 12)
     values = np.ndarray(shape, buffer=memory(sample(shape=shape).nbytes))
     values[...] = sample(shape=shape)
@@ -122,8 +122,8 @@ def test_usm_that_numpy_views_is_assigned_to_a_strided_array(memory, rows, packi
 
 
 @pytest.mark.parametrize("nbytes", [8, 4096, 4104, 1 << 20, (1 << 20) + 8, (1 << 21) + 8])
-def test_gaps_keep_their_values_for_any_size(nbytes):
-    """Only the selected elements change, whether dpnp reads host memory or the pieces of a staging buffer."""
+def test_assignment_changes_only_the_selected_elements(nbytes):
+    """Test sizes for which dpnp's kernel reads host memory, and sizes that use a staging buffer."""
     pytest.importorskip("dpnp.tensor")
     expected = sample(shape=(nbytes // 4,))
     whole = there(expected)
@@ -135,7 +135,7 @@ def test_gaps_keep_their_values_for_any_size(nbytes):
 
 
 @pytest.mark.parametrize("layout", ["steps", "negative", "new axis"])
-def test_large_arrays_are_assigned_to_gaps_in_pieces(layout, packing):
+def test_large_arrays_are_assigned_to_strided_views_in_chunks(layout, packing):
     expected = sample("f4", shape=(300, 700))
     whole = there(expected)
     target = LAYOUTS[layout](expected)
@@ -151,7 +151,7 @@ def test_large_arrays_are_assigned_to_gaps_in_pieces(layout, packing):
     assert seen[-1] == target.nbytes and len(seen) > 2
 
 
-def test_a_foreign_array_as_out():
+def test_out_can_be_a_dpnp_array():
     dpnp = pytest.importorskip("dpnp")
     out = dpnp.zeros(SHAPE)
     assert ah.to_device(sample(), "oneapi:0", out=out) is out
@@ -194,7 +194,7 @@ def test_copy_false_forbids_out():
         ah.to_device(sample(), "oneapi:0", out=there(sample()), copy=False)
 
 
-def test_windows_that_overlap_are_refused():
+def test_out_with_overlapping_elements_is_rejected():
     memory = dpm.MemoryUSMDevice(64)
     out = ah.USMArray((3, 4), "f8", buffer=memory, strides=(1, 1))
     with pytest.raises(ValueError, match="its elements overlap"):
@@ -203,7 +203,7 @@ def test_windows_that_overlap_are_refused():
         out[...] = np.zeros((3, 4))
 
 
-def test_progress_is_reported_to_the_end():
+def test_last_progress_call_reports_all_bytes():
     seen = []
     out = there(np.zeros(SHAPE))
     ah.to_device(sample(), "oneapi:0", out=out, progress=lambda done, total: seen.append((done, total)))
@@ -217,7 +217,7 @@ QUEUES = {"default": (), "in order": ("in_order",)}
 
 
 @pytest.mark.parametrize("kind", QUEUES)
-def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
+def test_copy_on_a_queue_runs_after_earlier_work_on_both_arrays(kind):
     dpnp = pytest.importorskip("dpnp")
     first = dpctl.SyclQueue(property=QUEUES[kind]) if QUEUES[kind] else dpctl.SyclQueue()
     second = dpctl.SyclQueue()
@@ -225,14 +225,14 @@ def test_a_copy_on_a_queue_follows_its_work_and_that_of_both_arrays(kind):
     for value in range(1, 20):
         source = dpnp.zeros((1 << 20,), sycl_queue=first)
         for _ in range(3):
-            source += value  # queued, perhaps not finished
+            source += value  # the kernel may still run when the copy is queued
         ah.to_device(source, first, out=out)
         assert (values_of(out) == 3 * value).all()
 
 
 @pytest.fixture
 def busy():
-    """Return a function that queues a long matrix product and an array's values, and returns the array at once."""
+    """Return a function that queues a long matrix product and then the fill of an array, and returns this array."""
     dpnp = pytest.importorskip("dpnp")
 
     def start(queue, value):
@@ -246,7 +246,7 @@ def busy():
 
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
 @pytest.mark.parametrize("key", [np.s_[:], np.s_[::2]], ids=["contiguous", "gaps"])
-def test_an_assignment_follows_the_work_of_both_queues(key, properties, busy):
+def test_assignment_waits_for_work_on_both_queues(key, properties, busy):
     queue, other = (dpctl.SyclQueue(property=list(properties)) for _ in range(2))
     for given in (np.full(1 << 20, 1.0), np.float64(1.0), busy(queue, 1.0)):
         out = ah.asarray(busy(queue, 2.0))  # not filled yet
@@ -263,8 +263,8 @@ def is_done(queue):
 
 @pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_shared", "usm_device"])
-def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
-    """The call returns while kernels are still queued before the copy, and every reader gets the new values."""
+def test_copy_between_usm_arrays_on_a_queue_does_not_wait(memory, properties, busy):
+    """The call returns before earlier kernels and the copy have run. Later reads of `out` return the new values."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue(property=list(properties))
     out = ah.empty((1 << 20,), memory=memory, device=dpctl.SyclQueue())
@@ -281,14 +281,14 @@ def test_a_copy_between_usm_on_a_queue_does_not_wait(memory, properties, busy):
             assert (values_of(out) == value).all()
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(out) + 0) == value).all()  # a kernel on the queue of `out`
-        source[...] = -1.0  # queued after the copy
-    assert ahead >= 1  # 0 if all calls waited
+        source[...] = -1.0  # runs after the copy
+    assert ahead >= 1  # at least one call did not wait
 
 
 @pytest.mark.parametrize("layout", ["columns", "negative", "F"])
 @pytest.mark.parametrize("memory", ["usm_host", "usm_device"])
 def test_a_copy_between_layouts_on_a_queue_does_not_wait(memory, layout, busy):
-    """The views may be freed before dpnp's kernel, which reorders the elements, has run."""
+    """Delete the views before dpnp's kernel has reordered the elements."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue()
     whole = ah.zeros((1024, 1024), memory=memory, device=dpctl.SyclQueue())
@@ -309,17 +309,17 @@ def test_a_copy_between_layouts_on_a_queue_does_not_wait(memory, layout, busy):
             assert (values_of(whole) == expected).all()
         else:
             assert (dpnp.asnumpy(ah.as_dpnp(whole) + 0) == expected).all()  # a kernel on the queue of `whole`
-        source[...] = -1.0  # waits for the copy
-    assert ahead >= 1  # 0 if all calls waited
+        source[...] = -1.0  # runs after the copy
+    assert ahead >= 1  # at least one call did not wait
 
 
-def test_a_copy_to_other_host_memory_is_complete(busy):
+def test_copy_to_numpy_memory_is_complete_on_return(busy):
     queue = dpctl.SyclQueue()
     out = np.zeros(1 << 20)
     assert (ah.to_host(busy(queue, 5.0), out=out, stream=queue) == 5).all()
 
 
-def test_a_stream_of_another_kind_is_refused():
+def test_invalid_streams_are_rejected():
     out = there(np.zeros(SHAPE))
     with pytest.raises(BufferError, match="stream is 1"):
         ah.to_device(sample(), "oneapi:0", out=out, stream=1)
@@ -366,7 +366,7 @@ def test_assignment_follows_numpy(key, value, memory, packing):
 
 
 @pytest.mark.parametrize("rows", [1 << 8, (1 << 17) + 1])
-def test_a_value_is_repeated_on_the_device(rows, packing):
+def test_assigned_values_are_broadcast_on_the_device(rows, packing):
     whole = np.zeros((rows, 4), "f4")
     x = there(whole)
     x[:, 1:3] = np.array([1, 2], "f4")
@@ -386,7 +386,7 @@ OVERLAPS = {
 
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("case", OVERLAPS)
-def test_overlapping_views(case, memory, packing):
+def test_assignment_between_overlapping_views(case, memory, packing):
     to, of = OVERLAPS[case]
     expected = sample()
     x = there(expected, memory)
@@ -395,7 +395,7 @@ def test_overlapping_views(case, memory, packing):
     assert same(x, expected)
 
 
-def test_half_of_an_exchange_is_refused_on_a_device():
+def test_swap_of_device_views_is_rejected():
     x = there(sample())
     with pytest.raises(TypeError, match=r"use x\[j\].copy\(\)"):
         x[0], x[1] = x[1], x[0]
@@ -423,7 +423,7 @@ def test_values_that_do_not_fit_are_refused(case):
     assert (values_of(x) == 1).all()
 
 
-def test_a_copy_to_the_host_is_one_transfer():
+def test_assignment_between_host_and_device_traces_one_copy():
     x, host = there(sample()), np.zeros((16, 12))
     with ah.trace() as traced:
         ah.asarray(host)[::2] = x

@@ -1,4 +1,4 @@
-"""Test the constructor of the USM array specification: its examples, all types of buffers, and invalid arguments."""
+"""Test `USMArray(...)`: examples of the USM array specification, types of buffers, and invalid arguments."""
 
 import array
 import ctypes
@@ -24,7 +24,7 @@ KINDS = [*USM_KINDS, "cpu"]
 
 
 def positions(a):
-    """Return the position of each element in the memory block, as an array of the shape of `a`."""
+    """Return an array of the shape of `a` with the index of each element in the memory of `a`."""
     index = np.full(a.shape, a.offset)
     for axis, (length, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
         steps = np.arange(length).reshape([-1 if k == axis else 1 for k in range(a.ndim)])
@@ -39,7 +39,7 @@ def matrix():
     return USMArray((2, 3), dtype="i4", buffer="shared")
 
 
-def test_instance_c_contiguous_matrix():
+def test_example_c_contiguous_matrix():
     a = matrix()
     assert (a.ndim, a.shape, a.strides, a.offset) == (2, (2, 3), (3, 1), 0)
     assert positions(a).tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -47,8 +47,8 @@ def test_instance_c_contiguous_matrix():
     assert isinstance(a.base, dpm.MemoryUSMShared)
 
 
-def test_instance_f_contiguous_matrix():
-    # The heading of the example has shape (3, 2), but its text has (2, 3) with strides (1, 2). The test uses the text.
+def test_example_f_contiguous_matrix():
+    # The specification's heading says shape (3, 2), but its text says (2, 3) with strides (1, 2), as tested here.
     a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
     assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
     assert positions(a).tolist() == [[0, 2, 4], [1, 3, 5]]  # {a[0,0], a[1,0], a[0,1], a[1,1], a[0,2], a[1,2]}
@@ -56,7 +56,7 @@ def test_instance_f_contiguous_matrix():
     assert USMArray((2, 3), "i4", "shared", strides=(1, 2)).strides == a.strides
 
 
-def test_instance_submatrix():
+def test_example_submatrix():
     whole = matrix()
     a = USMArray((2, 2), dtype="i4", buffer=whole, strides=(3, 1))
     assert positions(a).tolist() == [[0, 1], [3, 4]]  # {a[0,0], a[0,1], *, a[1,0], a[1,1], *}
@@ -65,7 +65,7 @@ def test_instance_submatrix():
     assert whole[:, :2].strides == a.strides
 
 
-def test_instance_negative_strides():
+def test_example_negative_strides():
     whole = USMArray(8, dtype="i8", buffer="shared")
     a = USMArray((4,), dtype="i8", buffer=whole, strides=(-2,), offset=7)
     assert positions(a).tolist() == [7, 5, 3, 1]
@@ -113,7 +113,7 @@ def test_buffer_accepts_the_names_of_memory_kinds(kind):
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_example_interface_of_an_array_rebuilds_it(kind):
+def test_example_array_is_rebuilt_from_its_interface_dict(kind):
     w = USMArray((4, 2), dtype="i4", buffer=kind, strides=(-5, -2))
     interface = w.__sycl_usm_array_interface__
     w2 = USMArray(
@@ -136,7 +136,7 @@ def test_example_interface_of_an_array_rebuilds_it(kind):
     }
 
 
-def test_defaults_are_those_of_the_specification():
+def test_defaults_equal_the_specification():
     a = USMArray((3,))
     assert (a.dtype, a.usm_type, a.strides, a.offset, a.protocol) == (np.float64, "device", (1,), 0, "constructed")
 
@@ -145,7 +145,7 @@ def test_defaults_are_those_of_the_specification():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_new_memory(kind):
+def test_named_memory_kind_allocates_memory(kind):
     a = USMArray((3, 5), "f4", buffer=kind)
     assert (a.nbytes, a.memory.nbytes, a.access) == (60, 60, "readwrite")
     assert a.usm_type == (kind if kind != "cpu" else None)
@@ -160,7 +160,7 @@ def test_new_memory(kind):
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_over_a_memory_object(kind):
+def test_dpctl_memory_object_as_buffer(kind):
     memory = CLASSES[kind](100)
     a = USMArray((4, 6), "i4", buffer=memory, offset=1)
     assert (a.base, a.usm_type, a.memory.nbytes, a.ptr) == (memory, kind, 100, memory._pointer + 4)
@@ -169,7 +169,7 @@ def test_over_a_memory_object(kind):
         USMArray((26,), "i4", buffer=memory)
 
 
-def test_memory_outlives_its_names():
+def test_array_keeps_dpctl_memory_alive():
     memory = dpm.MemoryUSMShared(64)
     before = sys.getrefcount(memory)
     a = USMArray((8,), "f8", buffer=memory)
@@ -181,7 +181,7 @@ def test_memory_outlives_its_names():
     assert sys.getrefcount(memory) == before
 
 
-def test_buffer_of_an_array_is_its_whole_block():
+def test_array_as_buffer_means_its_whole_memory():
     whole = USMArray((4, 6), "i4", buffer="shared")
     part = whole[1:3, ::2]
     a = USMArray((24,), "i4", buffer=part)
@@ -235,7 +235,7 @@ def writable_buffers():
 
 
 @pytest.mark.parametrize("obj", writable_buffers(), ids=lambda obj: type(obj).__name__)
-def test_over_a_writable_buffer(obj):
+def test_writable_buffer_is_shared(obj):
     a = USMArray((2, 4), "f8", buffer=obj)
     np.asarray(a)[1, 3] = 2.5
     flat = np.frombuffer(obj.T if isinstance(obj, np.ndarray) and not obj.flags.c_contiguous else obj, "f8")
@@ -276,20 +276,20 @@ def test_read_only_or_missing_buffer_is_refused(obj, error, words):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_order(kind, order):
+def test_order_determines_strides(kind, order):
     a = USMArray((2, 3, 4), "i2", kind, order=order)
     assert a.byte_strides == np.empty((2, 3, 4), "i2", order=order).strides
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_0d_array(kind):
+def test_0d_array_has_one_element(kind):
     a = USMArray((), "f8", kind)
     assert (a.shape, a.strides, a.size, a.memory.nbytes) == ((), (), 1, 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0)])
-def test_size_zero(kind, shape):
+def test_arrays_without_elements(kind, shape):
     a = USMArray(shape, "f8", kind)
     assert (a.shape, a.size, a.nbytes, a.memory.nbytes) == (shape, 0, 0, 0)
     assert a.flags.c_contiguous
@@ -322,7 +322,7 @@ def test_offset_of_new_memory_is_computed(kind, shape, strides, offset, nbytes):
     assert positions(a).max() == nbytes // 8 - 1
 
 
-def test_offset_in_new_memory():
+def test_offset_enlarges_new_memory():
     a = USMArray((3,), "f8", "cpu", strides=(-1,), offset=4)
     assert (a.offset, a.memory.nbytes) == (4, 40)
     assert USMArray((3,), "f8", "cpu", offset=2).memory.nbytes == 40
@@ -333,7 +333,7 @@ def test_offset_in_new_memory():
 @pytest.mark.parametrize(
     ("layout", "most"), [({"shape": (1,)}, 2**60 - 2), ({"shape": (3,), "strides": (2,)}, 2**60 - 6)], ids=str
 )
-def test_offset_beyond_the_address_space(layout, most):
+def test_offset_beyond_the_address_space_raises(layout, most):
     for offset in (most + 1, 2**60 - 1):
         with pytest.raises(ValueError, match=rf"offset is {offset}, .*address space; .* an offset of at most {most}$"):
             USMArray(dtype="f8", buffer=bytearray(64), offset=offset, **layout)
@@ -364,7 +364,7 @@ def test_layouts_outside_the_memory_are_refused(layout):
 
 @pytest.mark.parametrize("kind", USM_KINDS)
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4"])
-def test_ml_dtypes_on_usm(kind, name):
+def test_usm_supports_ml_dtypes(kind, name):
     dtype = np.dtype(getattr(ml_dtypes, name))
     a = USMArray((2, 3), dtype, kind)
     assert (a.dtype, a.itemsize, a.usm_type) == (dtype, dtype.itemsize, kind)
@@ -373,12 +373,12 @@ def test_ml_dtypes_on_usm(kind, name):
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f4", "c8", "c16", "|f8", "=i4", "float32", int, np.uint16])
-def test_types_of_usm(dtype):
+def test_usm_supports_types_of_sycl(dtype):
     assert USMArray(2, dtype, "shared").dtype == np.dtype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [">f8", "M8[ns]", "S3", "U2", "f4,i4", "g", "V8"])
-def test_types_that_usm_does_not_hold(dtype):
+def test_usm_rejects_types_that_sycl_does_not_support(dtype):
     with pytest.raises(TypeError, match="accepted on USM"):
         USMArray(2, dtype, "device")
     with pytest.raises(TypeError, match="accepted on USM"):
@@ -388,7 +388,7 @@ def test_types_that_usm_does_not_hold(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["O", "S0", "V0", "(2,3)f4", np.dtypes.StringDType()])
-def test_types_without_memory_are_refused(dtype):
+def test_invalid_element_types_raise(dtype):
     with pytest.raises(TypeError, match="USMArray: dtype"):
         USMArray(2, dtype, "cpu")
 
@@ -397,13 +397,13 @@ def test_types_without_memory_are_refused(dtype):
 
 
 @pytest.mark.parametrize(("kind", "asked", "given"), [("cpu", 1, 64), *((k, n, n) for k in KINDS for n in (64, 4096))])
-def test_alignment(kind, asked, given):
+def test_alignment_of_usm_can_be_requested(kind, asked, given):
     a = USMArray((3,), "f8", kind, buffer_ctor_kwargs={"alignment": asked})
     assert a.ptr % given == 0
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_queue(kind):
+def test_array_uses_the_requested_queue(kind):
     queue = dpctl.SyclQueue(property="in_order")
     a = USMArray((3,), "f8", kind, buffer_ctor_kwargs={"queue": queue})
     assert a.base.sycl_queue == queue
@@ -413,7 +413,7 @@ def test_queue(kind):
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_copy_of_memory(kind):
+def test_copy_true_copies_dpctl_memory(kind):
     source = CLASSES[kind](24)
     source.copy_from_host(np.arange(3, dtype="f8").view("u1"))
     before = sys.getrefcount(source)
@@ -424,7 +424,7 @@ def test_copy_of_memory(kind):
     assert not USMArray((3,), "f8", source, buffer_ctor_kwargs={"copy": False}).is_copy
     assert a.usm_type == kind
     assert np.asarray(a.to_host()).tolist() == [0, 1, 2]
-    assert sys.getrefcount(source) == before  # dpctl's own copy=True would keep a reference to its source
+    assert sys.getrefcount(source) == before  # with dpctl's own copy=True, the copy would keep a reference to `source`
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ def test_copy_of_memory(kind):
         (bytearray(64), {"queue": dpctl.SyclQueue()}, ValueError),
     ],
 )  # fmt: skip
-def test_bad_options(buffer, options, error):
+def test_invalid_buffer_ctor_kwargs_raise(buffer, options, error):
     with pytest.raises(error):
         USMArray((3,), "f8", buffer, buffer_ctor_kwargs=options)
 
@@ -505,12 +505,12 @@ def test_buffer_ctor_kwargs_may_be_empty():
         ({"shape": (3,), "dtype": "f4,,"}, SyntaxError, "dtype: 'f4,,' is not a data type"),
     ],
 )
-def test_bad_arguments(kind, arguments, error, words):
+def test_invalid_arguments_raise(kind, arguments, error, words):
     with pytest.raises(error, match=words):
         USMArray(buffer=kind, **arguments)
 
 
-def test_unknown_kind():
+def test_unknown_memory_kind_raises():
     with pytest.raises(ValueError, match="buffer is 'gpu'; accepted: 'device', 'shared', 'host'"):
         USMArray((3,), buffer="gpu")
     with pytest.raises(TypeError):
@@ -530,10 +530,10 @@ def test_failed_construction_releases_its_memory():
     for shape in ((3,), (1,) * 20):
         with pytest.raises(ValueError, match="inside the memory"):
             USMArray((10, *shape), "f8", buffer=memory)
-    memory.append(0)  # raises a BufferError as long as an array holds the memory
+    memory.append(0)  # would raise a BufferError if an array held the memory
 
 
-def test_an_array_without_memory_cannot_be_made():
+def test_new_without_arguments_raises():
     for make in (USMArray.__new__, Descriptor.__new__, object.__new__):
         with pytest.raises(TypeError, match=r"call arrayhub\.asarray\(x\)|not safe"):
             make(USMArray)
@@ -542,7 +542,7 @@ def test_an_array_without_memory_cannot_be_made():
 
 
 @pytest.mark.parametrize("buffer", ["cpu", "shared", bytearray(64)], ids=["cpu", "shared", "bytearray"])
-def test_a_constructed_array_and_its_views_are_aligned_like_any_other(buffer):
+def test_aligned_flag_of_constructed_arrays_and_views(buffer):
     a = USMArray((4,), "f8", buffer=buffer)
     for view in (a, a[1:], a.reshape(2, 2).T):
         assert view.flags.aligned == (view.ptr % 8 == 0)

@@ -1,4 +1,4 @@
-"""Test methods of ndarray that do not compute: view, ravel, astype, flatten, ctypes, flags, and assignment."""
+"""Test methods and attributes as in ndarray: view, ravel, astype, flatten, ctypes, flags, and assignment."""
 
 import ctypes
 import datetime
@@ -19,7 +19,7 @@ import arrayhub as ah
 
 
 def outcome(function, *args, **kwargs):
-    """Return the layout and values of a call's result, or "refused" if the call fails."""
+    """Return the layout and values of the result of a call, or "refused" for ValueError and TypeError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -40,7 +40,7 @@ VIEWS = [BASE, BASE.T, BASE[::-1], BASE[:, :, ::2], BASE[:, :, :1], BASE[..., :0
     "dtype", ["u1", "i2", ">i2", "f4", "c16", "S2", "V6", "M8[s]", "i1,i1", ml_dtypes.bfloat16, "(2,)u1", "(1,2)i1"]
 )
 @pytest.mark.parametrize("number", range(len(VIEWS)))
-def test_bytes_as_another_type(number, dtype):
+def test_view_as_another_type_equals_numpy(number, dtype):
     a = VIEWS[number]
     x = ah.asarray(a)
     assert outcome(x.view, dtype) == outcome(a.view, dtype)
@@ -58,7 +58,7 @@ def test_views_of_the_same_shape_keep_dims():
 
 
 @pytest.mark.parametrize("wrong", [np.ndarray, np.matrix, object, "nonsense", "O"])
-def test_impossible_views_raise(wrong):
+def test_invalid_view_types_raise(wrong):
     with pytest.raises(TypeError):
         ah.asarray(BASE).view(wrong)
 
@@ -83,7 +83,7 @@ def test_errors_about_packed_elements_name_the_call():
             x.astype("i1", order=order)
 
 
-def test_device_memory_is_seen_as_another_type():
+def test_device_memory_is_viewed_as_another_type():
     pytest.importorskip("dpctl")
     x = ah.USMArray((2, 3), "f8", buffer="device")
     view = x.view("f4")
@@ -93,7 +93,7 @@ def test_device_memory_is_seen_as_another_type():
 
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
 @pytest.mark.parametrize("a", [BASE, BASE[0].T, BASE[:, 0, 0], BASE[..., :0], ONE, BASE[::-1, ::-1, ::-1]])
-def test_one_dimension(a, order):
+def test_flatten_copies_and_ravel_views(a, order):
     x = ah.asarray(a)
     flat = x.flatten(order)
     if order != "K":  # in NumPy, "K" is the order in memory
@@ -109,7 +109,7 @@ def test_one_dimension(a, order):
 @pytest.mark.parametrize("shape", [(-1,), (6, 4), (4, 6), (2, 1, 12), (3, 8, 1)])
 @pytest.mark.parametrize("order", ["C", "F", "A"])
 @pytest.mark.parametrize("a", [BASE, BASE.T, BASE[:, ::-1], BASE[0], ONE])
-def test_reshape_in_another_order(a, order, shape):
+def test_reshape_with_an_order_equals_numpy(a, order, shape):
     x = ah.asarray(a)
     if a.size != 24:
         shape = (-1,)
@@ -142,7 +142,7 @@ def test_ravel_does_not_copy():
 @pytest.mark.parametrize("order", ["C", "F", "A", "K"])
 @pytest.mark.parametrize("a", [BASE[0], BASE[0].T, BASE[0, ::-1], ONE])
 @pytest.mark.parametrize("dtype", ["f4", "i2", ml_dtypes.bfloat16, ">u8"])
-def test_astype(a, order, dtype):
+def test_astype_equals_numpy(a, order, dtype):
     x = ah.asarray(a).astype(dtype, order)
     expected = a.astype(dtype, order)
     assert x.is_copy and x.dtype == dtype and x.flags.writeable
@@ -159,7 +159,7 @@ def test_astype_copies_and_casts_as_in_numpy():
         x.astype("u1", casting="safe")
 
 
-def test_ctypes():
+def test_ctypes_attribute_of_host_memory():
     a = np.arange(4.0)
     x = ah.asarray(a)
     assert x.ctypes.data == a.ctypes.data
@@ -168,7 +168,7 @@ def test_ctypes():
     assert a[1] == 9.0
 
 
-def test_ctypes_of_device_memory():
+def test_ctypes_attribute_of_device_memory_raises():
     pytest.importorskip("dpctl")
     x = ah.USMArray(3, "f8", buffer="device")
     assert not hasattr(x, "ctypes")
@@ -182,7 +182,7 @@ def test_ctypes_of_device_memory():
 
 
 @pytest.mark.parametrize("name", ["ctypes", "data"])
-def test_attributes_of_packed_elements(name):
+def test_attributes_that_require_whole_bytes_raise_for_packed_elements(name):
     with pytest.raises(AttributeError, match=f"^{name}: elements smaller than a byte"):
         getattr(packed_int4(), name)
 
@@ -207,13 +207,13 @@ def test_flags_have_numpy_names(a):
         assert ours[key] is theirs[key], key
     for name in ("contiguous", "fortran", "fnc", "forc", "behaved", "carray", "writebackifcopy"):
         assert getattr(ours, name) is getattr(theirs, name), name
-    # NumPy's farray is also True for arrays that are aligned or writable, but not contiguous.
+    # NumPy's farray is also True for aligned or writable arrays that are not Fortran-contiguous.
     assert ours["FARRAY"] is ours.farray is (ours.behaved and ours.fnc)
     assert ours.num == theirs.num & ~4  # OWNDATA
     assert ours["OWNDATA"] is ours["O"] is ours.owndata is False
 
 
-def test_flags_are_set_by_key():
+def test_only_the_writeable_flag_can_be_set():
     x = ah.asarray(np.zeros(2))
     x.flags["WRITEABLE"] = False
     assert x.access == "readonly"
@@ -227,14 +227,14 @@ def test_flags_are_set_by_key():
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "dot", "round"])
-def test_methods_that_compute_are_numpys(name):
+def test_errors_for_computing_methods_suggest_numpy(name):
     x = ah.asarray(BASE)
     with pytest.raises(AttributeError, match=rf"does not implement arithmetic; use arrayhub\.as_numpy\(x\)\.{name}"):
         getattr(x, name)
     assert not hasattr(ah.USMArray, name) and name not in dir(x)
 
 
-INSTEAD = {  # alternatives to ndarray's attributes
+INSTEAD = {  # suggested replacements for attributes of ndarray
     "fill": "x[...] = value",
     "setflags": "x.flags['WRITEABLE'] = False",
     "resize": "numpy.resize(x, shape)",
@@ -296,7 +296,7 @@ LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "pola
         ("double", "x.astype('float64')"),
     ],
 )
-def test_a_name_of_another_library_names_the_call(name, instead):
+def test_errors_for_attributes_of_other_libraries_suggest_a_call(name, instead):
     x = ah.asarray(BASE)
     assert not hasattr(x, name) and name not in dir(x)
     with pytest.raises(
@@ -305,7 +305,7 @@ def test_a_name_of_another_library_names_the_call(name, instead):
         getattr(x, name)
 
 
-def test_named_call_works():
+def test_suggested_calls_work():
     x = ah.asarray(BASE.copy())
     assert np.ptp(x) == np.ptp(BASE) and x.tobytes() == BASE.tobytes()
     np.testing.assert_array_equal(x.view(x.dtype.newbyteorder()), BASE.view(BASE.dtype.newbyteorder()))
@@ -313,7 +313,7 @@ def test_named_call_works():
     assert x.T.copy().flags["C_CONTIGUOUS"]
 
 
-def test_numpys_functions_compute():
+def test_numpy_functions_accept_arrays():
     x = ah.asarray(BASE)
     for function in (np.sum, np.mean, np.max, np.argsort, np.real, np.round, np.any, np.trace, np.clip, np.cumsum):
         args = (0, 5) if function is np.clip else ()
@@ -336,8 +336,8 @@ WITHOUT_A_SIZE = [
 
 @pytest.mark.parametrize("dtype", [str, bytes, "U", "S", "V", "M8", "m8"])
 @pytest.mark.parametrize("a", WITHOUT_A_SIZE, ids=lambda a: str(a.dtype))
-def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
-    """Choose the size or the unit as NumPy does. Elements of 0 bytes would lose all values."""
+def test_astype_infers_a_missing_size_or_unit_as_numpy(a, dtype):
+    """A dtype such as 'S' or 'M8' does not specify the size or the unit of the result."""
     x = ah.asarray(a)
     expected = outcome(a.astype, dtype)
     assert outcome(x.astype, dtype) == outcome(ah.asarray, a, dtype=dtype) == expected
@@ -358,14 +358,14 @@ def test_types_without_a_size_or_a_unit_get_numpys(a, dtype):
         (slice(0, 0), 1), (0, True),
     ],
 )  # fmt: skip
-def test_assignment_is_numpys(key, value):
+def test_assignment_equals_numpy(key, value):
     a, b = BASE.copy(), BASE.copy()
     a[key] = value
     ah.asarray(b)[key] = value
     np.testing.assert_array_equal(a, b)
 
 
-def test_any_array_is_assigned():
+def test_arrays_of_other_libraries_can_be_assigned():
     torch = pytest.importorskip("torch")
     a = np.zeros((2, 3))
     x = ah.asarray(a)
@@ -398,7 +398,7 @@ LOST = {
     "complex": (ml_dtypes.bfloat16, np.array([1j])),
     "complex scalar": (ml_dtypes.bfloat16, 1j),
     "four bits": (ml_dtypes.int4, 300),
-    "fractions of four bits": (ml_dtypes.int4, 1.5),
+    "fractions of float4": (ml_dtypes.int4, 1.5),
     "eight": (ml_dtypes.int4, 8),
     "decimals": ("f8", [decimal.Decimal("1.1")]),
     "fractions": ("i4", [fractions.Fraction(1, 3)]),
@@ -429,7 +429,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("case", LOST)
-def test_values_that_do_not_fit_are_refused(case):
+def test_values_that_the_dtype_cannot_represent_are_rejected(case):
     dtype, value = LOST[case]
     a = np.zeros(2, dtype)
     before = a.tobytes()
@@ -439,7 +439,7 @@ def test_values_that_do_not_fit_are_refused(case):
 
 
 KEPT = {
-    "narrower, as it fits": ("i1", np.array([-128, 127])),
+    "narrower, values in range": ("i1", np.array([-128, 127])),
     "without signs": ("u1", np.array([0, 255])),
     "the largest": ("f4", np.array([3.4028235e38, -3.4028235e38])),
     "infinite": ("f4", np.array([np.inf, np.nan])),
@@ -459,7 +459,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("case", KEPT)
-def test_values_that_fit_are_assigned(case):
+def test_values_that_the_dtype_can_represent_are_assigned(case):
     dtype, value = KEPT[case]
     a, expected = np.zeros(2, dtype), np.zeros(2, dtype)
     key = slice(0, 0) if case == "none" else ...
@@ -469,13 +469,13 @@ def test_values_that_fit_are_assigned(case):
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_bytes_are_assigned_as_memory(kind):
+def test_bytes_like_objects_are_assigned_as_arrays_of_bytes(kind):
     a = np.zeros(2)
     ah.asarray(a)[...] = kind(b"51")
     assert a.tolist() == [53.0, 49.0]
 
 
-def test_arrays_are_not_narrowed_to_another_kind():
+def test_assignment_rejects_another_kind_or_shape():
     with pytest.raises(TypeError, match="same_kind"):
         ah.asarray(np.zeros(2, "i4"))[...] = np.array([1.5, 2.5])
     with pytest.raises(ValueError, match="broadcast"):
@@ -494,14 +494,14 @@ def test_arrays_are_not_narrowed_to_another_kind():
     ],
     ids=lambda value: str(getattr(value, "dtype", value)),
 )
-def test_other_elements_are_assigned(a, value):
+def test_assignment_of_text_records_and_times_equals_numpy(a, value):
     expected = a.copy()
     expected[...] = value
     ah.asarray(a)[...] = value
     assert a.tobytes() == expected.tobytes() and any(a.tobytes())
 
 
-def test_two_elements_cannot_be_exchanged_through_views():
+def test_swap_of_elements_through_views_is_rejected():
     a = np.arange(5)
     x = ah.asarray(a)
     with pytest.raises(TypeError, match=r"x\[j\]\.copy\(\) or x\[j\]\.item\(\)"):
@@ -510,7 +510,7 @@ def test_two_elements_cannot_be_exchanged_through_views():
     assert a.tolist() == [1, 0, 2, 3, 4]
 
 
-SHUFFLES = {  # these seeds change the order of four rows, and of six
+SHUFFLES = {  # these seeds change the order of four rows and of six rows
     "Random": lambda rows: random.Random(3).shuffle(rows),
     "Generator": lambda rows: np.random.default_rng(3).shuffle(rows),
     "RandomState": lambda rows: np.random.RandomState(3).shuffle(rows),
@@ -521,7 +521,7 @@ SHUFFLES = {  # these seeds change the order of four rows, and of six
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
 def test_shuffling_rows_is_refused(shuffle, turn):
-    """Shuffling raises an error, because a swap of two views would overwrite a row."""
+    """A swap of two rows through views would overwrite one row, so the assignment raises."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)
     turned = {"ij": x, "ji": x.T, "backwards": x[::-1], "deep": x[:, None]}[turn]
@@ -530,7 +530,7 @@ def test_shuffling_rows_is_refused(shuffle, turn):
     assert np.unique(a).size == a.size
 
 
-def test_views_and_copies_of_the_array_are_assigned():
+def test_views_and_copies_of_the_array_can_be_assigned_to_it():
     a = np.arange(12).reshape(4, 3)
     x = ah.asarray(a)
     x[1:] = x[:-1]
@@ -550,7 +550,7 @@ def test_read_only_memory_is_not_written():
 
 
 @pytest.mark.parametrize("kind", ["shared", "host", "device"])
-def test_usm_is_assigned(kind):
+def test_usm_arrays_can_be_assigned(kind):
     pytest.importorskip("dpctl")
     x = ah.USMArray(3, "f4", buffer=kind)
     x[...] = [1, 2, 3]
@@ -560,15 +560,15 @@ def test_usm_is_assigned(kind):
     assert y.tolist() == [0, 1, 2]
 
 
-def test_to_numpy():
+def test_to_numpy_views_copies_or_casts():
     x = ah.asarray(BASE)
     assert x.to_numpy().ctypes.data == BASE.ctypes.data
     assert x.to_numpy(copy=True).ctypes.data != BASE.ctypes.data
     assert x.to_numpy("f4").dtype == "f4"
 
 
-def test_strides_are_instances_of_their_class():
-    """Each instance has one reference to its class, whether `x.strides` or a call of the class creates it."""
+def test_strides_class_is_referenced_once_per_instance():
+    """Test instances that `x.strides` creates, and instances from calls of the class and of a subclass."""
     Strides = type(ah.asarray(np.zeros((2, 3))).strides)
     assert issubclass(Strides, tuple) and Strides is not tuple
 
@@ -580,7 +580,7 @@ def test_strides_are_instances_of_their_class():
         x = ah.asarray(np.zeros((1,) * nd))
         made = [x.strides for _ in range(3000)] + [cls(range(nd)) for cls in (Strides, Further) for _ in range(300)]
         assert all(isinstance(steps, Strides) and len(steps) == nd for steps in made)
-        assert {hash(steps) for steps in made[:3000]} == {hash(tuple(made[0]))}  # from 3.14 on, tuples cache their hash
+        assert {hash(steps) for steps in made[:3000]} == {hash(tuple(made[0]))}  # Python 3.14 caches hashes of tuples
         del made
     gc.collect()
     assert [sys.getrefcount(cls) for cls in (Strides, Further, tuple)] == counts

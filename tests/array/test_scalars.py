@@ -1,4 +1,4 @@
-"""Elements as Python objects: conversion of arrays with one element, item, tolist, tobytes and iteration."""
+"""Test conversion to Python objects: numbers, formatting, item, tolist, tobytes and iteration."""
 
 import inspect
 import operator
@@ -44,7 +44,7 @@ NAMED = [pytest.param(value, id=value.dtype.str.strip("|<") + value.dtype.name) 
 
 
 def scalar_forms(value):
-    """Return arrays of the same element: 0-d, 1-d and 2-d of length one, and 0-d at an odd address."""
+    """Return arrays with one element, `value`: 0-d, 1-d, 2-d, and unaligned 0-d."""
     unaligned = np.zeros(value.itemsize + 1, "u1")[1:].view(value.dtype)
     unaligned[0] = value
     return value, value.reshape(1), value.reshape(1, 1), unaligned[0:1].reshape(())
@@ -52,7 +52,7 @@ def scalar_forms(value):
 
 @pytest.mark.parametrize("value", NAMED)
 @pytest.mark.parametrize("number", [int, float])
-def test_an_array_of_one_element_is_that_number(value, number):
+def test_one_element_array_converts_to_a_number(value, number):
     for form in scalar_forms(value):
         answer = number(ah.asarray(form))
         assert type(answer) is number
@@ -60,17 +60,17 @@ def test_an_array_of_one_element_is_that_number(value, number):
 
 
 @pytest.mark.parametrize("value", COMPLEX + NUMBERS[:19], ids=lambda value: value.dtype.str + value.dtype.name)
-def test_an_array_of_one_element_is_a_complex_number(value):
+def test_one_element_array_converts_to_a_complex_number(value):
     for form in scalar_forms(value):
         assert complex(ah.asarray(form)) == complex(value.item())
 
 
 @pytest.mark.parametrize("value", NUMBERS[:10], ids=lambda value: value.dtype.str)
-def test_an_integer_without_dimensions_is_an_index(value):
+def test_0d_integer_array_is_an_index(value):
     assert operator.index(ah.asarray(value)) == operator.index(value)
 
 
-def test_sizes_shapes_and_positions():
+def test_0d_integer_arrays_are_accepted_as_lengths_and_indices():
     n = ah.asarray(np.array(3))
     assert np.zeros(n).shape == np.random.default_rng(0).random(n).shape == (3,)
     assert np.zeros((n, n)).shape == (3, 3)
@@ -91,24 +91,24 @@ def test_invalid_indices_raise(value):
 
 
 @pytest.mark.parametrize(("shape", "words"), [((1,), "1 dimension and"), ((1, 1), "2 dimensions and")])
-def test_the_error_of_an_index_counts_dimensions(shape, words):
+def test_index_error_contains_the_number_of_dimensions(shape, words):
     with pytest.raises(TypeError, match=f"^index: the array has {words} elements of int64"):
         operator.index(ah.asarray(np.ones(shape, np.int64)))
 
 
 @pytest.mark.parametrize("number", [int, float, complex])
 @pytest.mark.parametrize("shape", [(0,), (2,), (2, 2)])
-def test_number_conversion_needs_one_element(number, shape):
+def test_number_conversion_requires_one_element(number, shape):
     with pytest.raises(TypeError, match=rf"^{number.__name__}: the array has .*as_numpy\(x\)"):
         number(ah.asarray(np.ones(shape)))
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan, 2.0, 1j], ids=str)
-def test_the_truth_of_a_number_is_that_of_its_value(value):
+def test_bool_of_a_0d_array_equals_bool_of_its_element(value):
     assert bool(ah.asarray(np.array(value))) is bool(value)
 
 
-def test_formats():
+def test_format_of_one_element_arrays_equals_format_of_the_element():
     x = ah.asarray(np.array([[1.25]]))
     assert f"{x:.1f}|{x[0, 0]:6.2f}|{x}" == f"1.2|  1.25|{x!r}"
     assert "%d %5.1f" % (x, x) == "1   1.2"  # noqa: UP031
@@ -121,17 +121,17 @@ def test_formats():
 
 
 def layouts(value):
-    """Return a matrix with an element's type, and views of the matrix."""
+    """Return a matrix that contains `value`, and views of the matrix."""
     matrix = np.zeros((3, 4), value.dtype)
     matrix[::2] = value
     return matrix, matrix.T, matrix[::-1, ::-2], matrix[1:1], matrix[0], matrix[0, 0:1].reshape(()), matrix[:, None]
 
 
 @pytest.mark.parametrize("value", NUMBERS + COMPLEX + OTHERS, ids=lambda value: value.dtype.str + value.dtype.name)
-def test_lists_items_and_bytes_are_numpys(value):
+def test_tolist_item_tobytes_and_iteration_equal_numpy(value):
     for a in layouts(value):
         x = ah.asarray(a)
-        assert repr(x.tolist()) == repr(a.tolist())  # compares the types, too
+        assert repr(x.tolist()) == repr(a.tolist())  # repr shows the types of the elements
         assert (x.tobytes(), x.tobytes("F"), x.tobytes("A")) == (a.tobytes(), a.tobytes("F"), a.tobytes("A"))
         assert repr(list(map(repr, iter(x)))) == repr(list(map(repr, iter(a)))) if a.ndim == 1 else True
         for k in range(-a.size, a.size):
@@ -156,7 +156,7 @@ def test_row_iterator_has_a_length_hint_and_dims():
     assert operator.length_hint(rows) == 0 and list(rows) == []
 
 
-def test_item_is_a_method_like_the_others():
+def test_item_has_a_docstring_and_a_signature():
     assert "item" in dir(ah.USMArray) and ah.USMArray.item.__doc__.lstrip().startswith(
         "Return one element as a Python value"
     )
@@ -167,7 +167,7 @@ def test_item_is_a_method_like_the_others():
         ah.USMArray.item(np.zeros(1))
 
 
-def test_item_refuses():
+def test_item_rejects_invalid_indices():
     x = ah.asarray(np.zeros((2, 3)))
     with pytest.raises(ValueError, match=r"6 elements; pass an index"):
         x.item()
@@ -221,7 +221,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_device_memory_is_not_read(device_array, name):
+def test_scalar_conversions_of_device_memory_raise(device_array, name):
     with pytest.raises(TypeError, match=rf"^{name}: the memory is on oneapi:0.*to_host\(x\)"):
         ASKED[name](device_array)
 
@@ -273,19 +273,19 @@ def test_0d_arrays_are_not_iterable():
 
 
 @pytest.mark.parametrize("value", [3, 3.0, None, "a"])
-def test_in_raises(value):
+def test_membership_test_raises(value):
     with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
         value in ah.asarray(np.arange(5))  # noqa: B015
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 2.5, True, False, 1j, np.float32(0)])
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
-def test_the_truth_of_one_element(value, shape):
+def test_bool_of_one_element_equals_numpy(value, shape):
     x = np.full(shape, value)
     assert bool(ah.asarray(x)) is bool(x)
 
 
 @pytest.mark.parametrize("shape", [(0,), (2,), (3, 0), (2, 2)])
-def test_bool_needs_one_element(shape):
+def test_bool_requires_one_element(shape):
     with pytest.raises(ValueError, match=r"as_numpy\(x\)\.any"):
         bool(ah.asarray(np.ones(shape)))

@@ -1,4 +1,4 @@
-"""For arithmetic and comparison, the other operand computes the result, or a TypeError is raised. Hashing raises."""
+"""Test that operators return the result of the other operand or raise a TypeError, and that hashing raises."""
 
 import collections.abc
 import operator
@@ -22,7 +22,7 @@ COMPARED = {
     ">=": operator.ge,
 }
 UNARY = {"-x": operator.neg, "+x": operator.pos, "abs": abs, "~": operator.invert}
-# Operators that str implements itself: formatting, addition and repetition.
+# Operators that str implements: formatting, concatenation and repetition.
 SEQUENCES = {
     *(("%", str, ah.USMArray), ("+", str, ah.USMArray), ("+", ah.USMArray, str)),
     *(("*", str, ah.USMArray), ("*", ah.USMArray, str)),
@@ -49,7 +49,7 @@ def test_unary_operators_raise(symbol):
 
 
 @pytest.mark.parametrize("symbol", BINARY | COMPARED)
-def test_numpy_computes(symbol):
+def test_numpy_operands_compute_the_result(symbol):
     function = (BINARY | COMPARED)[symbol]
     for left, right in (
         (ah.asarray(A), B),
@@ -63,14 +63,14 @@ def test_numpy_computes(symbol):
         np.testing.assert_array_equal(function(left, right), expected)
 
 
-def test_other_libraries_accept_the_operand():
+def test_pandas_operands_compute_the_result():
     pandas = pytest.importorskip("pandas")
     series = pandas.Series(A)
     assert (series + ah.asarray(B)).tolist() == (ah.asarray(B) + series).tolist() == [6, 7, 7]
     assert (series == ah.asarray(B)).tolist() == (ah.asarray(B) == series).tolist() == [False] * 3
 
 
-def test_sequences_are_pythons():
+def test_sequences_accept_0d_integers_and_iterables():
     n = ah.asarray(np.array(2))
     assert "ab" * n == "abab" and n * (1,) == (1, 1)
     values = [0.0]
@@ -110,7 +110,7 @@ IN_PLACE = {
 
 @pytest.mark.parametrize("symbol", IN_PLACE)
 def test_in_place_operators_write_the_memory(symbol):
-    """An in-place operator copies NumPy's result to the memory of the array, and returns the same array."""
+    """An in-place operator assigns NumPy's result to the elements of the array, and returns the array."""
     a = A.copy()
     x = y = ah.asarray(a)
     expected = BINARY[symbol](A, B)
@@ -145,7 +145,7 @@ def test_in_place_operators_are_lossless():
     assert a.tolist() == A.tolist()
 
 
-def test_in_place_operators_and_pow_modulo_raise():
+def test_in_place_operators_with_python_numbers_and_pow_modulo_raise():
     x = ah.asarray(A)
     with pytest.raises(TypeError, match="unsupported operand"):
         x += 1
@@ -155,7 +155,7 @@ def test_in_place_operators_and_pow_modulo_raise():
 
 
 @pytest.mark.parametrize("look", [lambda x: x[0] in [1, 2], lambda x: [1, 2].index(x), lambda x: {1: 2}.get(x)])
-def test_membership_and_look_ups_raise(look):
+def test_membership_tests_and_searches_raise(look):
     with pytest.raises(TypeError, match="USMArray"):
         look(ah.asarray(A))
 
@@ -175,7 +175,7 @@ def test_operator_methods_are_missing():
     assert not any(hasattr(ah.asarray(A), name) for name in names)
 
 
-def test_numpy_assertions_name_a_call():
+def test_error_of_assert_equal_suggests_as_numpy():
     with pytest.raises(TypeError, match=r"as_numpy\(x\)"):
         np.testing.assert_equal(ah.asarray(A), ah.asarray(A))
     np.testing.assert_array_equal(ah.asarray(A), ah.asarray(A))

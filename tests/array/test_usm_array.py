@@ -1,4 +1,4 @@
-"""Compare views (indexing, transpose and reshape) with NumPy's, and test the memory block that views share."""
+"""Compare indexing, transpose and reshape with NumPy, and test the memory that views share."""
 
 import operator
 import pickle
@@ -21,7 +21,7 @@ import arrayhub
 
 @st.composite
 def arrays(draw, max_dims=5, max_side=4):
-    """Draw an int16 array of any layout with distinct elements: sliced, reversed, transposed, broadcast, empty."""
+    """Draw an int16 array over distinct values, possibly sliced, reversed, transposed, broadcast or empty."""
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=max_dims, min_side=0, max_side=max_side))
     array = np.arange(np.prod(shape, dtype=int) * 2, dtype="i2").reshape((2, *shape))[draw(st.integers(0, 1)), ...]
     if draw(st.booleans()):
@@ -34,7 +34,7 @@ def arrays(draw, max_dims=5, max_side=4):
 
 
 def assert_same(view, expected, source):
-    """Assert that a USMArray has the values, layout and address of NumPy's view."""
+    """Assert that `view` has the values, layout and address of NumPy's `expected`, and the memory of `source`."""
     assert view.shape == expected.shape
     assert view.dtype == expected.dtype
     assert view.size == expected.size
@@ -52,14 +52,14 @@ def assert_same(view, expected, source):
 
 
 def c_step(a, k):
-    """Return the stride of dimension `k` in C order, computed from the stride and length of the next dimension."""
+    """Return the byte stride that makes dimension `k` contiguous with dimension ``k + 1``."""
     if k == a.ndim - 1:
         return a.itemsize
     return a.byte_strides[k + 1] * max(a.shape[k + 1], 1)
 
 
 def numpys_view(array, key):
-    """Index with NumPy. An ellipsis is added to get a view instead of a scalar."""
+    """Return ``array[key]`` as a view. An added ellipsis prevents NumPy from returning a scalar."""
     keys = key if isinstance(key, tuple) else (key,)
     return array[keys if any(part is ... for part in keys) else (*keys, ...)]
 
@@ -76,7 +76,7 @@ def outcome(function, *arguments):
 
 @given(st.data())
 @settings(deadline=None, max_examples=400)
-def test_basic_indexing_is_numpys(data):
+def test_basic_indexing_equals_numpy(data):
     array = data.draw(arrays())
     key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=8))
     a = arrayhub.asarray(array)
@@ -101,7 +101,7 @@ wild = st.one_of(
 
 
 @given(arrays(), st.lists(wild, max_size=7).map(tuple))
-@example(np.zeros((1, 0)), (slice(None, None, 0), 2**64))  # two errors: the step of zero is reported first
+@example(np.zeros((1, 0)), (slice(None, None, 0), 2**64))  # the step of 0 is reported first
 @example(np.zeros((1, 0)), (slice(None, None, 0), 2**63 - 1))
 @settings(deadline=None, max_examples=600)
 def test_index_results_and_errors_equal_numpy(array, key):
@@ -117,7 +117,7 @@ def test_index_results_and_errors_equal_numpy(array, key):
 
 @given(arrays(), st.data())
 @settings(deadline=None, max_examples=200)
-def test_views_of_views(array, data):
+def test_views_of_views_equal_numpy(array, data):
     a = source = arrayhub.asarray(array)
     for _ in range(4):
         key = data.draw(hnp.basic_indices(array.shape, allow_newaxis=True, max_dims=7))
@@ -133,13 +133,13 @@ def test_views_of_views(array, data):
         pytest.param(object(), id="object"), {}, (0, [1]), 1j, range(2),
     ],
 )  # fmt: skip
-def test_indexing_that_copies_is_refused_in_words(key):
+def test_error_for_advanced_indexing_lists_accepted_indices(key):
     with pytest.raises(IndexError, match="accepted: integers, slices"):
         arrayhub.asarray(np.zeros((3, 2)))[key]
 
 
 @pytest.mark.parametrize("key", [3, -4, (0, 2), (0, 0, 0), (..., ...), (0, ..., 0, 0), 2**70])
-def test_index_errors_are_numpys(key):
+def test_index_errors_equal_numpy(key):
     array = np.zeros((3, 2))
     with pytest.raises(IndexError):
         array[key]
@@ -178,7 +178,7 @@ def test_integer_index_returns_a_0d_view():
 
 
 def test_empty_view_keeps_its_address():
-    """Indexing an empty array does not change its address, because its strides, which are arbitrary, are not used."""
+    """The strides of an empty array can have any value, so indexing does not add them to the address."""
     array = np.lib.stride_tricks.as_strided(np.zeros(1), (0, 5, 3), (2**61, 2**61, -(2**62)))
     a = arrayhub.asarray(array)
     for key in ((slice(None), 4), (slice(None), slice(None, None, -1)), (..., 2), (slice(None), slice(1, 5, 3), -1)):
@@ -192,7 +192,7 @@ def test_empty_view_keeps_its_address():
 
 @given(arrays(), st.data())
 @settings(deadline=None, max_examples=200)
-def test_transpose_is_numpys(array, data):
+def test_transpose_equals_numpy(array, data):
     a = arrayhub.asarray(array)
     assert_same(a.T, array.T, a)
     assert_same(a.transpose(), array.transpose(), a)
@@ -216,7 +216,7 @@ def test_invalid_permutations_raise(axes):
 
 @st.composite
 def shapes_of_size(draw, size):
-    """Draw a shape of `size` elements. One length may be -1."""
+    """Draw a shape of `size` elements, with at most one length of -1."""
     if size == 0:
         shape = [0, *draw(st.lists(st.integers(0, 4), max_size=3))]
     else:
@@ -232,10 +232,10 @@ def shapes_of_size(draw, size):
     return tuple(shape)
 
 
-@pytest.mark.skipif(NUMPY < (2, 1), reason="reshape takes copy= from NumPy 2.1 on")
+@pytest.mark.skipif(NUMPY < (2, 1), reason="ndarray.reshape accepts copy= since NumPy 2.1")
 @given(st.data())
 @settings(deadline=None, max_examples=600)
-def test_reshape_is_numpys_view_or_a_buffer_error(data):
+def test_reshape_equals_numpys_view_or_raises_buffer_error(data):
     array = data.draw(arrays())
     shape = data.draw(shapes_of_size(array.size))
     a = arrayhub.asarray(array)
@@ -251,7 +251,7 @@ def test_reshape_is_numpys_view_or_a_buffer_error(data):
 
 @given(arrays(), st.lists(st.integers(-1, 9), max_size=5).map(tuple))
 @settings(deadline=None, max_examples=300)
-def test_reshape_to_anything(array, shape):
+def test_reshape_to_random_shapes(array, shape):
     a = arrayhub.asarray(array)
     expected, error = outcome(array.reshape, shape)
     got, ours = outcome(a.reshape, shape)
@@ -272,12 +272,12 @@ def test_reshape_to_anything(array, shape):
         ((2**40, 2**40), ValueError),
     ],
 )  # fmt: skip
-def test_reshape_errors(shape, error):
+def test_reshape_to_invalid_shapes_raises(shape, error):
     with pytest.raises(error):
         arrayhub.asarray(np.zeros(6)).reshape(shape)
 
 
-def test_reshape_to_too_many_dimensions():
+def test_reshape_to_65_dimensions_raises():
     a = arrayhub.asarray(np.zeros(1))
     assert a.reshape((1,) * 64).ndim == 64
     with pytest.raises(ValueError, match="65 dimensions"):
@@ -285,7 +285,7 @@ def test_reshape_to_too_many_dimensions():
 
 
 @pytest.mark.parametrize("shape", [(0, 2**63), (0, 2**62, 2**62), (2**62, 0, 4)])
-def test_reshape_of_an_empty_array_to_a_huge_shape(shape):
+def test_reshape_of_an_empty_array_to_a_huge_shape_raises(shape):
     with pytest.raises((ValueError, OverflowError)):
         np.zeros(0).reshape(shape)
     with pytest.raises((ValueError, OverflowError)):
@@ -300,7 +300,7 @@ def test_reshape_accepts_integers_or_a_tuple():
 
 
 def test_reshape_with_strides_near_the_address_limit():
-    """Reshape an array for which the address one step past the end would overflow."""
+    """The address of an element after the last one would overflow."""
     far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
     a = arrayhub.asarray(far)
     assert a.reshape(1, 2, 1).byte_strides[1] == 2**62
@@ -312,7 +312,7 @@ def test_reshape_with_strides_near_the_address_limit():
 
 
 @pytest.mark.parametrize("nd", [0, 1, 5, 6, 7, 8, 20, 63, 64])
-def test_any_number_of_dimensions(nd):
+def test_arrays_of_up_to_64_dimensions(nd):
     array = np.arange(4.0)[:2].reshape((1,) * (nd - 1) + (2,)) if nd else np.array(3.0)
     a = arrayhub.asarray(array)
     assert a.ndim == nd
@@ -340,7 +340,7 @@ def test_strides_of_dimensions_of_length_one_are_normalized():
 RECORDS = np.zeros((3, 4), [("tag", "i1"), ("value", "<f8")])
 
 
-def test_strides_between_elements_have_byte_strides_only():
+def test_strides_raises_if_byte_strides_are_not_multiples_of_the_item_size():
     a = arrayhub.asarray(RECORDS["value"])
     assert a.byte_strides == (36, 9)
     with pytest.raises(ValueError, match=r"\(36, 9\) are not multiples of the item size 8; use byte_strides"):
@@ -355,8 +355,8 @@ def test_strides_between_elements_have_byte_strides_only():
     assert a[::, ::8].byte_strides == (36, 8)
 
 
-def test_slice_may_restore_element_strides():
-    """Strides of nine bytes are not multiples of the item size, 8, but eight of these strides are."""
+def test_slice_can_make_byte_strides_multiples_of_the_item_size():
+    """A stride of 9 bytes is not a multiple of the item size, 8. The stride of every eighth element is 72 bytes."""
     column = np.zeros(64, [("tag", "i1"), ("value", "<f8")])["value"]
     a = arrayhub.asarray(column)
     assert a[::8].strides == (9,)
@@ -365,7 +365,7 @@ def test_slice_may_restore_element_strides():
         _ = a[::7].strides
 
 
-def test_alignment_counts_address_and_steps():
+def test_aligned_flag_depends_on_address_and_strides():
     raw = np.zeros(65, "u1")
     for start in range(9):
         for step in (8, 9, 16):
@@ -378,7 +378,7 @@ DTYPES = ["?", "i1", "u8", "f2", "c16", "g", ">f4", "M8[us]", "m8[D]", "S3", "U2
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_element_type_can_be_viewed(dtype):
+def test_arrays_of_each_element_type_can_be_viewed(dtype):
     array = np.zeros((4, 3), dtype)
     a = arrayhub.asarray(array)
     assert_same(a[::-2, 1:], array[::-2, 1:], a)
@@ -387,7 +387,7 @@ def test_every_element_type_can_be_viewed(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["S0", "V0"])
-def test_elements_without_bytes(dtype):
+def test_arrays_with_an_item_size_of_zero(dtype):
     array = np.zeros((2, 3), dtype)
     a = arrayhub.asarray(array)
     assert (a.itemsize, a.nbytes, a.shape) == (array.itemsize, array.nbytes, (2, 3))
@@ -398,7 +398,7 @@ def test_elements_without_bytes(dtype):
 # ---- what views share ----------------------------------------------------------------
 
 
-def test_views_share_one_block():
+def test_views_share_one_memory_object():
     a = arrayhub.asarray(np.arange(24.0).reshape(2, 3, 4))
     views = [a[1], a[...], a.T, a.reshape(-1), a[None], a[:, 1:][0].T[::-1]]
     assert all(view.memory is a.memory for view in views)
@@ -435,7 +435,7 @@ def test_a_cycle_through_an_array_is_collected():
     assert not lives(alive)
 
 
-def test_read_only_is_for_good_and_for_one_array():
+def test_writeable_flag_is_cleared_permanently_for_one_array():
     array = np.zeros(4)
     a = arrayhub.asarray(array)
     view, earlier = a[1:], a[2:]
@@ -461,7 +461,7 @@ def test_init_does_not_change_an_imported_array():
 
 
 def test_index_method_is_called_once():
-    """``__index__`` is called once, so that the address and the labels of a view agree."""
+    """A second call could return another index, so that the labels of a view would not match its address."""
 
     class Index:
         asked = 0
@@ -481,13 +481,13 @@ def test_index_method_is_called_once():
 
 
 class Pair(NamedTuple):
-    """A shape or an index as a named tuple."""
+    """A named tuple that serves as a shape or an index."""
 
     row: int
     column: int
 
 
-def test_arguments_may_be_subclasses():
+def test_arguments_may_be_instances_of_subclasses():
     a = np.arange(6.0).reshape(2, 3)
     x = arrayhub.asarray(a, via=np.str_("array_interface"))
     np.testing.assert_array_equal(x[Pair(1, 2)], a[1, 2])
@@ -520,7 +520,7 @@ def test_sequences_of_integers_are_accepted():
 
 @pytest.mark.parametrize("size", [0, 6])
 @pytest.mark.parametrize("shape", [(2**63,), (0, 2**63), (0, -(2**70)), (2**64, 0)])
-def test_a_length_past_64_bits_is_named(size, shape):
+def test_reshape_error_names_a_length_past_64_bits(size, shape):
     with pytest.raises(ValueError, match=r"reshape: shape has -?\d+.*; accepted: integers that fit in 64 bits"):
         arrayhub.asarray(np.zeros(size)).reshape(shape)
 
@@ -535,13 +535,13 @@ def test_a_length_past_64_bits_is_named(size, shape):
         (lambda x: x.transpose(0.0), "transpose: axes has 0.0 of type float"),
     ],
 )
-def test_error_names_the_non_integer(call, message):
+def test_error_names_the_value_that_is_not_an_integer(call, message):
     with pytest.raises(TypeError, match=message):
         call(arrayhub.asarray(np.zeros(6)))
 
 
 @pytest.mark.parametrize("index", [2**63, -(2**63) - 1, 2**70, (2**70,), (slice(None), 2**70)])
-def test_an_index_past_64_bits_is_named(index):
+def test_index_error_names_an_index_past_64_bits(index):
     with pytest.raises(IndexError, match=r"index -?\d+.* is out of bounds"):
         arrayhub.asarray(np.zeros((3, 3)))[index]
     assert arrayhub.asarray(np.zeros(3))[-(2**70) : 2**70 : 2**70].shape == (1,)
@@ -560,8 +560,8 @@ def test_empty_array_with_overflowing_compact_strides_is_consistent(shape, strid
     assert y.byte_strides == tuple(8 * stride for stride in y.strides)
 
 
-def test_strides_are_rejected_as_byte_strides():
-    """NumPy cannot convert `strides`. Code for ndarrays, such as skimage's view_as_blocks, expects strides in bytes."""
+def test_numpy_rejects_strides():
+    """`strides` counts elements. Code for ndarrays, such as skimage's view_as_blocks, would use it as bytes."""
     x = arrayhub.asarray(np.arange(16).reshape(4, 4))
     assert x.strides == (4, 1) and repr(x.strides) == "(4, 1)" and list(x.strides) == [4, 1] and hash(x.strides)
     for compute in (
@@ -583,7 +583,7 @@ def test_strides_are_rejected_as_byte_strides():
         (lambda s: s[:1], (4,)), (lambda s: s[2:], ()), (lambda s: s[::-1], (1, 4)),
     ],
 )  # fmt: skip
-def test_derived_strides_are_rejected_as_byte_strides(make, expected):
+def test_numpy_rejects_tuples_derived_from_strides(make, expected):
     made = make(arrayhub.asarray(np.arange(16).reshape(4, 4)).strides)
     assert made == expected and isinstance(made, tuple)
     with pytest.raises(TypeError, match="byte_strides"):
@@ -607,8 +607,8 @@ def test_strides_tuples_are_freed():
     assert sys.getrefcount(12) - before < 10
 
 
-def test_overlapping_fields_have_no_native_byte_order():
-    """`native` rejects fields that share bytes, because swapping the bytes of one field would change the other."""
+def test_native_rejects_overlapping_fields():
+    """Swapping the bytes of one field would change the other field."""
     inner = {"names": ["a", "b"], "formats": [">i4", ">i2"], "offsets": [0, 0], "itemsize": 4}
     for dtype in (np.dtype(inner), np.dtype([("x", "u1"), ("y", inner)])):
         with pytest.raises(TypeError, match="share bytes"):
@@ -618,7 +618,7 @@ def test_overlapping_fields_have_no_native_byte_order():
     assert arrayhub.as_numpy(arrayhub.asarray(apart).native())["a"][0] == 0x01020304
 
 
-def test_names_of_libraries_may_be_numpys_strings():
+def test_library_names_may_be_numpy_strings():
     a = np.arange(3.0)
     assert str(arrayhub.explain(a, to=np.str_("numpy"))) == str(arrayhub.explain(a, to="numpy"))
     assert arrayhub.convert(a, np.str_("numpy")).ctypes.data == a.ctypes.data

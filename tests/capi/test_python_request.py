@@ -14,7 +14,7 @@ from arrayhub import Request
 
 BASE = np.arange(24.0).reshape(2, 3, 4)
 
-# type string, shape that it accepts, shape that it refuses, and the accepted shape in the error
+# For each type string: a shape that it accepts, a shape that it rejects, and the accepted shape in the error.
 SHAPES = {
     "3 * float64": ((3,), (4,), "(3)"),
     "n * 3 * float64": ((5, 3), (5, 2), "(any, 3)"),
@@ -45,7 +45,7 @@ def test_matches_returns_a_bool(x, expected):
     assert Request("n * float64").matches(x) is expected
 
 
-def test_number_of_dimensions():
+def test_ndim_and_ellipsis_limit_the_number_of_dimensions():
     assert Request(ndim=2).matches(BASE[0]) and not Request(ndim=2).matches(BASE)
     assert Request(ndim=(1, 2)).matches(BASE[0]) and not Request(ndim=(1, 2)).matches(BASE)
     assert Request(ndim=0).matches(np.array(1.0)) and not Request(ndim=0).matches(BASE)
@@ -54,7 +54,7 @@ def test_number_of_dimensions():
     )
 
 
-def test_element_types():
+def test_element_type_must_be_in_the_set():
     request = Request("{float32, complex[float64], bfloat16}")
     assert request.matches(np.zeros(2, "f4")) and request.matches(np.zeros(2, "c16"))
     assert request.explain(np.zeros(2, "i4")).startswith(
@@ -63,7 +63,7 @@ def test_element_types():
     assert Request().matches(np.zeros(2, "i4"))
 
 
-def test_allowed_copies():
+def test_may_allows_conversions():
     x = BASE.astype("f4")
     with pytest.raises(TypeError, match="accepted: float64"):
         Request("float64").asarray(x)
@@ -76,7 +76,7 @@ def test_allowed_copies():
         Request(writable=True, may="relayout").asarray(np.frombuffer(bytes(8)))
 
 
-def test_lengths_of_letters():
+def test_lengths_returns_the_lengths_of_symbolic_dimensions():
     request = Request("n * 3 * m * float64")
     assert request.lengths(request.asarray(np.zeros((4, 3, 5)))) == {"n": 4, "m": 5}
     leading = Request("... * k * float64")
@@ -84,7 +84,7 @@ def test_lengths_of_letters():
     assert Request("float64").lengths(ah.asarray(BASE)) == {}
 
 
-# arguments, and the part of the error that names the argument, its value and what is accepted
+# For each case: arguments, the exception type, and the expected part of the message.
 INVALID = {
     "type of type": (dict(type=3), TypeError, "type is 3; accepted: a str"),
     "ragged": (dict(type="var * float64"), ValueError, "differ in length.*asnested"),
@@ -124,7 +124,7 @@ def test_equal_arguments_make_equal_requests():
     assert "type" in inspect.signature(Request).parameters
 
 
-def test_memory_of_a_sycl_device():
+def test_where_accepts_memory_of_a_sycl_device():
     dpctl = pytest.importorskip("dpctl")
     if not dpctl.get_num_devices():
         pytest.skip("no SYCL device")
@@ -175,14 +175,14 @@ JSON_SCHEMAS = {
 
 @pytest.mark.parametrize("mode", ["validation", "serialization"])
 @pytest.mark.parametrize("text", JSON_SCHEMAS)
-def test_pydantic_json_schema(text, mode):
+def test_pydantic_json_schema_describes_the_array(text, mode):
     pydantic = pytest.importorskip("pydantic")
     adapter = pydantic.TypeAdapter(Annotated[np.ndarray, Request(text)])
     assert adapter.json_schema(mode=mode) == JSON_SCHEMAS[text]
 
 
 def test_pydantic_reads_and_writes_json():
-    """A model does not need arbitrary_types_allowed, and its JSON is valid input of the same model."""
+    """A model does not require arbitrary_types_allowed, and can parse the JSON that it emits."""
     pydantic = pytest.importorskip("pydantic")
 
     class Points(pydantic.BaseModel):
@@ -196,7 +196,7 @@ def test_pydantic_reads_and_writes_json():
         Points.model_validate_json('{"x": [[1, 2, 3]]}')
 
 
-def test_pydantic_converts_to_an_array_of_a_parametrized_type():
+def test_pydantic_converts_to_a_parametrized_array_type():
     pydantic = pytest.importorskip("pydantic")
     x = np.arange(3.0)
     adapter = pydantic.TypeAdapter(Annotated[npt.NDArray[np.float64], Request("n * float64")])
@@ -206,7 +206,7 @@ def test_pydantic_converts_to_an_array_of_a_parametrized_type():
 
 
 def test_pydantic_converts_to_the_array_type_of_an_alias():
-    """Arguments are converted to the array type of a type alias, such as ``numpy.typing.NDArray`` since NumPy 2.5."""
+    """The annotated type may be a type alias, such as ``numpy.typing.NDArray`` since NumPy 2.5."""
     pydantic = pytest.importorskip("pydantic")
     typing_extensions = pytest.importorskip("typing_extensions", reason="pydantic requires it")
     element = typing_extensions.TypeVar("element")
@@ -217,7 +217,7 @@ def test_pydantic_converts_to_the_array_type_of_an_alias():
         assert type(adapter.validate_python(ah.asarray(np.arange(3.0)))) is np.ndarray
 
 
-def test_pydantic_converts_to_the_annotated_library():
+def test_pydantic_converts_to_the_annotated_array_type():
     pydantic = pytest.importorskip("pydantic")
     torch = pytest.importorskip("torch")
     x = np.arange(3.0)

@@ -1,4 +1,4 @@
-"""The functions of the C interface, called from C, from C under the limited API, and from C++."""
+"""Test the functions of the C interface, called from C, from C with the limited API, and from C++."""
 
 import gc
 import sys
@@ -102,7 +102,7 @@ def test_c_import_raises_the_error_of_asarray(probe, make):
     assert probe.explain(x, name="f: x") == f"f: x: {python.value}"
 
 
-def test_fields_are_those_of_the_struct(probe):
+def test_struct_fields_describe_the_array(probe):
     x = np.arange(6.0).reshape(2, 3)
     a = ah.asarray(x)
     found = probe.fields(a)
@@ -120,7 +120,7 @@ READ_ONLY = np.frombuffer(bytes(16))
 UNALIGNED = np.frombuffer(bytearray(25), "u1")[1:].view("f8")
 PACKED_FIELD = np.zeros(3, [("a", "i1"), ("b", "<f8")])["b"]
 
-# For each condition, an array that meets it, an array that does not, the request, and the error.
+# For each request: an array that meets it, an array that does not, the request, and the error.
 CONDITIONS = {
     "type": (BASE, BASE.astype("f4"), dict(dtypes=(F8,)), TypeError, r"float32; accepted: float64\. Call .*'float64'"),
     "types": (BASE, BASE.astype("i2"), dict(dtypes=(F4, F8)), TypeError, "int16; accepted: float32 or float64"),
@@ -134,7 +134,7 @@ CONDITIONS = {
     "C order": (BASE, BASE.T, dict(flags=C_CONTIGUOUS), BufferError, r"not C-contiguous.*copy\(order='C'\)"),
     "F order": (BASE.T, BASE, dict(flags=F_CONTIGUOUS), BufferError, r"not F-contiguous.*copy\(order='F'\)"),
     "both orders": (BASE[0, 0], BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS), BufferError, "in both orders"),
-    "whole strides": (BASE, None, dict(flags=WHOLE, as_is=1), BufferError, r"has byte strides \(9,\)"),
+    "strides in elements": (BASE, None, dict(flags=WHOLE, as_is=1), BufferError, r"has byte strides \(9,\)"),
     "alignment": (BASE, UNALIGNED, {}, BufferError, r"unaligned elements; call .*aligned\(\)"),
     "place": (BASE, BASE, dict(where=ON_USM), BufferError, r"is on cpu.*accepted: SYCL USM\. Call arrayhub\.to_device"),
     "no list": (BASE, [1.0, 2.0], {}, TypeError, "this list is not an array; accepted: an array, such as"),
@@ -143,11 +143,11 @@ CONDITIONS = {
     "no scalar": (BASE, np.float64(1.5), {}, TypeError, r"this numpy\.float64 is not an array"),
     "no lost writes": (BASE, [1.0, 2.0], dict(flags=WRITEABLE, may=MAY_BUILD), TypeError, "writes would be lost"),
 }  # fmt: skip
-CONDITIONS["whole strides"] = (BASE, PACKED_FIELD, *CONDITIONS["whole strides"][2:])
+CONDITIONS["strides in elements"] = (BASE, PACKED_FIELD, *CONDITIONS["strides in elements"][2:])
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_a_condition_is_met_or_named(probe, condition):
+def test_error_describes_the_condition_that_is_not_met(probe, condition):
     good, bad, wanted, kind, words = CONDITIONS[condition]
     if condition != "place":
         a = probe.request(good, name="f: x", **wanted)
@@ -167,8 +167,8 @@ def test_a_condition_is_met_or_named(probe, condition):
 # For each case, an object, a request that the object does not meet, and the permission that the request needs.
 REMEDIES = {
     "cast": (BASE.astype("f4"), dict(dtypes=(F8,)), MAY_CAST),
-    "cast down in kind": (BASE, dict(dtypes=(F4,)), MAY_CAST),
-    "cast to what holds all": (BASE.astype("i4"), dict(dtypes=(F4, F8)), MAY_CAST),
+    "cast to a smaller type": (BASE, dict(dtypes=(F4,)), MAY_CAST),
+    "cast to a type for all values": (BASE.astype("i4"), dict(dtypes=(F4, F8)), MAY_CAST),
     "C order": (BASE.T, dict(flags=C_CONTIGUOUS), MAY_RELAYOUT),
     "F order": (BASE, dict(flags=F_CONTIGUOUS), MAY_RELAYOUT),
     "alignment": (UNALIGNED, {}, MAY_RELAYOUT),
@@ -185,7 +185,7 @@ REMEDIES = {
 @pytest.mark.parametrize("remedy", REMEDIES)
 def test_request_applies_only_allowed_conversions(probe, remedy):
     x, wanted, may = REMEDIES[remedy]
-    # A cast and a new layout both swap bytes.
+    # Both a cast and a relayout convert the byte order.
     either = MAY_CAST | MAY_RELAYOUT if remedy.startswith("byte order") else may
     with pytest.raises((TypeError, BufferError)):
         probe.request(x, **wanted, may=15 & ~either)
@@ -194,32 +194,32 @@ def test_request_applies_only_allowed_conversions(probe, remedy):
     assert a.is_copy and probe.match(a, **wanted)
     assert np.array_equal(ah.as_numpy(a), np.asarray(x))
     if wanted.get("dtypes") == (F4, F8):
-        assert a.dtype == "f8"  # the first type that represents all values, not the first type
+        assert a.dtype == "f8"  # the first accepted type that represents all values
     before = probe.request(a, **wanted, may=may)
-    assert before is a  # a result that meets the request is not converted again
+    assert before is a  # an array that meets the request is not copied
 
 
 @pytest.mark.parametrize("x", [np.array([1.5]), np.array([1j]), np.array(["1"]), [1.5]], ids=str)
-def test_casts_stay_within_the_kind(probe, x):
+def test_cast_to_another_kind_is_rejected(probe, x):
     with pytest.raises(TypeError, match="accepted: int64"):
         probe.request(x, dtypes=(I8,), may=MAY_CAST | MAY_BUILD)
 
 
-# Python numbers: the accepted types, and the resulting type or the error.
+# For each case: Python numbers, the accepted types, and the resulting type or the error.
 BUILT = {
     "unsigned": ([1, 2], (U1,), "u1"),
-    "all of a small type": ([-128, 127], (I1,), "i1"),
-    "ones and zeros": ([1, 0], (BOOL,), "?"),
-    "nothing": ([], (I8,), "i8"),
-    "nothing twice": ([[], []], (U1,), "u1"),
-    "the first that holds them": ([300], (I1, I4), "i4"),
-    "all of the widest type": ([0, 1, 2**40, 2**63], ((1, 64, 1),), "u8"),
-    "small ones in the widest type": ([0, 5], ((1, 64, 1),), "u8"),
-    "all of a wide type": ([0, 1, 2**32 - 1], ((1, 32, 1),), "u4"),
-    "the ends of a wide type": ([-(2**31), 2**31 - 1], (I4,), "i4"),
+    "the range of int8": ([-128, 127], (I1,), "i1"),
+    "ones and zeros as bool": ([1, 0], (BOOL,), "?"),
+    "empty list": ([], (I8,), "i8"),
+    "nested empty lists": ([[], []], (U1,), "u1"),
+    "second accepted type": ([300], (I1, I4), "i4"),
+    "large numbers for uint64": ([0, 1, 2**40, 2**63], ((1, 64, 1),), "u8"),
+    "small numbers for uint64": ([0, 5], ((1, 64, 1),), "u8"),
+    "the range of uint32": ([0, 1, 2**32 - 1], ((1, 32, 1),), "u4"),
+    "the range of int32": ([-(2**31), 2**31 - 1], (I4,), "i4"),
     "a number": (7, (U1,), "u1"),
     "a scalar": (np.int64(7), (I1,), "i1"),
-    "truth as numbers": ([True], (I1,), "i1"),
+    "bool as integer": ([True], (I1,), "i1"),
     "integers as floats": ([1], (F4,), "f4"),
     "floats as complex": ([1.5], (C8,), "c8"),
     "infinity": ([np.inf, np.nan], (F4,), "f4"),
@@ -227,18 +227,18 @@ BUILT = {
     "too small": ([-1, 5], (U1,), "-1, out of the range of uint8"),
     "a large scalar": (np.int64(300), (I1,), "300, out of the range of int8"),
     "a large number": (5 * 10**9, (I4,), "5000000000, out of the range of int32"),
-    "beyond 64 bits with a sign": ([2**63], (I8,), "9223372036854775808, out of the range of int64"),
-    "beyond all that are accepted": ([300], (I1, U1), "300, .*numbers in the range of int8 or uint8"),
-    "no truth": ([2], (BOOL,), "2, out of the range of bool"),
+    "past the range of int64": ([2**63], (I8,), "9223372036854775808, out of the range of int64"),
+    "past the range of each accepted type": ([300], (I1, U1), "300, .*numbers in the range of int8 or uint8"),
+    "an integer for bool": ([2], (BOOL,), "2, out of the range of bool"),
     "past 32 bits": ([1, 2**32], ((1, 32, 1),), "4294967296, out of the range of uint32"),
-    "a sign in the widest type": ([-1], ((1, 64, 1),), "-1, out of the range of uint64"),
+    "a negative integer for uint64": ([-1], ((1, 64, 1),), "-1, out of the range of uint64"),
     "a large float": ([1e300], (F4,), r"1e\+300, out of the range of float32"),
-    "a large integer among halves": ([70000], (F2,), "70000, out of the range of float16"),
+    "a large integer for float16": ([70000], (F2,), "70000, out of the range of float16"),
 }
 
 
 @pytest.mark.parametrize("built", BUILT)
-def test_numbers_are_converted_to_an_accepted_type_or_refused(probe, built):
+def test_python_numbers_are_converted_to_an_accepted_type_or_rejected(probe, built):
     x, dtypes, outcome = BUILT[built]
     if len(outcome) > 2:
         with pytest.raises(OverflowError, match="^f: x: this .*holds " + outcome):
@@ -267,7 +267,7 @@ PERMISSIONS = {MAY_CAST: "cast", MAY_RELAYOUT: "relayout", MAY_TRANSFER: "transf
 
 
 def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=ON_HOST, may=0):
-    """Return the `Request` with the members of a C request that does not set `as_is` or require both orders."""
+    """Return the `Request` that equals a C request. The C request must not set `as_is` or require both orders."""
     text = f"{{{', '.join(NAMES[dtype] for dtype in dtypes or NAMES)}}}"
     if shape is not None:
         text = "".join("strided * " if length == -1 else f"{length} * " for length in shape) + text
@@ -283,7 +283,7 @@ def python_request(*, dtypes=(), min_nd=0, max_nd=0, shape=None, flags=0, where=
 
 
 def both_requests():
-    """Yield each object of the tables above with each of its requests."""
+    """Yield each object of CONDITIONS, REMEDIES and BUILT with each of its requests."""
     for good, bad, wanted, *_ in CONDITIONS.values():
         yield from ((x, wanted) for x in (good, bad))
     for x, wanted, may in REMEDIES.values():
@@ -300,7 +300,7 @@ EXPRESSIBLE = [
 
 
 def outcome(request, x):
-    """Return the type and text of the error, or the properties of the array, without the address of a copy."""
+    """Return the type and text of the error, or the properties of the array. The address of a copy is omitted."""
     try:
         a = request(x)
     except Exception as error:
@@ -309,7 +309,7 @@ def outcome(request, x):
 
 
 @pytest.mark.parametrize("number", range(len(EXPRESSIBLE)))
-def test_a_request_from_python_has_the_outcome_of_one_from_c(c, number):
+def test_python_requests_have_the_results_and_errors_of_c_requests(c, number):
     x, wanted = EXPRESSIBLE[number]
     request = python_request(**wanted)
     from_c = outcome(lambda x: c.request(x, name="f: x", **wanted), x)
@@ -319,7 +319,7 @@ def test_a_request_from_python_has_the_outcome_of_one_from_c(c, number):
         assert request.matches(x) == bool(c.match(ah.asarray(x), **wanted))
 
 
-def test_numbers_become_types_that_numpy_lacks(probe):
+def test_python_numbers_are_converted_to_ml_dtypes(probe):
     pytest.importorskip("ml_dtypes")
     assert ah.as_numpy(probe.request([1.5, 2], dtypes=(BF16,), may=MAY_BUILD)).tolist() == [1.5, 2]
     with pytest.raises(OverflowError, match="holds 1000000, out of the range of float8_e4m3fn"):
@@ -335,7 +335,7 @@ def test_numbers_become_types_that_numpy_lacks(probe):
 
 
 @pytest.mark.parametrize("x", [np.frombuffer(bytes(16)), bytes(16), "jax", "pandas"], ids=type)
-def test_call_named_for_read_only_memory_works(probe, x):
+def test_suggested_call_for_read_only_memory_works(probe, x):
     if isinstance(x, str):
         library = pytest.importorskip({"jax": "jax.numpy", "pandas": "pandas"}[x])
         x = library.arange(3) if x == "jax" else library.Series([1.0, 2.0])
@@ -344,7 +344,7 @@ def test_call_named_for_read_only_memory_works(probe, x):
     assert probe.request(ah.asarray(x).copy(), flags=WRITEABLE).access == "readwrite"
 
 
-def test_call_named_for_a_type_keeps_its_kind(probe):
+def test_error_suggests_a_cast_only_within_the_kind(probe):
     for x in (np.array([1j]), np.array(["a"]), np.array(["2020"], "M8[s]"), np.zeros(2, "f4,i4")):
         with pytest.raises(TypeError, match="accepted: float64$"):
             probe.request(x, dtypes=(F8,))
@@ -357,10 +357,10 @@ def test_writable_request_does_not_copy(probe):
         with pytest.raises((TypeError, ValueError, BufferError)):
             probe.request(x, dtypes=(F8,), flags=WRITEABLE | C_CONTIGUOUS, may=15)
     mine = ah.asarray([1.0, 2.0])
-    assert probe.request(mine, flags=WRITEABLE) is mine  # the request itself does not copy
+    assert probe.request(mine, flags=WRITEABLE) is mine  # a USMArray that is a copy is accepted
 
 
-def test_a_producers_copy_is_not_written(probe):
+def test_copy_made_by_a_producer_is_not_writable(probe):
     from dlpack_by_hand import IS_COPIED, Handmade
 
     assert probe.request(Handmade(flags=IS_COPIED)).is_copy
@@ -374,8 +374,8 @@ NONSENSE = {
     "min_nd": dict(min_nd=-1),
     "order": dict(min_nd=3, max_nd=2),
     "max_nd": dict(max_nd=65),
-    "least of any": dict(min_nd=65),
-    "more than its shape": dict(min_nd=3, shape=()),
+    "min_nd above 64": dict(min_nd=65),
+    "min_nd beside shape": dict(min_nd=3, shape=()),
     "lengths": dict(max_nd=2, shape=(-2, 1)),
     "negative shape": dict(max_nd=-1, shape=(1,)),
     "flags": dict(flags=1 << 25),
@@ -388,7 +388,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("wanted", NONSENSE.values(), ids=NONSENSE.keys())
-def test_contradicting_request_is_refused(probe, wanted):
+def test_invalid_request_raises(probe, wanted):
     for ask in (probe.request, probe.explain):
         with pytest.raises(ValueError, match="PyUSMArrayRequest.*accepted"):
             ask(BASE, **wanted)
@@ -397,20 +397,20 @@ def test_contradicting_request_is_refused(probe, wanted):
         probe.request_null(BASE)
 
 
-# Requests that require a copy. Only an attempt shows whether the copy succeeds and its result meets the request.
+# Requests that require a copy. `explain` must try the copy to decide whether the request succeeds.
 UNSURE = {
     "both orders": (BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS, may=MAY_RELAYOUT)),
-    "cast that mends the layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),
-    "cast that mends the order of bytes": (BASE.astype(">f8"), dict(dtypes=(F4,), may=MAY_CAST)),
-    "cast that aligns": (UNALIGNED, dict(dtypes=(F4,), may=MAY_CAST)),
-    "cast, then not": (BASE.astype("f4").T, dict(dtypes=(F8,), flags=F_CONTIGUOUS | C_CONTIGUOUS, may=MAY_CAST)),
+    "cast and layout": (BASE.T, dict(dtypes=(F4,), flags=C_CONTIGUOUS, may=MAY_CAST)),
+    "cast and byte order": (BASE.astype(">f8"), dict(dtypes=(F4,), may=MAY_CAST)),
+    "cast and alignment": (UNALIGNED, dict(dtypes=(F4,), may=MAY_CAST)),
+    "cast, both orders": (BASE.astype("f4").T, dict(dtypes=(F8,), flags=F_CONTIGUOUS | C_CONTIGUOUS, may=MAY_CAST)),
     "no stream": (BASE, dict(stream="no stream")),
     "to a device": (BASE, dict(where=ON_CUDA, may=MAY_TRANSFER)),
 }
 
 
 @pytest.mark.parametrize("unsure", UNSURE)
-def test_explanation_describes_the_request(probe, unsure):
+def test_explain_returns_the_error_of_the_request(probe, unsure):
     x, wanted = UNSURE[unsure]
     try:
         probe.request(x, **wanted)
@@ -422,13 +422,13 @@ def test_explanation_describes_the_request(probe, unsure):
 
 TAKE_OBJECTS = (
     "PyUSMArray_FromObject", "PyUSMArray_Request", "PyUSMArray_Explain", "PyUSMArray_ToHost", "PyUSMArray_Convert",
-    "PyUSMArray_Like", "PyUSMArray_Like, of a model", "PyUSMArray_HostReady", "PyUSMArray_Device",
+    "PyUSMArray_Like", "PyUSMArray_Like, model", "PyUSMArray_HostReady", "PyUSMArray_Device",
     "PyUSMArray_QueueRef", "PyUSMArray_TypeOfObject",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("call", TAKE_OBJECTS)
-def test_null_is_refused_or_the_error_of_the_call_before_is_passed_on(probe, call):
+def test_null_object_raises_or_propagates_a_pending_exception(probe, call):
     with pytest.raises(SystemError, match=f"^{call.partition(',')[0]}: the object is NULL"):
         probe.of_null(call, False)
     with pytest.raises(KeyError, match="of the call before"):
@@ -439,7 +439,7 @@ def test_match_and_check_of_null_return_0(probe):
     assert probe.of_null("PyUSMArray_Match", False) == 0
 
 
-def test_older_and_newer_requests(probe):
+def test_shorter_and_longer_request_structs(probe):
     """Missing members of a shorter struct are zero. Unknown members of a longer struct must be zero."""
     a = ah.asarray(BASE)
     assert probe.request(a, dtypes=(F8,), flags=C_CONTIGUOUS, struct_size=8 * 4) is a
@@ -448,7 +448,7 @@ def test_older_and_newer_requests(probe):
         probe.request_longer(a, 1)
 
 
-def test_sycl_memory_by_accepted_kind(probe, queue):
+def test_where_determines_whether_sycl_memory_is_accepted(probe, queue):
     shared, device = (
         ah.USMArray(4, "f8", buffer=kind, buffer_ctor_kwargs={"queue": queue}) for kind in ("shared", "device")
     )
@@ -473,7 +473,7 @@ def syclobj(a):
     return a.__sycl_usm_array_interface__["syclobj"]
 
 
-def test_copies_use_the_queue_of_the_caller(probe, queue):
+def test_transfer_uses_the_context_of_the_requested_queue(probe, queue):
     dpctl = pytest.importorskip("dpctl")
     device = dpctl.SyclDevice("cpu")
     own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
@@ -484,7 +484,7 @@ def test_copies_use_the_queue_of_the_caller(probe, queue):
 
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
-def test_a_cast_stays_in_its_kind_of_memory(probe, kind):
+def test_cast_keeps_the_usm_type_and_context(probe, kind):
     dpctl = pytest.importorskip("dpctl")
     device = dpctl.SyclDevice("cpu")
     own = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
@@ -496,7 +496,7 @@ def test_a_cast_stays_in_its_kind_of_memory(probe, kind):
     assert np.array_equal(ah.as_numpy(b), np.arange(4.0))
 
 
-def test_cuda_dict_is_refused_as_host_memory(probe):
+def test_cuda_dict_is_rejected_as_host_memory(probe):
     keys = {"shape": (3,), "typestr": "<f8", "data": (4096, False), "version": 3, "strides": None}
     Cuda = type("Cuda", (), {"__cuda_array_interface__": keys})
     try:
@@ -527,7 +527,7 @@ def test_malloced_memory_is_freed_once(probe):
     assert probe.take_released() == 1
 
 
-def test_memory_of_an_owner(probe):
+def test_array_over_memory_keeps_its_owner_alive(probe):
     x = np.arange(6.0)
     a = probe.make(x.ctypes.data, (3,), byte_strides=(16,), owner=x)
     assert a.base is x and a.access == "readonly" and not a.is_copy
@@ -559,7 +559,7 @@ def test_release_callback_runs_without_a_pending_exception(probe, monkeypatch):
     assert probe.take_released() == 2
 
 
-def test_release_in_another_thread(probe):
+def test_release_callback_can_run_in_another_thread(probe):
     arrays = [probe.make(None, (2,)) for _ in range(50)]
     thread = threading.Thread(target=arrays.clear)
     thread.start()
@@ -623,7 +623,7 @@ def test_invalid_spec_does_not_take_ownership(probe, name):
     assert probe.take_released() == 0
 
 
-def test_elements_of_less_than_a_byte(probe):
+def test_elements_smaller_than_a_byte_can_be_packed_or_padded(probe):
     memory = bytearray([0x21, 0x43])
     data = np.frombuffer(memory, "u1").ctypes.data
     packed = probe.make(data, (2, 2), dtype=(0, 4, 1), access=WRITEABLE | PACKED, owner=memory)
@@ -635,7 +635,7 @@ def test_elements_of_less_than_a_byte(probe):
     assert padded.nbytes == 2 and not probe.fields(padded)["flags"] & PACKED
 
 
-def test_spec_needs_an_owner(probe):
+def test_spec_requires_either_owner_or_release(probe):
     with pytest.raises(ValueError, match="owner is NULL, and so is release"):
         probe.make(64, (3,))
     with pytest.raises(ValueError, match="owner is given, and so is release"):
@@ -646,12 +646,12 @@ def test_spec_needs_an_owner(probe):
     assert probe.take_released() == 0
 
 
-def test_types_without_dlpack_by_their_number(probe):
+def test_typenum_describes_types_without_a_dlpack_code(probe):
     x = np.arange(3).astype("g")
     assert ah.as_numpy(probe.make(x.ctypes.data, (3,), typenum=x.dtype.num, owner=x)).tolist() == [0, 1, 2]
 
 
-def test_sycl_memory_from_c(probe, queue):
+def test_arrays_over_sycl_memory_are_created_from_c(probe, queue):
     import dpctl.memory
 
     memory = dpctl.memory.MemoryUSMShared(64, queue=queue)
@@ -679,7 +679,7 @@ def test_sycl_memory_from_c(probe, queue):
 # ------------------------------------------------------------------------------------------------------------ look-ups
 
 
-def test_devices_and_queues(probe, queue):
+def test_device_and_queue_of_an_array(probe, queue):
     assert probe.device(ah.asarray(BASE)) == (1, 0)
     a = ah.USMArray(4, "f8", buffer="device", buffer_ctor_kwargs={"queue": queue})
     assert probe.device(a) == a.device.dlpack
@@ -692,13 +692,13 @@ def test_devices_and_queues(probe, queue):
             call(BASE)
 
 
-def test_to_host(probe, queue):
+def test_to_host_copies_device_memory_and_views_host_memory(probe, queue):
     a = ah.USMArray(4, "f8", buffer="device", buffer_ctor_kwargs={"queue": queue})
     assert probe.to_host(a).device.type == "cpu"
     assert probe.to_host(BASE).ptr == BASE.ctypes.data
 
 
-def test_element_types(probe):
+def test_element_types_are_found_by_object_number_and_dlpack_type(probe):
     torch = pytest.importorskip("torch")
     double = ("float64", F8, 12, 8, 8)
     spellings = ("f8", "float64", float, np.dtype("f8"), np.float64, torch.float64)
@@ -726,7 +726,7 @@ def test_element_types(probe):
         assert (name, dlpack[0], itemsize, alignment) == (dtype.name, 255, dtype.itemsize, dtype.alignment)
 
 
-def test_into_a_library(probe):
+def test_convert_and_like_return_arrays_of_libraries(probe):
     torch = pytest.importorskip("torch")
     a = probe.make(None, (3,), access=WRITEABLE)
     assert isinstance(probe.convert(a, "numpy"), np.ndarray)
@@ -748,7 +748,7 @@ def test_into_a_library(probe):
             probe.like(a, model)
 
 
-def test_like_the_libraries(c):
+def test_like_accepts_models_of_jax_xarray_and_dpnp(c):
     jax = pytest.importorskip("jax")
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("dpnp")
@@ -764,7 +764,7 @@ def test_like_the_libraries(c):
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "pandas", "awkward"])
-def test_like_models_of_libraries_with_nested_arrays(c, library):
+def test_like_accepts_models_of_libraries_with_nested_arrays(c, library):
     module = pytest.importorskip(library)
     make = {"polars": "Series", "pyarrow": "array", "pandas": "Series", "awkward": "Array"}[library]
     model = getattr(module, make)([1.0])
@@ -773,7 +773,7 @@ def test_like_models_of_libraries_with_nested_arrays(c, library):
     assert (result.to_list() if library == "polars" else result.tolist()) == [0, 1, 2]
 
 
-def test_memory_does_not_grow(c):
+def test_repeated_calls_do_not_leak_references_or_memory(c):
     x = np.arange(3.0)
     bad = x.astype("f4")
 
@@ -801,7 +801,7 @@ def test_memory_does_not_grow(c):
         all_of_it()
     gc.collect()
     assert sys.getrefcount(x) == references
-    assert sys.getallocatedblocks() - blocks < 300  # less than one per round
+    assert sys.getallocatedblocks() - blocks < 300  # less than one block per call of all_of_it
     assert c.take_released() == 520
 
 
@@ -817,13 +817,13 @@ def old(folder):
     return build.load(build.compiled(folder, "old", [source], "-std=c11", *build.STRICT, includes=(folder / "v1",)))
 
 
-def test_an_extension_of_version_1_runs(old):
+def test_extension_of_header_version_1_runs(old):
     assert old.address(ah.asarray(BASE)) == BASE.ctypes.data
     with pytest.raises(TypeError, match="no USMArray"):
         old.address(BASE)
 
 
-def test_new_memory_of_a_models_library(probe):
+def test_new_arrays_get_memory_of_the_models_library(probe):
     for model in (np.zeros(3, "f4"), ah.zeros(3)):
         x = probe.make(0, (4, 5), model=model)
         assert (x.shape, x.dtype, x.device, x.access) == ((4, 5), "f8", "cpu", "readwrite")
@@ -853,13 +853,13 @@ def test_new_usm_is_on_the_queue_of_the_model(probe, dpctl):
         ("nd", {"nd": 65}),
     ],
 )
-def test_a_model_excludes_members_that_describe_memory(probe, key, options):
+def test_spec_with_a_model_rejects_members_that_describe_memory(probe, key, options):
     with pytest.raises(ah.InterfaceError, match=f"PyUSMArray_New: {key} "):
         probe.make(shape=(3,), model=np.zeros(3), **{"data": 0, **options})
 
 
 def newer_header():
-    """Return a header of a future arrayhub, with the next version and with new members at the ends of four structs."""
+    """Return the header of a future version, in which four structs have additional members at their ends."""
     text = (build.Path(build.INCLUDE) / "arrayhub.h").read_text()
     newer = text.replace("#define ARRAYHUB_C_VERSION 3", "#define ARRAYHUB_C_VERSION 4")
     newer = newer.replace("} PyUSMArrayAPI;", "    int (*not_yet)(void);\n} PyUSMArrayAPI;")
@@ -894,11 +894,12 @@ LANGUAGES = {
 
 @pytest.mark.parametrize("limited", [(), (build.LIMITED,)], ids=["whole API", "limited"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_source_file_of_an_extension_finds_the_table(folder, language, limited):
-    """Each source file of an extension finds the table, whether all files have one pointer (C++17) or one pointer each.
+def test_each_source_file_of_an_extension_imports_the_api(folder, language, limited):
+    """The first call in each source file sets the pointer to the function table.
 
-    The calls run in new processes, because a pointer is NULL only until it is set. Without optimization, the linker
-    keeps only one of the two files' copies of an inline function.
+    In C++17, the files share one inline variable. Otherwise, each file has a static pointer. The calls run in new
+    processes, because a pointer is NULL only until the first call. Without optimization, the linker keeps only one of
+    the two files' copies of an inline function.
     """
     compiler, *standard = LANGUAGES[language]
     sources = [build.SOURCES / "two_files_a.c", build.SOURCES / "two_files_b.c"]
@@ -912,7 +913,7 @@ def test_each_source_file_of_an_extension_finds_the_table(folder, language, limi
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
 
 
-def test_extension_that_needs_a_newer_arrayhub_raises(folder, newer):
+def test_extension_that_requires_a_newer_arrayhub_raises(folder, newer):
     flags = ("-DNAME=probe_newest", "-DARRAYHUB_TARGET_VERSION=4")
     module = build.load(build.compiled(folder, "probe_newest", [build.SOURCES / "probe.c"], *flags, includes=(newer,)))
     for call in (module.from_object, module.request, module.to_host, module.device):
@@ -925,7 +926,7 @@ import ctypes, sys, types
 sys.path.insert(0, sys.argv[1])
 size = int(sys.argv[2])
 import probe_c
-# An arrayhub whose capsule has a table of that many bytes, and no function in it.
+# Simulate an arrayhub whose function table has `size` bytes and only NULL pointers.
 words = (ctypes.c_ssize_t * 64)()
 words[0], words[1], words[3], words[4] = 2, 4096, size, 16
 ctypes.cast(words, ctypes.POINTER(ctypes.py_object))[2] = object
@@ -949,12 +950,12 @@ assert not probe_c.check([])
 
 
 @pytest.mark.parametrize("size", [0, 40, 100, 4096])
-def test_a_table_that_is_shorter_or_empty_is_an_import_error(folder, c, size):
+def test_short_or_empty_function_table_raises_import_error(folder, c, size):
     done = build.python(TABLE, folder, size)
     assert done.returncode == 0, done.stderr
 
 
-# Programs that use the module `probe_c`, and must exit normally.
+# Programs that import the module `probe_c` and must exit normally.
 PROGRAMS = {
     "arrayhub is not imported first": """
 assert "arrayhub" not in sys.modules
@@ -971,7 +972,7 @@ except ImportError:
 else:
     raise SystemExit(1)
 """,
-    "memory is left at the end of the process": """
+    "arrays are alive at the end of the process": """
 kept = probe_c.make(None, (3,))
 import arrayhub
 view = arrayhub.as_numpy(kept)
@@ -983,6 +984,6 @@ sys.kept = loop
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_in_a_process_of_its_own(folder, c, program):
+def test_programs_that_use_the_c_interface_exit_normally(folder, c, program):
     done = build.python("import sys; sys.path.insert(0, sys.argv[1]); import probe_c\n" + program, folder)
     assert done.returncode == 0, done.stderr

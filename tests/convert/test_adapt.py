@@ -1,4 +1,4 @@
-"""adapt: functions of one library that accept and return the arrays of every library."""
+"""Test `adapt`, with which functions for one library accept and return arrays of other libraries."""
 
 import asyncio
 from typing import Annotated, Any, NamedTuple
@@ -29,7 +29,7 @@ def blur(x, width=3):
         ("polars", "Series", "Series"), ("xarray", "DataArray", "DataArray"), ("dpnp", "ones", "ndarray"),
     ],
 )  # fmt: skip
-def test_the_kind_of_the_caller_is_returned(library, make, cls):
+def test_result_has_the_array_type_of_the_argument(library, make, cls):
     module = pytest.importorskip(library)
     x = getattr(module, make)(8) if make in ("rand", "ones") else getattr(module, make)([1.0, 2.0, 3.0])
     assert isinstance(blur(x), getattr(module, cls))
@@ -111,7 +111,7 @@ def test_objects_of_array_libraries_that_are_not_arrays_pass_through(make):
         assert type(result) is type(x) and passed is other
 
 
-def test_missing_values_of_arguments_are_replaced():
+def test_missing_replaces_missing_values_of_arguments():
     pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     double = ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x * 2)
     assert double(pl.Series("n", [1, None])).to_list() == [2, 0]
@@ -126,7 +126,7 @@ def test_missing_values_of_arguments_are_replaced():
     assert filled(pl.DataFrame({"a": [1, None]})) == ["a", pa.Table]
 
 
-def test_missing_values_that_adapt_does_not_replace_are_refused_at_decoration():
+def test_invalid_missing_raises_at_decoration():
     def f(x: Annotated[np.ndarray, ah.Request("float64")]):
         return x
 
@@ -143,7 +143,7 @@ def test_metadata_is_kept():
     assert blur.__doc__ == "Return the moving average."
 
 
-def test_containers_of_results():
+def test_arrays_in_containers_of_the_result_are_converted():
     torch = pytest.importorskip("torch")
 
     @ah.adapt("numpy", copy="if_needed")
@@ -157,7 +157,7 @@ def test_containers_of_results():
     assert (pair.high[1]["label"], number, text) == ("a", 3, "text")
 
 
-def test_copy_is_an_error_that_names_the_argument():
+def test_error_for_a_required_copy_names_the_argument():
     dpnp = pytest.importorskip("dpnp")
 
     @ah.adapt("numpy")
@@ -169,7 +169,7 @@ def test_copy_is_an_error_that_names_the_argument():
 
 
 def refused(x, library="numpy"):
-    """Call an adapted function without and with `copy`. Return the text of the error, which must be the same."""
+    """Return the error text of an adapted function. It must be the same without `copy` and with copy="if_needed"."""
     errors = []
     for options in ({}, {"copy": "if_needed"}):
         with pytest.raises(BufferError) as raised:
@@ -179,14 +179,14 @@ def refused(x, library="numpy"):
     return errors[0]
 
 
-def test_copy_is_not_named_where_it_does_not_help():
+def test_error_does_not_suggest_copy_if_a_copy_fails_too():
     torch, pa = pytest.importorskip("torch"), pytest.importorskip("pyarrow")
     assert "has nulls" in refused(pa.array([1, None]))
     assert "requires_grad" in refused(torch.ones(3, requires_grad=True))
     assert "does not have a code" in refused(np.zeros(3, "M8[s]"), "torch")
 
 
-def test_copy_is_named_where_it_helps():
+def test_error_suggests_copy_if_a_copy_succeeds():
     pytest.importorskip("torch")
     same = ah.adapt("torch", copy="if_needed")(lambda x: x)
     with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
@@ -197,7 +197,7 @@ def test_copy_is_named_where_it_helps():
     assert same(np.arange(3, dtype=">i4")).tolist() == [0, 1, 2]
 
 
-def test_copy_is_named_for_sparse_arguments():
+def test_error_suggests_copy_for_sparse_arguments():
     sparse, torch = pytest.importorskip("scipy.sparse"), pytest.importorskip("torch")
     given = sparse.random_array((3, 3), density=0.9, format="coo", rng=1)
     given.coords = tuple(part.astype("int32") for part in given.coords)
@@ -217,13 +217,13 @@ def test_a_decorator_without_parentheses_is_refused():
             return x
 
 
-def test_a_result_that_the_library_refuses_names_the_function():
+def test_error_for_the_result_names_the_function():
     jax = pytest.importorskip("jax")
     with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
         blur(jax.numpy.ones(4))
 
 
-def test_requests_and_lengths():
+def test_requests_of_parameters_share_symbolic_lengths():
     torch = pytest.importorskip("torch")
 
     @ah.adapt("numpy")
@@ -256,7 +256,7 @@ def test_requests_are_found_by_position_and_keyword(call):
     assert eval(call, {"f": f, "x": [1.0, 2.0], "w": [3.0, 4.0]}).tolist() == [3.0, 8.0]
 
 
-def test_errors_of_the_call_are_those_of_the_function():
+def test_invalid_arguments_raise_the_error_of_the_function():
     @ah.adapt("numpy")
     def f(x: Annotated[np.ndarray, ah.Request("float64")]):
         return x
@@ -280,7 +280,7 @@ def test_tuples_beside_an_array_pass_through():
     assert isinstance(weighted, torch.Tensor) and weighted.tolist() == [2, 4, 6]
 
 
-def test_devices_in_conflict_name_the_arguments():
+def test_error_for_conflicting_devices_names_the_arguments():
     first, second = [ah.from_dlpack(Handmade(device=(2, k), announced=(2, k))) for k in (0, 1)]
 
     @ah.adapt("arrayhub")
@@ -301,7 +301,7 @@ def test_devices_in_conflict_name_the_arguments():
         g(first, second)
 
 
-def test_methods_and_async_functions():
+def test_methods_and_async_functions_can_be_adapted():
     torch = pytest.importorskip("torch")
 
     class Model:
@@ -317,7 +317,7 @@ def test_methods_and_async_functions():
     assert isinstance(asyncio.run(later(torch.ones(2))), torch.Tensor)
 
 
-def test_objects_that_are_not_plain_functions_are_refused_at_decoration():
+def test_objects_that_are_not_plain_functions_raise_at_decoration():
     def generator(x):
         yield x
 
@@ -334,7 +334,7 @@ def test_objects_that_are_not_plain_functions_are_refused_at_decoration():
             ah.adapt()(wrapped)
 
 
-def test_requests_that_are_not_clear_are_refused_at_decoration():
+def test_unsupported_requests_raise_at_decoration():
     def several(*xs: Annotated[np.ndarray, ah.Request("float64")]):
         return xs
 
@@ -355,7 +355,7 @@ def test_annotations_of_other_parameters_need_not_be_evaluated():
     assert f(np.ones(2, "f4")).dtype == "f8"
 
 
-def test_labels_of_the_result_are_kept_if_it_belongs_to_the_caller_s_library():
+def test_result_of_the_callers_library_keeps_its_own_labels():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     series = pd.Series([3, 1, 2], index=list("abc"), name="x")
     frame = pd.DataFrame({"k": [1, 2, 1], "v": [1.0, 2.0, 3.0]}, index=list("abc"))
@@ -368,7 +368,7 @@ def test_labels_of_the_result_are_kept_if_it_belongs_to_the_caller_s_library():
     assert ah.adapt("polars")(lambda x: x.sort().alias("y"))(pl.Series("x", [2, 1])).name == "y"
 
 
-def test_functions_of_xarray_see_and_return_coordinates():
+def test_xarray_functions_receive_and_return_coordinates():
     xr = pytest.importorskip("xarray")
     array = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n", attrs={"unit": "m"})
     made = ah.convert(array, "xarray")

@@ -1,4 +1,4 @@
-"""adapt: the index, the column names and the types of data frames."""
+"""Test how `adapt` keeps the index, the column names and the column types of data frames."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def names_of(table):
 
 @pytest.mark.parametrize("to", ["polars", "arrow", "awkward"])
 @pytest.mark.parametrize("name", INDEXES)
-def test_a_function_does_not_see_the_index_which_the_result_gets(name, to):
+def test_index_is_not_passed_to_the_function_but_restored_on_the_result(name, to):
     if to == "awkward":
         pytest.importorskip("awkward")
     given, seen = frame(INDEXES[name]), []
@@ -55,7 +55,7 @@ def test_the_index_is_not_a_column_in_polars_and_awkward(convert):
     assert names_of(table) == ["key", "a", "b"]
 
 
-def test_names_of_columns_in_the_result_are_kept():
+def test_result_keeps_its_column_names():
     given = frame(INDEXES["strings"])
     adapted = ah.adapt("polars", copy="if_needed")
     renamed = adapted(lambda t: t.rename({"a": "z"}))(given)
@@ -78,7 +78,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("library", RECORDS)
-def test_names_of_records_in_the_result_are_kept(library):
+def test_records_keep_their_field_names_as_columns(library):
     if library == "awkward":
         pytest.importorskip("awkward")
     given = frame(INDEXES["strings"])
@@ -86,7 +86,7 @@ def test_names_of_records_in_the_result_are_kept(library):
     pd.testing.assert_frame_equal(result, given[["b", "a"]])
 
 
-def test_names_that_are_not_strings_are_restored():
+def test_column_names_that_are_not_strings_are_restored():
     given = pd.DataFrame({0: [1.0, 2.0], 1: [3.0, 4.0]})
     adapted = ah.adapt("polars", copy="if_needed")
     pd.testing.assert_frame_equal(adapted(lambda t: t)(given), given, check_column_type=False)
@@ -100,7 +100,7 @@ CALLERS["batch"] = lambda: CALLERS["pyarrow"]().to_batches()[0]
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_results_of_pandas_keep_the_named_levels_of_their_index(caller):
+def test_named_index_levels_of_pandas_results_become_columns(caller):
     given = CALLERS[caller]()
     adapted = ah.adapt("pandas", copy="if_needed")
     sums = adapted(lambda t: t.groupby("k").sum())(given)
@@ -112,7 +112,7 @@ def test_results_of_pandas_keep_the_named_levels_of_their_index(caller):
     assert names_of(renamed) == ["k", "w"]
 
 
-def test_columns_have_the_types_of_the_caller():
+def test_result_columns_have_the_types_of_the_argument():
     given = pd.DataFrame(
         {
             "text": ["x", None],
@@ -143,7 +143,7 @@ QUANTILES = {
 
 
 @pytest.mark.parametrize("name", QUANTILES)
-def test_results_without_labels(name):
+def test_labels_false_does_not_restore_the_index(name):
     given, expected = QUANTILES[name]
 
     def rearranged(x):
@@ -159,7 +159,7 @@ def test_results_without_labels(name):
         assert without.name == ""
 
 
-def test_results_without_labels_of_xarray_and_of_arrayhub():
+def test_labels_false_drops_labels_of_xarray_and_arrayhub():
     xr = pytest.importorskip("xarray")
     given = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n")
     backwards = ah.adapt("numpy", labels=False)(lambda x: x[::-1])
@@ -168,7 +168,7 @@ def test_results_without_labels_of_xarray_and_of_arrayhub():
     assert backwards(named).dims is None and ah.adapt("numpy")(lambda x: x[::-1])(named).dims == ("x", "y")
 
 
-def test_tables_without_labels_do_not_get_the_index():
+def test_labels_false_does_not_restore_the_index_of_tables():
     given = frame(INDEXES["strings"])
     result = ah.adapt("polars", copy="if_needed", labels=False)(lambda t: t.sort("a", descending=True))(given)
     pd.testing.assert_frame_equal(result, pd.DataFrame({"a": [2.0, 1.0], "b": [4, 3]}))

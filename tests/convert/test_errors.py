@@ -1,4 +1,4 @@
-"""Typical first calls work, or their errors name the call to make instead."""
+"""Test that typical first calls work, or raise errors that name a working call."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ import arrayhub as ah
 
 
 def without(libraries, statement):
-    """Run a statement in a process in which some libraries cannot be imported."""
+    """Run `statement` in a process in which `libraries` cannot be imported."""
     code = (
         "import sys, importlib.machinery as machinery; find = machinery.PathFinder.find_spec\n"
         f"machinery.PathFinder.find_spec = lambda name, *rest: None if name in {libraries} else find(name, *rest)\n"
@@ -24,14 +24,14 @@ def without(libraries, statement):
     return finished(sys.executable, "-c", code)
 
 
-def test_a_range_is_a_sequence_of_numbers():
+def test_asarray_accepts_a_range():
     x = ah.asarray(range(1, 7, 2))
     assert x.tolist() == [1, 3, 5] and x.is_copy
     with pytest.raises(BufferError, match="copy=False forbids it"):
         ah.asarray(range(3), copy=False)
 
 
-def test_a_copy_is_not_named_for_a_type_that_numpy_lacks():
+def test_error_for_bfloat16_without_ml_dtypes_does_not_suggest_a_copy():
     pytest.importorskip("torch")
     done = without(["ml_dtypes"], "import torch; ah.as_arrow(torch.ones(2, dtype=torch.bfloat16))")
     reason = done.stderr.splitlines()[-1]
@@ -42,7 +42,7 @@ def test_a_copy_is_not_named_for_a_type_that_numpy_lacks():
     assert done.stdout.strip() == "[1.0, 1.0]"
 
 
-def test_names_of_one_letter_are_aligned_as_one_string():
+def test_align_accepts_one_letter_names_as_one_string():
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims("IJK")
     assert x.align("KJI").dims == ("K", "J", "I")
     assert ah.asarray(np.zeros(2)).with_dims(["row"]).align("row").dims == ("row",)
@@ -50,7 +50,7 @@ def test_names_of_one_letter_are_aligned_as_one_string():
         x.align("KJ")
 
 
-def test_a_device_is_the_string_that_names_it():
+def test_device_equals_its_name():
     device = ah.asarray(np.zeros(2)).device
     assert device == "cpu" == device
     assert device != "cuda:0" and device != "cpu:1" and device != "no device"
@@ -59,13 +59,13 @@ def test_a_device_is_the_string_that_names_it():
 
 
 @pytest.mark.parametrize("name", ["cpu", "cpu:0", "cuda", "cuda:0", "cuda:00", "oneapi:1"])
-def test_a_device_that_equals_a_string_has_its_hash(name):
+def test_device_has_the_hash_of_an_equal_string(name):
     device = ah.Device(name)
     assert device != name or hash(device) == hash(name)
     assert device == str(device) and device == ah.Device(name)
 
 
-def test_host_memory_with_a_device_names_the_memory_to_pass():
+def test_error_for_a_device_without_memory_names_the_memory_to_pass():
     with pytest.raises(ValueError, match="device: 'oneapi:0' does not have memory 'cpu'.*'usm_device'"):
         ah.zeros(2, device="oneapi:0")
     with pytest.raises(ValueError, match="device: 'cuda:0' .* pass memory='cuda' or 'cuda_host'"):
@@ -85,13 +85,13 @@ CREATORS = {
 
 
 @pytest.mark.parametrize("name", CREATORS)
-def test_a_wrong_keyword_is_refused_by_the_function_that_was_called(name):
+def test_unexpected_keyword_error_names_the_called_function(name):
     with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument 'dytpe'"):
         CREATORS[name](dytpe="f4")
 
 
-def test_types_missing_in_numpy_by_name():
-    code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # before ml_dtypes is imported
+def test_dtype_names_of_ml_dtypes_require_ml_dtypes():
+    code = "import arrayhub as ah; print(ah.zeros(2, 'bfloat16').dtype)"  # ml_dtypes is not imported yet
     assert python(code) == "bfloat16\n"
     assert ah.zeros(2, "float8_e4m3fn").dtype == ml_dtypes.float8_e4m3fn
     done = without(["ml_dtypes"], "ah.zeros(2, 'bfloat16')")
@@ -109,7 +109,7 @@ def test_missing_library_is_reported_before_other_errors():
 
 
 @pytest.mark.skipif(has_driver(), reason="this machine has a CUDA driver with a device")
-def test_cupy_without_a_device_does_not_name_the_device():
+def test_error_for_cupy_without_a_device_suggests_another_library():
     code = (
         "import sys, types, arrayhub as ah\n"
         "sys.modules['cupy'] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=None))\n"
@@ -133,7 +133,7 @@ def test_copies_to_a_cuda_device_require_a_driver_before_cupy(device):
 
 @pytest.mark.parametrize("missing", [["dpnp"], ["dpnp", "dpctl"]])
 @pytest.mark.parametrize("call", ["as_dpnp([1.0])", "as_dpnp([1.0], copy=True)", "convert([1.0], 'dpnp', copy=True)"])
-def test_dpnp_is_missing(missing, call):
+def test_as_dpnp_without_dpnp_raises_import_error(missing, call):
     done = without(missing, f"ah.{call}")
     assert "ImportError: dpnp is needed to create its arrays: pip install dpnp" in done.stderr
 
@@ -153,8 +153,8 @@ BROKEN_WAYS = {
 
 
 @pytest.mark.parametrize("name", BROKEN_WAYS)
-def test_the_reason_why_a_library_cannot_be_imported_is_named(tmp_path, name):
-    """The error for an installed library that cannot be imported does not advise to install the library."""
+def test_error_for_a_library_that_fails_to_import_contains_the_cause(tmp_path, name):
+    """The error for a library that is installed but fails to import does not suggest ``pip install``."""
     (tmp_path / name).mkdir()
     (tmp_path / name / "__init__.py").write_text("import what_it_needs")
     done = finished(
@@ -167,14 +167,14 @@ def test_the_reason_why_a_library_cannot_be_imported_is_named(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["sparse", "mpi4py", "distributed"])
-def test_the_installation_of_a_library_outside_the_table_is_named(name):
+def test_error_for_a_missing_library_suggests_its_installation(name):
     pytest.importorskip("scipy")
     call = f"sys.modules[{name!r}] = None; x = numpy.zeros(2); ah.{BROKEN_WAYS[name]}"
     done = finished(sys.executable, "-c", f"import sys, arrayhub as ah, numpy; {call}")
     assert re.match(rf"ImportError: {name} is needed .*: pip install {name}", done.stderr.splitlines()[-1]), done.stderr
 
 
-def test_at_the_prompt_an_explanation_is_its_text():
+def test_repr_of_an_explanation_is_its_text():
     found = ah.explain(np.zeros(2))
     assert repr(found) == str(found) and "zero-copy" in repr(found)
 
@@ -186,7 +186,7 @@ def test_repr_describes_unusual_layouts():
     assert "halo=((1, 1), (0, 0))" in repr(ah.zeros((4, 3), halo=(1, 0)))
 
 
-def test_pictures_show_sizes_names_halo_and_negative_strides():
+def test_debug_repr_shows_size_halo_and_negative_strides():
     field = ah.zeros((1000, 300), dims="IJ", halo=(1, 0))
     for shown in (field.picture.svg(), field.picture.text()):
         assert "2.289 MiB on cpu" in shown

@@ -1,4 +1,4 @@
-"""asarray, from_dlpack, the as_* functions and convert, independent of the protocol."""
+"""Test `asarray`, `from_dlpack`, `convert` and the as_* functions with producers of several protocols."""
 
 import array
 import pickle
@@ -19,7 +19,7 @@ VIA = ("array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack")
 
 
 class Speaks:
-    """An object with some of the attributes through which an ndarray is exported."""
+    """A producer with the given protocol attributes of an ndarray."""
 
     def __init__(self, *protocols, of=None):
         self.array = np.arange(6.0).reshape(2, 3) if of is None else of
@@ -50,13 +50,13 @@ class Speaks:
         (np.array([(1, 2.5)], "i4,f8")[0], np.dtype("i4,f8"), ()),
     ],
 )
-def test_numbers_and_sequences_are_imported_as_in_numpy(value, dtype, shape):
+def test_numbers_and_sequences_are_converted_as_in_numpy(value, dtype, shape):
     x = ah.asarray(value)
     assert (x.dtype, x.shape) == (np.dtype(dtype), shape)
     np.testing.assert_array_equal(np.asarray(x), np.asarray(value))
 
 
-def test_ml_dtypes_scalar():
+def test_asarray_accepts_an_ml_dtypes_scalar():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = ah.asarray(ml_dtypes.bfloat16(1.5))
     assert x.dtype == ml_dtypes.bfloat16
@@ -65,12 +65,12 @@ def test_ml_dtypes_scalar():
 
 
 @pytest.mark.parametrize("value", [[1, [2]], [[1, 2], [3]], [object()], [None, 1], (1, "a", object()), [{}], [[[]], 1]])
-def test_ragged_and_object_lists_are_type_errors(value):
+def test_ragged_lists_and_lists_of_objects_raise_type_error(value):
     with pytest.raises(TypeError, match=r"asarray.*(regular|Python objects)"):
         ah.asarray(value)
 
 
-def test_object_dtype_error_names_the_type_of_the_object():
+def test_object_dtype_error_names_the_type_of_the_array():
     with pytest.raises(TypeError, match=r"^numpy\.ndarray: dtype is dtype\('O'\)"):
         ah.asarray(np.array([None]))
 
@@ -91,7 +91,7 @@ class RefusesTwice(Refuses):
         raise BufferError("Arrow: it has columns")
 
 
-def test_a_refusal_has_one_prefix():
+def test_error_of_a_producer_has_one_prefix():
     with pytest.raises(BufferError, match=r"^DLPack: tests\.Refuses refuses: not now$"):
         ah.asarray(Refuses(dlpack="not now"))
     with pytest.raises(BufferError, match="^DLPack: the strides$"):
@@ -102,14 +102,14 @@ def test_a_refusal_has_one_prefix():
 
 
 @pytest.mark.parametrize("library", ["polars"])
-def test_a_refusal_names_the_type_with_its_library(library):
+def test_error_contains_the_type_with_its_library(library):
     module = pytest.importorskip(library)
     with pytest.raises(BufferError, match=rf"^Arrow: {library}\.Series has 1 missing.* call arrayhub\.asnested\(x\)"):
         ah.asarray(module.Series([1, None]))
 
 
 @pytest.mark.parametrize("value", [object(), None, {"a": 1}, {1, 2}, len, int, ..., (x for x in ())])
-def test_an_object_that_is_not_an_array_is_refused_in_few_words(value):
+def test_error_for_an_object_that_is_not_an_array_is_short(value):
     with pytest.raises(TypeError, match=r"does not support an array protocol.*; accepted: arrays, ") as raised:
         ah.asarray(value)
     assert "__" not in str(raised.value) and len(str(raised.value)) < 250
@@ -126,7 +126,7 @@ def test_an_object_that_is_not_an_array_is_refused_in_few_words(value):
     ids=["object", "record with an object", "StringDType", "empty object"],
 )
 @pytest.mark.parametrize("via", [None, "array_interface"])
-def test_python_objects_and_variable_strings_are_refused(value, via):
+def test_arrays_of_python_objects_and_variable_length_strings_raise(value, via):
     with pytest.raises((TypeError, ValueError), match="dtype|typestr|descr|object"):
         ah.asarray(value, via=via)
 
@@ -134,7 +134,7 @@ def test_python_objects_and_variable_strings_are_refused(value, via):
 # ---------------------------------------------------------------------------------------------------------- NumPy's own
 
 
-def test_memmap(tmp_path):
+def test_memmap_is_shared_with_its_access(tmp_path):
     mapped = np.memmap(tmp_path / "m", dtype="i4", mode="w+", shape=(5,))
     u = ah.asarray(mapped)
     np.asarray(u)[0] = 7
@@ -155,8 +155,8 @@ def test_usm_array_is_returned_as_itself():
     assert ah.asarray(x, copy=True) is not x
 
 
-def test_a_wrapper_of_wrappers_without_end_is_an_error():
-    """Wrappers that contain each other or new wrappers raise an error, and do not overflow the C stack."""
+def test_infinitely_nested_wrappers_raise():
+    """Wrappers whose `values` is another wrapper without end raise an error. They do not overflow the C stack."""
     out = python(
         """
         import arrayhub as ah, numpy as np, pandas as pd
@@ -179,7 +179,7 @@ def test_a_wrapper_of_wrappers_without_end_is_an_error():
 # ------------------------------------------------------------------------------------------------------ hostile objects
 
 
-def test_a_getattr_that_raises():
+def test_getattr_that_raises_does_not_crash():
     with pytest.raises((TypeError, RuntimeError, BufferError)):
         ah.asarray(producer(__getattr__=raising(RuntimeError("no attribute here"))))
 
@@ -190,12 +190,12 @@ def test_a_getattr_that_raises():
     ["__array_interface__", "__array_struct__", "__cuda_array_interface__", "__sycl_usm_array_interface__",
      "__dlpack__", "ndarray", "values"],
 )  # fmt: skip
-def test_properties_that_raise(name, error):
+def test_protocol_properties_that_raise(name, error):
     with pytest.raises((TypeError, BufferError, error)):
         ah.asarray(producer(**{name: property(raising(error("on purpose")))}))
 
 
-def test_a_dunder_that_answers_differently_is_read_once():
+def test_protocol_property_is_read_once():
     reads, array = [], np.arange(3)
     ah.asarray(producer(__array_interface__=property(lambda self: reads.append(1) or array.__array_interface__)))
     assert reads == [1]
@@ -209,7 +209,7 @@ def test_keyboard_interrupt_propagates():
 # ----------------------------------------------------------------------------------------------- choice of the protocol
 
 
-def test_a_refusal_passes_on_to_the_next_protocol():
+def test_next_protocol_is_tried_after_a_buffer_error():
     array = np.arange(3)
     u = ah.asarray(
         producer(__dlpack__=raising(BufferError("not today")), __array_interface__=array.__array_interface__)
@@ -217,13 +217,13 @@ def test_a_refusal_passes_on_to_the_next_protocol():
     assert (u.protocol, u.ptr) == ("array_interface", array.ctypes.data)
 
 
-def test_error_lists_the_reason_of_each_protocol():
+def test_error_contains_the_message_of_the_failed_protocol():
     none = property(raising(AttributeError("reason two")))
     with pytest.raises(BufferError, match="reason one"):
         ah.asarray(producer(__dlpack__=raising(BufferError("reason one")), __array_interface__=none))
 
 
-def test_invalid_description_is_an_error_and_not_a_refusal():
+def test_next_protocol_is_not_tried_after_an_invalid_description():
     said = {"shape": (-3,), "typestr": "<i8", "data": (1, False), "version": 1}
     lies = producer(__sycl_usm_array_interface__=said, __dlpack__=lending(np.arange(3)))
     with pytest.raises(ah.InterfaceError, match="shape"):
@@ -232,7 +232,7 @@ def test_invalid_description_is_an_error_and_not_a_refusal():
 
 
 @pytest.mark.parametrize("via", ["array_interface", "array_struct", "buffer", "dlpack"])
-def test_via_chooses(via):
+def test_via_selects_the_protocol(via):
     x = np.arange(6, dtype="i4").reshape(2, 3)[:, ::2]
     u = ah.asarray(x, via=via)
     assert (u.protocol, u.ptr, u.shape, u.byte_strides) == (via, x.ctypes.data, x.shape, x.strides)
@@ -241,25 +241,25 @@ def test_via_chooses(via):
 
 
 @pytest.mark.parametrize("via", ["sycl", "cuda"])
-def test_via_a_protocol_that_the_object_does_not_support(via):
+def test_via_with_an_unsupported_protocol_raises(via):
     with pytest.raises(TypeError, match=f"does not support the protocol '{via}'"):
         ah.asarray(np.arange(3), via=via)
 
 
 @pytest.mark.parametrize("via", ["numpy", "DLPACK", "", 3, b"dlpack", object(), "exchange", []])
-def test_unknown_via(via):
+def test_unknown_via_raises(via):
     with pytest.raises((ValueError, TypeError), match=f"unhashable.*'list'|accepted: {', '.join(VIA)}"):
         ah.asarray(np.arange(3), via=via)
 
 
-def test_via_of_a_usm_array():
+def test_via_imports_a_usm_array_through_the_protocol():
     x = ah.asarray(np.arange(3))
     for via in ("array_interface", "array_struct", "buffer", "dlpack"):
         u = ah.asarray(x, via=via)
         assert (u.ptr, u.protocol) == (x.ptr, via)
 
 
-def test_bytes_are_immutable_and_bytearrays_held():
+def test_bytes_are_immutable_and_bytearrays_cannot_be_resized():
     assert ah.asarray(b"abc").access == "immutable"
     x = bytearray(b"abc")
     u = ah.asarray(x)
@@ -273,7 +273,7 @@ def test_bytes_are_immutable_and_bytearrays_held():
 
 
 @pytest.mark.parametrize("make", [lambda: np.arange(3.0), lambda: bytearray(24), lambda: array.array("d", [1, 2, 3])])
-def test_copy(make):
+def test_copy_determines_whether_memory_is_shared(make):
     x = make()
     address = ah.asarray(x).ptr
     assert ah.asarray(x, copy=None).ptr == address
@@ -307,13 +307,13 @@ def test_dtype_copies_only_if_it_differs():
         ah.asarray(x, dtype="no such type")
 
 
-def test_dtype_of_sequences():
+def test_dtype_applies_to_sequences():
     u = ah.asarray([1, 2], dtype="f4")
     assert u.dtype == np.float32
     assert np.asarray(u).tolist() == [1, 2]
 
 
-def test_byte_order_is_a_conversion():
+def test_dtype_of_another_byte_order_converts():
     x = np.arange(3, dtype=">i4")
     assert ah.asarray(x).dtype == np.dtype(">i4")
     u = ah.asarray(x, dtype="<i4")
@@ -329,13 +329,13 @@ def test_device_cpu_does_not_copy_host_memory(device):
 
 
 @pytest.mark.parametrize("device", ["gpu??", (99, 0), ("cpu", 0), (1, None), (1,), object(), 3.5])
-def test_unknown_device(device):
+def test_unknown_device_raises(device):
     with pytest.raises((ValueError, TypeError), match="^device: "):
         ah.asarray(np.arange(3), device=device)
 
 
-def test_unknown_device_without_dpctl():
-    """Without dpctl, the error for a misspelled device names the accepted devices, and how to install dpctl."""
+def test_unknown_device_error_without_dpctl():
+    """The error lists the accepted devices and the command that installs dpctl."""
     python(
         """
         import sys
@@ -351,7 +351,7 @@ def test_unknown_device_without_dpctl():
     )
 
 
-def test_device_that_copies():
+def test_sycl_device_copies_host_memory():
     pytest.importorskip("dpctl")
     x = np.arange(3.0)
     try:
@@ -371,7 +371,7 @@ def test_device_that_copies():
 # ---------------------------------------------------------------------------------------------------------- from_dlpack
 
 
-def test_from_dlpack():
+def test_from_dlpack_accepts_producers():
     x = np.arange(6.0).reshape(2, 3)[::-1]
     u = ah.from_dlpack(x)
     assert (u.protocol, u.ptr, u.byte_strides) == ("dlpack", x.ctypes.data, x.strides)
@@ -381,7 +381,7 @@ def test_from_dlpack():
         ah.from_dlpack(bytearray(3))
 
 
-def test_from_dlpack_of_capsules():
+def test_from_dlpack_accepts_capsules():
     x = np.arange(3)
     if HAS_DLPACK_1:
         assert ah.from_dlpack(x.__dlpack__(max_version=(1, 0))).access == "readwrite"
@@ -395,7 +395,7 @@ def test_from_dlpack_of_capsules():
 # --------------------------------------------------------------------------------------------------- the cache of types
 
 
-def test_a_protocol_added_to_a_type_later_is_seen():
+def test_protocol_added_to_a_type_later_is_used():
     class Late:
         pass
 
@@ -411,7 +411,7 @@ def test_a_protocol_added_to_a_type_later_is_seen():
         ah.asarray(Late())
 
 
-def test_a_protocol_added_to_a_base_later_is_seen():
+def test_protocol_added_to_a_base_class_later_is_used():
     class Base:
         pass
 
@@ -425,7 +425,7 @@ def test_a_protocol_added_to_a_base_later_is_seen():
     assert ah.asarray(Slotted()).ptr == x.ctypes.data
 
 
-def test_a_protocol_set_on_an_instance_is_seen():
+def test_protocol_set_on_an_instance_is_used():
     class Bare:
         pass
 
@@ -436,7 +436,7 @@ def test_a_protocol_set_on_an_instance_is_seen():
     assert ah.asarray(x).ptr == a.ctypes.data
 
 
-def test_types_are_not_held():
+def test_type_cache_does_not_keep_types_alive():
     class Temporary(Speaks):
         pass
 
@@ -446,7 +446,7 @@ def test_types_are_not_held():
     assert not lives(reference)
 
 
-def test_thousands_of_types():
+def test_type_cache_with_thousands_of_types():
     for k in range(5000):
         if k % 2:
             cls = type(f"T{k}", (Speaks,), {})
@@ -474,7 +474,7 @@ def test_attributes_cannot_be_set(name):
         delattr(x, name)
 
 
-def test_only_writeable_may_be_cleared():
+def test_only_the_writeable_flag_can_be_cleared():
     x = ah.asarray(np.arange(3))
     for name in ("c_contiguous", "f_contiguous", "aligned"):
         with pytest.raises(AttributeError):
@@ -491,7 +491,7 @@ def test_only_writeable_may_be_cleared():
 
 
 @pytest.mark.parametrize("to", ["numpy", "torch", "jax", "numba"])
-def test_convert_is_the_as_function_of_that_name(to):
+def test_convert_equals_the_as_function_of_the_library(to):
     pytest.importorskip(to)
     x = np.frombuffer(ah.USMArray((6,), "f4", buffer="cpu"), "f4")  # jax requires 64-byte alignment
     out = ah.convert(x, to)
@@ -500,7 +500,7 @@ def test_convert_is_the_as_function_of_that_name(to):
     assert ah.asarray(ah.convert(x, to, copy=True)).ptr != x.ctypes.data
 
 
-def test_allow_readonly():
+def test_allow_readonly_exports_read_only_memory_to_torch():
     torch = pytest.importorskip("torch")
     x = np.arange(3.0)
     x.flags.writeable = False
@@ -513,19 +513,19 @@ def test_allow_readonly():
     assert torch.equal(t, torch.arange(3.0, dtype=torch.float64))
 
 
-def test_negative_strides_never_reach_torch():
+def test_negative_strides_are_not_exported_to_torch():
     torch = pytest.importorskip("torch")
     x = np.arange(4)[::-1]
     for call in (ah.as_torch, lambda x: ah.convert(x, "torch")):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)
     assert ah.as_torch(x, copy=True).tolist() == [3, 2, 1, 0]
-    assert ah.as_torch(np.arange(1)[::-1]).tolist() == [0]  # the stride of a single element is not used
+    assert ah.as_torch(np.arange(1)[::-1]).tolist() == [0]  # the stride of a dimension of length 1 is ignored
     assert torch.is_tensor(ah.as_torch(np.arange(0)[::-1]))
 
 
-def test_refused_tensors_are_released():
-    """A tensor of a type that torch does not support is released. torch's exchange table would leak the tensor."""
+def test_tensor_that_torch_rejects_is_released():
+    """arrayhub rejects types that torch does not support, because torch's exchange table leaks such tensors."""
     pytest.importorskip("torch")
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.zeros(3, ml_dtypes.float8_e3m4)
@@ -536,13 +536,13 @@ def test_refused_tensors_are_released():
     assert reference() is None
 
 
-def test_empty_readonly_stays_readonly_in_numpy():
+def test_empty_read_only_arrays_stay_read_only_in_numpy():
     pyarrow = pytest.importorskip("pyarrow")
     assert not ah.as_numpy(pyarrow.array([], "int32")).flags.writeable
     assert not ah.as_numpy(b"").flags.writeable
 
 
-def test_to_host_with_out():
+def test_to_host_copies_to_out():
     x, out = np.arange(6).reshape(2, 3), np.zeros((2, 3), "i8")
     assert ah.to_host(x, out=out) is out
     assert (out == x).all()
@@ -553,8 +553,8 @@ def test_to_host_with_out():
         ah.to_host(x, out=out)
 
 
-def test_type_inspected_while_another_is_inspected():
-    """While a class is inspected, its metaclass may import objects of other types, which evict its cache entry."""
+def test_types_imported_during_the_inspection_of_another_type():
+    """While a type is inspected, its metaclass imports objects of other types, which evict the type's cache entry."""
     python(
         """
         import numpy as np, arrayhub
@@ -568,10 +568,10 @@ def test_type_inspected_while_another_is_inspected():
                 raise AttributeError(name)
         class Array(np.ndarray, metaclass=Meta):
             __slots__ = ()
-        others = [type("Other", (), {"__slots__": ()})() for _ in range(8000)]     # some use the cache entry of Array
+        others = [type("Other", (), {"__slots__": ()})() for _ in range(8000)]     # some evict Array from the cache
         arrayhub.asarray(np.arange(3.0).view(Array))
         assert met
-        for obj in reversed(others):     # the last type in each entry is still cached
+        for obj in reversed(others):     # the last types are still cached
             try: print(arrayhub.asarray(obj))
             except TypeError as error: assert "does not support an array protocol" in str(error), error
         """
@@ -603,7 +603,7 @@ def test_import_loads_only_numpy():
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="references to None are not counted since 3.12")
 def test_references_to_none_are_released():
-    """Importers return None for protocols that the object does not support. The reference to None is released."""
+    """Importers return None for a protocol that the object does not support. This reference is released."""
     producer = Speaks("__array_interface__")
     before = sys.getrefcount(None)
     for _ in range(2000):
@@ -612,7 +612,7 @@ def test_references_to_none_are_released():
 
 
 def test_next_protocol_is_tried_without_a_current_exception():
-    """While the next protocol is tried, the exception of the rejected protocol is not the current exception."""
+    """``sys.exc_info()`` in the next protocol's property does not return the exception of the previous protocol."""
     met = []
 
     def interface(self):
@@ -625,8 +625,8 @@ def test_next_protocol_is_tried_without_a_current_exception():
 
 
 @pytest.mark.parametrize("via", [None, "dlpack", "cuda"])
-def test_class_collected_during_import(via):
-    """The class of an object stays alive during the import if its metaclass changes ``__class__`` of the object."""
+def test_class_stays_alive_while_its_object_is_imported(via):
+    """The metaclass sets ``__class__`` of the object to another class during the import."""
     out = python(
         f"""
         import gc, weakref, arrayhub as ah
@@ -673,8 +673,8 @@ def test_class_collected_during_import(via):
     assert out.splitlines()[-1] == "True True"
 
 
-def test_class_changed_by_its_metaclass_during_import():
-    """The record of a class is not cached if the class changes while the record is computed."""
+def test_class_that_changes_during_its_inspection_is_not_cached():
+    """The metaclass adds a protocol to the class while arrayhub inspects the class."""
 
     class Meta(type):
         def __getattribute__(cls, name):
@@ -694,7 +694,7 @@ def test_class_changed_by_its_metaclass_during_import():
 
 
 class AskedOfTheClass(type):
-    """A metaclass that records look-ups of missing attributes of its classes."""
+    """A metaclass whose classes record the names of missing attributes that are looked up on them."""
 
     def __getattr__(cls, name):
         cls.asked.append(name)
@@ -702,7 +702,7 @@ class AskedOfTheClass(type):
 
 
 def counting(array):
-    """Return a class that exports an array through DLPack, and records look-ups of missing attributes."""
+    """Return a class that exports `array` through DLPack and records look-ups of missing attributes."""
 
     class Counting(metaclass=AskedOfTheClass):
         __slots__ = ()
@@ -719,7 +719,7 @@ def counting(array):
 
 
 def test_type_is_inspected_once():
-    """The second object of a type requires no look-ups, because the result for the type is cached."""
+    """After the import of the first object, attributes of its type are not looked up again."""
     cls = counting(np.arange(3.0))
     ah.asarray(cls())
     assert "__cuda_array_interface__" in cls.asked
@@ -738,14 +738,14 @@ def test_type_is_inspected_again_after_a_change():
     for changed in (base, Derived):
         assert ah.asarray(Derived()).ptr == ah.asarray(Derived()).ptr == first.ctypes.data
         base.asked.clear()
-        changed.lent = second  # any change of the class
+        changed.lent = second  # setting any attribute of the class invalidates its cache entry
         assert ah.asarray(Derived()).ptr == second.ctypes.data
         assert "__sycl_usm_array_interface__" in base.asked
         changed.lent = first
 
 
-def test_type_without_version_tags_left():
-    """Types without a version are not cached. CPython (from 3.12 on) assigns at most 1000 versions to a type."""
+def test_type_that_has_used_up_its_version_tags_is_not_cached():
+    """CPython (since 3.12) assigns at most 1000 version tags to a type. A type without a tag is not cached."""
     cls = counting(np.arange(3.0))
     with_struct = np.arange(4.0)
     for _ in range(1100):
@@ -772,7 +772,7 @@ def test_convert_exports_read_only_memory_if_allowed():
     assert ah.convert(b"abc", "torch", allow_readonly=True).tolist() == [97, 98, 99]
 
 
-def test_from_dlpack_stream():
+def test_from_dlpack_ignores_a_stream_number_for_host_memory():
     assert ah.from_dlpack(np.zeros(3), stream=1).size == 3
     with pytest.raises(TypeError, match="stream"):
         ah.from_dlpack(np.zeros(3), stream="nonsense")
@@ -792,7 +792,7 @@ def test_dir_lists_public_names(name):
 
 
 @pytest.mark.parametrize("values", [[300], 300, (1, 300), range(301), [[-129]]], ids=str)
-def test_integers_that_a_type_does_not_hold_are_refused_as_by_numpy(values):
+def test_integers_out_of_the_range_of_dtype_raise_as_in_numpy(values):
     with pytest.raises(OverflowError, match="out of bounds for int8"):
         np.array(values, "i1")
     with pytest.raises(OverflowError, match=r"asarray: dtype is dtype\('int8'\): -?\d+ is out of the range"):
@@ -800,7 +800,7 @@ def test_integers_that_a_type_does_not_hold_are_refused_as_by_numpy(values):
 
 
 @pytest.mark.parametrize("given", [([1, 2], "u1"), ([1.5], "i4"), (["1.5"], "f8"), ([[]], "i4"), (np.int64(7), "i1")])
-def test_values_with_a_dtype_are_cast_as_by_numpy(given):
+def test_values_are_cast_to_dtype_as_in_numpy(given):
     values, dtype = given
     a, wanted = ah.asarray(values, dtype=dtype), np.asarray(values, dtype=dtype)
     assert a.is_copy and a.dtype == wanted.dtype and np.array_equal(np.asarray(a), wanted)
@@ -835,7 +835,7 @@ def test_times_in_a_list_are_not_cast_to_numbers():
     assert ah.asarray(np.asarray(x).astype("i8")).tolist() == [18262]
 
 
-def test_arrays_are_cast():
+def test_arrays_are_cast_to_dtype_with_wraparound():
     assert np.asarray(ah.asarray(np.array([300]), dtype="i1")).tolist() == [44]
 
 
@@ -846,14 +846,14 @@ ELEMENTS = [
 
 
 @pytest.mark.parametrize("a", ELEMENTS, ids=lambda a: str(a.dtype))
-def test_lists_of_usm_arrays(a):
+def test_lists_of_usm_arrays_are_converted(a):
     x = ah.asarray(a)
     assert ah.asarray([x[0], x[1]]).tobytes() == ah.asarray([[x[0]], (x[1],)]).tobytes() == a.tobytes()
     assert ah.asarray([x[0], x[1]]).dtype == a.dtype
     assert ah.asarray((x[0], a[1]), dtype=a.dtype).tobytes() == a.tobytes()
 
 
-def test_recursive_list_of_usm_arrays():
+def test_recursive_list_of_usm_arrays_raises():
     endless = [ah.asarray(np.array(["2020-01-01"], "M8[D]"))[0]]
     endless.append(endless)
     with pytest.raises((TypeError, ValueError)):
@@ -861,14 +861,14 @@ def test_recursive_list_of_usm_arrays():
 
 
 @pytest.mark.parametrize("name", [["numpy"], {}, 3, None, int])
-def test_convert_requires_a_name(name):
+def test_convert_requires_a_library_name(name):
     with pytest.raises(ValueError, match="convert: to is"):
         ah.convert(np.zeros(2), name)
 
 
 @pytest.mark.parametrize("via", [None, "array_interface", "array_struct", "buffer"])
-def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
-    """The arrays that broadcast_arrays returns are imported as read-only, as in NumPy's own buffer and interfaces.
+def test_results_of_broadcast_arrays_are_read_only(via):
+    """NumPy's buffer, dict and struct describe the results of `numpy.broadcast_arrays` as read-only.
 
     ``flags.writeable`` is still True (NPY_ARRAY_WARN_ON_WRITE).
     """
@@ -880,12 +880,12 @@ def test_results_of_broadcast_arrays_are_readonly_by_every_protocol(via):
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_torch(x)
     assert isinstance(ah.as_torch(x, copy=True), torch.Tensor)
-    repeated.flags.writeable = True  # NumPy requires this before a write to shared elements
+    repeated.flags.writeable = True  # after this assignment, NumPy exports the array as writable
     assert ah.asarray(repeated, via=via).access == "readwrite"
 
 
 @pytest.mark.parametrize("text", ["x.npy", "3.5", "", type("Name", (str,), {})("a")])
-def test_a_str_is_refused_as_a_probable_path(text):
+def test_error_for_a_str_suggests_loading_a_file(text):
     for call in (ah.asarray, ah.as_numpy, lambda x: ah.asarray(x, dtype="U5"), lambda x: ah.asarray(x, copy=True)):
         with pytest.raises(
             TypeError, match=r"^asarray: .* numpy\.load\(x\) .*PIL\.Image\.open\(x\) .* or \[x\] for text"
@@ -895,7 +895,7 @@ def test_a_str_is_refused_as_a_probable_path(text):
     assert ah.asarray(np.array(text)).item() == text
 
 
-# Names whose call does not convert one host array, or requires a device.
+# Names whose suggested call does not convert a host array, or requires a device.
 _NOT_CALLED = {
     "array_namespace",
     "as_cuda",
@@ -913,7 +913,7 @@ _NOT_CALLED = {
 }
 
 
-def test_the_call_for_concatenate_works():
+def test_suggested_call_for_concatenate_works():
     with pytest.raises(AttributeError, match="has no attribute 'concatenate'; use ") as raised:
         ah.concatenate  # noqa: B018
     call = str(raised.value).partition("; use ")[2]
@@ -921,7 +921,7 @@ def test_the_call_for_concatenate_works():
     assert eval(call, {"arrayhub": ah, "numpy": np, "arrays": arrays}).tolist() == [1, 2, 3]
 
 
-def test_a_function_of_another_library_names_the_call():
+def test_error_for_functions_of_other_libraries_suggests_a_working_call():
     a = np.asarray(ah.from_array(np.arange(3, dtype="float32"), alignment=64))  # as jax requires
     for name in ah._ELSEWHERE:
         with pytest.raises(AttributeError, match=f"module 'arrayhub' has no attribute '{name}'; use ") as caught:
@@ -935,7 +935,7 @@ def test_a_function_of_another_library_names_the_call():
         ah.nonsense  # noqa: B018
 
 
-def test_a_call_of_the_module_array_names_asarray():
+def test_calling_the_module_array_suggests_asarray():
     with pytest.raises(TypeError, match=r"^arrayhub\.array is a module; call arrayhub\.asarray\(x\)"):
         ah.array([1, 2])
 

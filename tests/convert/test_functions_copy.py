@@ -1,4 +1,4 @@
-"""`is_copy`, and `copy=` in each function that accepts it."""
+"""Test `is_copy`, and the argument `copy` of each function that accepts it."""
 
 import gc
 import re
@@ -29,12 +29,12 @@ COPIES = {
 
 
 @pytest.mark.parametrize("make", COPIES.values(), ids=COPIES.keys())
-def test_is_copy_of_copies_and_their_views(make):
+def test_is_copy_is_true_for_copies_and_their_views(make):
     a = make(np.arange(4.0))
     assert a.is_copy
     assert a[...].is_copy and a.T.is_copy and a.reshape(-1).is_copy
     assert ah.asarray(a) is a
-    assert ah.asarray(a, copy=False) is a  # the import itself does not copy
+    assert ah.asarray(a, copy=False) is a  # is_copy does not mean that this call copies
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_is_copy_of_copies_and_their_views(make):
         lambda x: ah.asarray(x)[1:],
         lambda x: ah.asarray(x).T,
         lambda x: ah.asarray(x).native(),
-        lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # a view of the ndarray, whose memory is a copy of the list
+        lambda x: ah.as_numpy(ah.asarray([1.0, 2.0])),  # `asarray` views the ndarray that `as_numpy` returns
     ],
 )
-def test_is_copy_of_views(make):
+def test_is_copy_is_false_for_views_of_other_arrays(make):
     assert not ah.asarray(make(np.arange(4.0))).is_copy
 
 
@@ -60,7 +60,7 @@ def test_is_copy_of_views(make):
 @pytest.mark.parametrize(
     "make", [lambda: np.arange(3, dtype=">f4"), lambda: ah.asarray(np.arange(6, dtype=">i2"))[::2]]
 )
-def test_a_copy_for_a_library_without_foreign_byte_order_is_in_native_order(library, make):
+def test_copies_for_other_libraries_have_native_byte_order(library, make):
     pytest.importorskip({"arrow": "pyarrow"}.get(library, library))
     x = make()
     with pytest.raises(BufferError):
@@ -70,7 +70,7 @@ def test_a_copy_for_a_library_without_foreign_byte_order_is_in_native_order(libr
         assert made.dtype.isnative and made.to_host().tolist() == x.tolist()
 
 
-def test_a_copy_for_numpy_keeps_the_byte_order():
+def test_copies_for_numpy_keep_the_byte_order():
     x = np.arange(3, dtype=">i4")
     assert ah.as_numpy(x, copy=True).dtype == ah.asarray(x, copy=True).dtype == ">i4"
     with pytest.raises(BufferError, match=r"; pass copy=True, or call arrayhub\.asarray\(x\)\.native\(\) first"):
@@ -79,7 +79,7 @@ def test_a_copy_for_numpy_keeps_the_byte_order():
 
 
 @pytest.mark.parametrize("size", [(4, 3), (1, 1)])
-def test_pil_image_is_a_new_copy_on_each_import(size):
+def test_pil_images_are_imported_as_copies(size):
     pil = pytest.importorskip("PIL.Image")
     image = pil.new("L", size)
     assert ah.asarray(image).is_copy
@@ -101,7 +101,7 @@ def test_pil_image_is_a_new_copy_on_each_import(size):
     ],
     ids=["one dict", "a new dict", "new bytes", "a new bytearray", "a new view"],
 )
-def test_bytes_of_a_new_dict_count_as_a_copy(look, is_copy):
+def test_new_bytes_in_a_dict_count_as_a_copy(look, is_copy):
     kept = {"shape": (3,), "typestr": "|u1", "version": 3, "data": bytearray(b"abc")}
 
     class Producer:
@@ -114,7 +114,7 @@ def test_bytes_of_a_new_dict_count_as_a_copy(look, is_copy):
 
 
 class Lender:
-    """A producer that holds bytes in an attribute, and creates a new dict on each access."""
+    """A producer that holds bytes in an attribute, and creates a new interface dict on each access."""
 
     def __init__(self, data):
         self.data = data
@@ -133,7 +133,7 @@ class Slotted:
 @pytest.mark.parametrize("data", [b"", b"a", b"\0", b"ab", bytearray(), bytearray(b"a"), bytearray(b"ab")], ids=repr)
 @pytest.mark.parametrize("cls", [Lender, Slotted])
 def test_bytes_held_by_the_producer_are_not_a_copy(cls, data):
-    """Bytes that the producer holds are not a copy, even if CPython shares the object, as for single bytes."""
+    """CPython caches bytes objects of length 0 and 1. Such objects do not count as new bytes."""
     x = ah.asarray(cls(data), copy=False)
     assert not x.is_copy
     assert x.tobytes() == data
@@ -155,7 +155,7 @@ def test_copy_true_copies_the_array_of_a_wrapper():
 
 
 @pytest.mark.parametrize("value", [[1.0, 2.0], (1.0,), 3, 2.5, np.float32(1)], ids=str)
-def test_copy_false_refuses_objects_without_memory(value):
+def test_copy_false_rejects_lists_and_numbers(value):
     calls = [*AS, ah.asarray, ah.to_host]
     for call in calls:
         with pytest.raises(BufferError, match="copy=False"):
@@ -167,7 +167,7 @@ def test_copy_false_refuses_objects_without_memory(value):
 
 
 @pytest.mark.parametrize("copy", ["no", "", 1, 0, np.array(True), []])
-def test_copy_accepts_true_false_or_none(copy):
+def test_invalid_values_of_copy_raise(copy):
     x = np.arange(3.0)
     a = ah.asarray(x)
     calls = [*AS, ah.asarray, ah.from_dlpack, ah.to_host, lambda x, copy: ah.convert(x, "numpy", copy=copy)]
@@ -179,7 +179,7 @@ def test_copy_accepts_true_false_or_none(copy):
             method(copy=copy)
 
 
-def test_numpys_bools_are_bools():
+def test_copy_accepts_numpy_bools():
     x = np.arange(3.0)
     assert ah.as_numpy(x, copy=np.True_).ctypes.data != x.ctypes.data
     assert ah.asarray(x, copy=np.False_).ptr == x.ctypes.data
@@ -190,7 +190,7 @@ def test_numpys_bools_are_bools():
 
 
 @pytest.mark.parametrize("value", [np.array([2**40 + 7]), np.array([1e300]), np.array([1e300j])], ids=str)
-def test_jax_does_not_narrow(value):
+def test_as_jax_rejects_64_bit_types_without_enable_x64(value):
     jax = pytest.importorskip("jax")
     with jax.enable_x64(False):
         for copy in (None, True):
@@ -203,7 +203,7 @@ def test_jax_does_not_narrow(value):
 
 
 @pytest.mark.parametrize("copy", [None, True])
-def test_error_for_types_missing_in_jax_does_not_name_a_copy(copy):
+def test_error_for_types_missing_in_jax_does_not_suggest_a_copy(copy):
     pytest.importorskip("jax")
     torch = pytest.importorskip("torch")
     with pytest.raises(BufferError, match=r"jax: .*convert the elements") as raised:
@@ -219,7 +219,7 @@ def test_error_for_types_missing_in_jax_does_not_name_a_copy(copy):
 
 
 @pytest.mark.parametrize("dtype", ["f2", ">f4", "g", "G", "V3", [("a", "f2")], [("a", ">i4")], "bfloat16"], ids=str)
-def test_as_numba_refuses_types_that_numba_lacks(dtype):
+def test_as_numba_rejects_types_that_numba_does_not_support(dtype):
     pytest.importorskip("numba")
     if dtype == "bfloat16":
         dtype = pytest.importorskip("ml_dtypes").bfloat16
@@ -247,7 +247,7 @@ def test_suggested_conversions_work(dtype, to):
 
 
 def check_suggested_calls(x, to, copy):
-    """Make the calls that the error of a conversion suggests, if the conversion fails."""
+    """If the conversion fails, check that the calls that its error suggests succeed."""
     try:
         ah.convert(x, to, copy=copy)
     except BufferError as error:
@@ -264,7 +264,7 @@ def test_suggested_conversion_of_records_with_raw_bytes_works_for_numba(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["?", "u8", "f4", "c16", "M8[ns]", "U3", "S2", [("a", "i4"), ("b", "f8")]], ids=str)
-def test_types_accepted_by_as_numba_compile(dtype):
+def test_types_accepted_by_as_numba_can_be_compiled(dtype):
     numba = pytest.importorskip("numba")
     x = np.zeros(3, dtype)
     assert ah.explain(x, to="numba").verdicts[0].verdict == "zero-copy"
@@ -279,7 +279,7 @@ def test_types_accepted_by_as_numba_compile(dtype):
 # -------------------------------------------------------------------------------------------------------- onnxruntime
 
 
-def test_memory_of_an_ortvalue_is_held():
+def test_array_over_an_ortvalue_keeps_its_memory_alive():
     ort = pytest.importorskip("onnxruntime")
     array = np.full(1 << 20, 7.0)
     view = ah.asarray(ort.OrtValue.ortvalue_from_numpy(array))

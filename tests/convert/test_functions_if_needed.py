@@ -1,4 +1,4 @@
-"""copy="if_needed": a view if one is possible, otherwise a copy, wherever ``copy=`` is accepted."""
+"""Test copy="if_needed", which returns a view if possible, and otherwise a copy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def read_only(values):
     return values
 
 
-def test_as_torch_copies_read_only_memory_only():
+def test_as_torch_copies_only_read_only_memory():
     torch = pytest.importorskip("torch")
     x = np.ones(3)
     assert ah.as_torch(x, copy="if_needed").data_ptr() == x.ctypes.data
@@ -43,7 +43,7 @@ def test_device_memory_is_copied_to_the_host():
     assert isinstance(ah.as_dpnp(np.ones(3), copy="if_needed"), dpnp.ndarray)
 
 
-def test_explicit_copies_accept_it():
+def test_functions_and_methods_with_a_copy_argument_accept_if_needed():
     x = np.ones(3)
     assert ah.to_host(x, copy="if_needed").ptr == x.ctypes.data
     assert ah.to_device(x, "cpu", copy="if_needed").ptr == x.ctypes.data
@@ -59,7 +59,7 @@ def test_explicit_copies_accept_it():
 
 
 @pytest.mark.parametrize("values", [[1, 2, 3], [True, False, True]])
-def test_columns_that_are_dense_only_as_a_copy(values):
+def test_columns_that_require_a_copy_are_copied(values):
     pa = pytest.importorskip("pyarrow")
     column = pa.chunked_array([values[:1], values[1:]])
     for copy in ("if_needed", True):
@@ -69,13 +69,13 @@ def test_columns_that_are_dense_only_as_a_copy(values):
         ah.asarray(column)
 
 
-def test_missing_values_stay_an_error():
+def test_missing_values_raise():
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(BufferError, match="null|missing"):
         ah.as_numpy(pa.array([1, None]), copy="if_needed")
 
 
-def test_nested_arrays():
+def test_nested_arrays_are_copied_only_if_needed():
     pa = pytest.importorskip("pyarrow")
     chunks = pa.chunked_array([[[1]], [[2, 3]]])
     assert ah.asnested(chunks, copy="if_needed").kind == "chunked"
@@ -89,13 +89,13 @@ def test_nested_arrays():
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "awkward"])
-def test_exports_of_nested_arrays(library):
+def test_exports_to_column_libraries_copy_strided_arrays(library):
     pytest.importorskip(library)
     strided = np.arange(6.0)[::2]
     assert list(ah.convert(strided, library, copy="if_needed")) == [0, 2, 4]
 
 
-def test_a_stream_is_read_once():
+def test_stream_is_read_once():
     pa = pytest.importorskip("pyarrow")
 
     class Once:
@@ -111,7 +111,7 @@ def test_a_stream_is_read_once():
 
 
 @pytest.mark.parametrize("copy", ["IF_NEEDED", "never", 1, 0, b"if_needed"])
-def test_other_values_are_refused(copy):
+def test_other_values_of_copy_raise(copy):
     for call in (ah.asarray, ah.as_numpy, ah.asnested, ah.to_host, lambda x, copy: ah.convert(x, "torch", copy=copy)):
         with pytest.raises(TypeError, match="accepted: True, False, None or 'if_needed'"):
             call(np.ones(3), copy=copy)

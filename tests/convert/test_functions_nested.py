@@ -1,4 +1,4 @@
-"""Every ``as_*`` function, `convert` and `like` accept what `asnested` accepts, or name a call that works."""
+"""Test that `convert`, `like` and the ``as_*`` functions accept input of `asnested`, or suggest a working call."""
 
 import contextlib
 import re
@@ -59,7 +59,7 @@ LIBRARIES = ("numpy", "torch", "jax", "dpnp", "numba", "arrow", "polars", "panda
 NAMES = {
     "arrayhub": ah, "numpy": np, "pyarrow": pa, "polars": polars, "pandas": pandas, "awkward": awkward,
 }  # fmt: skip
-# Matches a call that a message quotes, with parentheses nested once, and attributes or methods of the result.
+# Matches a call in an error message, with at most one level of nested parentheses, and following attributes or methods.
 CALL = re.compile(
     r"\b(?:arrayhub|numpy|pyarrow|polars|pandas|awkward|jax|x)\b[\w.\[\]'-]*"
     r"\((?:[^()]|\([^()]*\))*\)(?:\.\w+(?:\([^()]*\))?)*"
@@ -76,7 +76,7 @@ def works(call, x):
 
 
 def check(make, export, message, copy):
-    """Make the calls that an error names, and assert that one of them works."""
+    """Assert that one of the calls that an error message suggests works."""
     for argument in ("copy", "allow_readonly"):
         if f"{argument}=True" in message and (argument != "copy" or copy is None):
             with contextlib.suppress(BufferError, TypeError, ValueError):
@@ -98,7 +98,7 @@ def _wide_numbers():
 @pytest.mark.parametrize("copy", [None, True])
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("name", KINDS)
-def test_each_kind_becomes_an_array_or_names_a_call(name, library, copy):
+def test_each_kind_is_converted_or_its_error_suggests_a_working_call(name, library, copy):
     if library == "dpnp":
         pytest.importorskip("dpnp")
     make, export = KINDS[name], getattr(ah, f"as_{library}")
@@ -112,7 +112,7 @@ def test_each_kind_becomes_an_array_or_names_a_call(name, library, copy):
 
 
 @pytest.mark.parametrize("name", ["ragged list", "pyarrow lists", "polars lists", "awkward", "pyarrow chunks of lists"])
-def test_ragged_objects_become_jagged_tensors(name):
+def test_ragged_lists_are_converted_to_jagged_tensors(name):
     x = KINDS[name]()
     for call in (lambda: ah.as_torch(x, copy=True), lambda: ah.convert(x, "torch", copy=True),
                  lambda: ah.like(x, torch.ones(1), copy=True)):  # fmt: skip
@@ -123,13 +123,13 @@ def test_ragged_objects_become_jagged_tensors(name):
         assert ah.as_torch(x, allow_readonly=True).values().data_ptr() == x.values.buffers()[1].address
 
 
-def test_strings_become_numpys_strings():
+def test_strings_are_converted_to_numpy_strings():
     for name in ("pyarrow strings", "pandas strings", "numpy StringDType"):
         assert ah.as_numpy(KINDS[name](), copy=True).tolist() == ["a", "b"]
     assert ah.as_numpy(np.array(["a", None], object), copy=True).tolist()[0] == "a"
 
 
-def test_a_stream_is_not_read_by_a_refusal():
+def test_rejected_stream_is_not_read():
     batches = pa.record_batch([pa.array([[1], [2, 3]])], names=["a"])
     reader = pa.RecordBatchReader.from_batches(batches.schema, [batches])
     with pytest.raises(BufferError, match="asnested"):
@@ -140,7 +140,7 @@ def test_a_stream_is_not_read_by_a_refusal():
 @pytest.mark.parametrize(
     "name", ["list with None", "pyarrow missing", "polars missing", "pandas masked", "awkward missing"]
 )
-def test_missing_values_of_convert_and_like(name):
+def test_convert_and_like_replace_missing_values(name):
     make = KINDS[name]
     for convert in (
         lambda missing: ah.convert(make(), "numpy", missing=missing),
@@ -159,7 +159,7 @@ def test_missing_values_of_convert_and_like(name):
                 convert(word)
 
 
-def test_masks_of_convert_and_like():
+def test_convert_and_like_return_masks():
     assert isinstance(ah.convert([1, None], "numpy", missing="mask"), np.ma.MaskedArray)
     assert isinstance(ah.like([1, None], np.ones(1), missing="mask"), np.ma.MaskedArray)
     for pair in (ah.convert([1, None], "torch", missing="mask"), ah.like([1, None], torch.ones(1), missing="mask")):

@@ -1,4 +1,4 @@
-"""like: all pairs of the matrix's producers, labels, devices, element types, and models that are not arrays."""
+"""Test `like` with each pair of producers, labels, devices, element types, and models that are not arrays."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import arrayhub as ah
 PREFERRED = ["float32", "uint8", "int8", "bfloat16", "record"]
 NUMPY = "numpy.ndarray"
 
-# Result type by the producer of the model. For all other producers, the result is a NumPy array.
+# Result types by the producer of the model. Models of other producers give NumPy arrays.
 RESULTS = {
     "torch": "torch.Tensor",
     "jax": "jax.Array",
@@ -38,17 +38,18 @@ def made(producer):
 
 
 def refused(element, shape, expected):
-    """Return whether the type `expected` cannot represent an element type and a shape."""
+    """Return whether the array type `expected` cannot represent the element type or the shape."""
     if element == "record":
         return expected != NUMPY
     if element == "bfloat16":
         return expected not in (NUMPY, "torch.Tensor", "jax.Array", "tvm_ffi.Tensor")
-    return shape == () and expected == "pyarrow.Array"  # see test_columns_refuse_0d_arrays_and_name_a_call
+    # see test_error_for_0d_arrays_as_columns_suggests_a_working_call
+    return shape == () and expected == "pyarrow.Array"
 
 
 @pytest.mark.parametrize("source", PRODUCERS, ids=lambda row: row.name)
 @pytest.mark.parametrize("target", PRODUCERS, ids=lambda row: row.name)
-def test_every_pair_of_producers(source, target):
+def test_like_converts_each_producer_to_each_producer(source, target):
     for row in (source, target):
         if not installed(row):
             pytest.skip(f"could not import {row.library!r}")
@@ -106,7 +107,7 @@ def test_series_of_another_length_has_no_labels(pandas):
     assert result.name is None
 
 
-def test_series_with_arrow_memory_returns_one(pandas):
+def test_series_with_arrow_memory_gives_a_series_with_arrow_memory(pandas):
     pytest.importorskip("pyarrow")
     model = pandas.Series([1, 2], dtype="int64[pyarrow]", index=["a", "b"], name="n")
     result = ah.like(np.array([1.5, 2.5]), model)
@@ -124,7 +125,7 @@ def test_frame_keeps_index_and_columns(pandas):
         ah.like(np.ones((1, 1, 1)), model)
 
 
-def test_records_become_a_frame_with_its_labels(pandas):
+def test_records_become_a_frame_with_the_models_labels(pandas):
     pytest.importorskip("pyarrow")
     model = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[7, 8])
     records = ah.asnested([{"p": 1.5, "q": "u"}, {"p": 2.5, "q": "v"}])
@@ -134,7 +135,7 @@ def test_records_become_a_frame_with_its_labels(pandas):
     assert result["b"].tolist() == ["u", "v"]
 
 
-def test_index_is_a_model_too(pandas):
+def test_pandas_index_can_be_a_model(pandas):
     result = ah.like(np.arange(2.0), pandas.Index([1, 2], name="n"))
     assert isinstance(result, pandas.Index)
     assert result.name == "n"
@@ -151,7 +152,7 @@ def test_data_array_keeps_dims_coords_and_name():
     assert ah.like(values, model.variable).dims == ("x", "y")
 
 
-def test_data_array_of_a_tensor_returns_one(torch):
+def test_data_array_keeps_the_array_library_of_its_data(torch):
     xarray = pytest.importorskip("xarray")
     strict = pytest.importorskip("array_api_strict")
     model = xarray.DataArray(strict.zeros((2,)), dims=("x",))
@@ -171,7 +172,7 @@ def test_records_become_a_dataset():
         ah.like(np.ones(2), model)
 
 
-def test_polars_keeps_names():
+def test_polars_series_and_frames_keep_names():
     polars = pytest.importorskip("polars")
     model = polars.Series("n", [1, 2])
     assert ah.like(np.array([1.5, 2.5]), model).equals(polars.Series("n", [1.5, 2.5]), check_names=True)
@@ -207,7 +208,7 @@ def test_usm_array_keeps_dims():
 
 
 @pytest.mark.parametrize("model", [[1.0], (1,), 3, 2.5, np.float32(1), range(2), b"x", bytearray(2), np, np.ndarray])
-def test_lists_and_numbers_stand_for_numpy(model):
+def test_lists_and_numbers_as_models_mean_numpy(model):
     values = np.arange(3.0)
     result = ah.like(ah.asarray(values), model)
     assert type(result) is np.ndarray
@@ -221,7 +222,7 @@ def test_invalid_models_raise(model):
 
 
 @pytest.mark.parametrize("name", ["torch", "pytorch", "np", "pyarrow"])
-def test_a_name_as_the_model_names_convert(name):
+def test_error_for_a_library_name_as_the_model_suggests_convert(name):
     x = np.ones(3)
     with pytest.raises(TypeError, match="like: the model .* is of type str") as raised:
         ah.like(x, name)
@@ -237,7 +238,7 @@ def test_an_element_type_is_not_a_model(torch):
             ah.like(np.ones(3), model)
 
 
-def test_modules_and_types_are_models(torch):
+def test_modules_and_types_can_be_models(torch):
     x = np.ones(2)
     for model in (torch, torch.Tensor, torch.nn.Parameter):
         assert type(ah.like(x, model)) is torch.Tensor
@@ -246,7 +247,7 @@ def test_modules_and_types_are_models(torch):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "xarray", "awkward", "jax", "dpnp"])
-def test_types_of_libraries_are_models(library):
+def test_array_types_of_libraries_can_be_models(library):
     module = pytest.importorskip(library)
     names = {"pandas": "Series", "polars": "Series", "xarray": "DataArray", "dpnp": "ndarray"}
     cls = getattr(module, names.get(library, "Array"))
@@ -254,7 +255,7 @@ def test_types_of_libraries_are_models(library):
     assert type(ah.like(np.ones(2, "f4"), module, copy="if_needed")).__module__.partition(".")[0].startswith(library)
 
 
-def test_leaf_of_autograd_is_a_model(torch):
+def test_autograd_leaf_can_be_a_model(torch):
     leaf = torch.nn.Parameter(torch.ones(3))
     result = ah.like(np.arange(3.0), leaf, dtype="model")
     assert type(result) is torch.Tensor
@@ -262,7 +263,7 @@ def test_leaf_of_autograd_is_a_model(torch):
     assert not result.requires_grad
 
 
-def test_result_of_the_same_kind_is_returned_itself(torch):
+def test_array_of_the_models_type_is_returned_itself(torch):
     model = torch.ones(3, requires_grad=True)
     result = model * 2
     assert ah.like(result, model) is result
@@ -274,7 +275,7 @@ def test_result_of_the_same_kind_is_returned_itself(torch):
 # ----------------------------------------------------------------------------------------------- copies, types, devices
 
 
-def test_view_unless_a_copy_is_allowed(torch):
+def test_copy_determines_whether_like_views_or_copies(torch):
     x = np.ones(3)
     x.flags.writeable = False
     with pytest.raises(BufferError, match="copy=True"):
@@ -301,7 +302,7 @@ def test_element_type_is_kept_unless_another_is_requested(torch):
         ah.like(x, torch, dtype="model")
 
 
-def test_device_of_the_model():
+def test_result_is_on_the_device_of_the_model():
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.zeros(1)
     x = np.ones(3)
@@ -320,7 +321,7 @@ def test_device_of_the_model():
 
 
 @pytest.mark.parametrize("name", ["polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch"])
-def test_columns_of_frames_are_shared_if_contiguous(name):
+def test_contiguous_columns_are_shared_with_the_frame(name):
     library, _, cls = name.partition(".")
     model = getattr(pytest.importorskip(library), cls)
     x = np.arange(6.0).reshape(2, 3)
@@ -350,7 +351,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("make", [np.array, float], ids=["array", "number"])
-def test_columns_refuse_0d_arrays_and_name_a_call(name, make):
+def test_error_for_0d_arrays_as_columns_suggests_a_working_call(name, make):
     library = name.partition(".")[0]
     model = COLUMNS[name](pytest.importorskip(library))
     x = make(1.5)
@@ -372,7 +373,7 @@ def test_other_containers_keep_0d_arrays(name):
 
 
 @pytest.mark.parametrize("usm_type", ["device", "shared", "host"])
-def test_empty_arrays_reach_a_device(usm_type):
+def test_empty_arrays_get_the_usm_type_of_the_model(usm_type):
     dpnp = pytest.importorskip("dpnp")
     model = dpnp.ones(2, usm_type=usm_type)
     for copy in ("if_needed", True):
@@ -380,7 +381,7 @@ def test_empty_arrays_reach_a_device(usm_type):
         assert type(result) is dpnp.ndarray and result.shape == (0, 4) and result.usm_type == usm_type
 
 
-def test_not_dense_models_and_arrays():
+def test_models_and_arrays_that_are_not_dense():
     pa = pytest.importorskip("pyarrow")
     model = pa.array(["a", None])
     assert ah.like(np.arange(2), model).to_pylist() == [0, 1]
@@ -390,6 +391,6 @@ def test_not_dense_models_and_arrays():
         ah.like(["u", "v"], model, dtype="f4")
 
 
-def test_awkward_array_of_equal_lists_is_a_model():
+def test_awkward_array_can_be_a_model():
     awkward = pytest.importorskip("awkward")
     assert type(ah.like(np.arange(3.0), awkward.Array([1.0]))) is awkward.Array

@@ -1,4 +1,4 @@
-"""Names, modules and types of libraries as the argument `to` of `convert`."""
+"""Test `convert` with names, modules and types of libraries as `to`."""
 
 import importlib
 import sys
@@ -19,7 +19,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("spelling", "library", "cls"), SPELLINGS)
-def test_common_spellings(spelling, library, cls):
+def test_common_spellings_of_library_names_are_accepted(spelling, library, cls):
     module = pytest.importorskip(library)
     result = ah.convert(np.ones(3, "f4"), spelling, copy="if_needed")
     assert isinstance(result, getattr(module, cls))
@@ -30,7 +30,7 @@ def test_common_spellings(spelling, library, cls):
     "name",
     ["numpy", "torch", "jax", "jax.numpy", "pyarrow", "polars", "pandas", "xarray", "awkward", "array_api_strict"],
 )
-def test_modules(name):
+def test_modules_are_accepted(name):
     root = name.partition(".")[0]
     pytest.importorskip(root)
     module = importlib.import_module(name)
@@ -38,13 +38,13 @@ def test_modules(name):
     assert type(result).__module__.startswith(root)
 
 
-def test_own_arrays():
+def test_arrayhub_types_are_accepted():
     assert type(ah.convert(np.ones(3), ah)) is ah.USMArray
     assert type(ah.convert(np.ones(3), "USMArray")) is ah.USMArray
     assert type(ah.convert([[1], [2, 3]], ah.NestedArray)) is ah.NestedArray
 
 
-def test_the_error_reports_the_refusal_of_host_memory(monkeypatch):
+def test_error_contains_the_message_of_the_librarys_from_dlpack(monkeypatch):
     pytest.importorskip("dpctl.memory")
 
     def from_dlpack(array):
@@ -61,7 +61,7 @@ def test_the_error_reports_the_refusal_of_host_memory(monkeypatch):
         ah.convert(device, "uninitialized")
 
 
-def test_class_with_from_dlpack():
+def test_classes_with_from_dlpack_are_accepted():
     onnxruntime = pytest.importorskip("onnxruntime")
     x = np.arange(3, dtype="f4")
     for to in ("onnxruntime.OrtValue", onnxruntime.OrtValue):

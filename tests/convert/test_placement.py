@@ -1,4 +1,4 @@
-"""placement: selection of the library and device for a function of several arrays."""
+"""Test `placement`, which selects the library and device for a function of several arrays."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from dlpack_by_hand import Handmade
 import arrayhub as ah
 
 
-def test_libraries_take_precedence_over_numpy_and_values():
+def test_other_libraries_take_precedence_over_numpy_and_lists():
     torch = pytest.importorskip("torch")
     t, x = torch.ones(2), np.ones(2)
     assert ah.placement(x, x, x) == ah.placement(x)
@@ -17,7 +17,7 @@ def test_libraries_take_precedence_over_numpy_and_values():
     assert ah.placement().library == "numpy"
 
 
-def test_first_library_decides_between_equals():
+def test_first_of_two_libraries_takes_precedence():
     torch = pytest.importorskip("torch")
     jnp = pytest.importorskip("jax.numpy")
     assert ah.placement(torch.ones(2), jnp.ones(2)).library == "torch"
@@ -37,7 +37,7 @@ def test_device_memory_takes_precedence():
         p.convert(np.ones(2))
 
 
-def test_stream_is_the_queue_of_the_array_that_decided():
+def test_stream_is_the_queue_of_the_selected_array():
     dpnp = pytest.importorskip("dpnp")
     pytest.importorskip("torch")
     d = dpnp.ones(2)
@@ -47,7 +47,7 @@ def test_stream_is_the_queue_of_the_array_that_decided():
     assert ah.placement(d, prefer="oneapi:0").stream is None
 
 
-def test_prefer_decides():
+def test_prefer_takes_precedence():
     torch = pytest.importorskip("torch")
     x = np.ones(2)
     assert ah.placement(x, prefer="pytorch").library == "torch"
@@ -59,14 +59,14 @@ def test_prefer_decides():
         ah.placement(x, prefer="pytroch")
 
 
-def test_conflicts_name_both_arguments():
+def test_error_for_conflicting_devices_names_both_arguments():
     first, second = [ah.from_dlpack(Handmade(device=(2, k), announced=(2, k))) for k in (0, 1)]
     with pytest.raises(ValueError, match="argument 1 is on cuda:0, and argument 3 on cuda:1; accepted: one device"):
         ah.placement(first, np.ones(1), second)
     assert str(ah.placement(first, second, prefer=second).device) == "cuda:1"
 
 
-def test_placements_are_keys():
+def test_placements_are_hashable():
     a, b = ah.placement(np.ones(1)), ah.placement([1])
     assert a == b
     assert len({a, b}) == 1
@@ -74,6 +74,6 @@ def test_placements_are_keys():
     assert repr(a) == "Placement(library='numpy', device='cpu')"
 
 
-def test_objects_that_are_not_arrays():
+def test_objects_that_are_not_arrays_raise():
     with pytest.raises(TypeError, match="placement: the model"):
         ah.placement(object())

@@ -1,4 +1,4 @@
-"""convert and adapt with the type of a table."""
+"""Test `convert`, `like` and `adapt` with table types, such as pandas.DataFrame."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def rows(table):
 
 
 @pytest.mark.parametrize("cls", TYPES)
-def test_a_matrix_becomes_columns(cls):
+def test_matrix_columns_become_table_columns(cls):
     torch = pytest.importorskip("torch")
     for matrix in (MATRIX, torch.from_numpy(MATRIX), ah.asarray(MATRIX)):
         made = ah.convert(matrix, cls)
@@ -39,7 +39,7 @@ def test_a_matrix_becomes_columns(cls):
 
 
 @pytest.mark.parametrize("cls", TYPES)
-def test_one_dimension_becomes_one_column(cls):
+def test_1d_array_becomes_one_column(cls):
     for values in (np.array([1.0, 2.0]), pa.array([1.0, 2.0]), pl.Series([1.0, 2.0]), pd.Series([1.0, 2.0])):
         made = ah.convert(values, cls, copy="if_needed")
         assert type(made) is cls and rows(made) == [[1], [2]]
@@ -89,7 +89,7 @@ SOURCES = ["pandas", "polars", "pyarrow", "batch", "awkward"]
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("target", [*SOURCES, "xarray"])
 @pytest.mark.parametrize("copy", [None, True])
-def test_names_of_columns_are_kept(source, target, columns, copy):
+def test_column_names_are_kept(source, target, columns, copy):
     given = make_table(source, columns)
     model = make_table(target, {"p": np.arange(3), "q": np.arange(3), "r": np.arange(3)})
     assert names_of(ah.like(given, type(model), copy=copy)) == ["a", "b"]
@@ -129,13 +129,13 @@ def test_like_with_a_dtype_keeps_the_names_of_a_frame_of_one_type(cls):
         assert list(made.index) == ["x", "y"]
 
 
-def test_like_keeps_the_labels_and_nan_of_a_frame_of_one_type():
+def test_like_keeps_labels_and_nan_of_a_frame_of_one_type():
     frame = pd.DataFrame({"a": [1.0, np.nan], "b": [3.0, 4.0]}, index=["x", "y"])
     pd.testing.assert_frame_equal(ah.like(frame, pd.DataFrame), frame)
     assert ah.like(frame, pl.DataFrame).columns == ["a", "b"]
 
 
-def test_repeated_names():
+def test_repeated_column_names_are_kept_or_rejected():
     frame = pd.DataFrame(MATRIX, columns=["a", "a"])
     assert ah.like(frame, pa.Table).column_names == ["a", "a"]
     assert list(ah.like(frame, pd.DataFrame).columns) == ["a", "a"]
@@ -144,13 +144,13 @@ def test_repeated_names():
 
 
 @pytest.mark.parametrize("columns", [COLUMNS, ONE_TYPE], ids=["mixed", "one type"])
-def test_metadata_of_a_schema_is_kept(columns):
+def test_pandas_metadata_of_a_schema_is_kept(columns):
     frame = pd.DataFrame(columns, index=pd.Index(["x", "y"], name="key"))
     table = ah.convert(frame, pa.Table)
     pd.testing.assert_frame_equal(table.to_pandas(), frame)
 
 
-def test_adapted_functions_of_pyarrow_receive_tables():
+def test_functions_adapted_to_pyarrow_table_receive_tables():
     seen = []
 
     @ah.adapt(pa.Table, copy="if_needed")

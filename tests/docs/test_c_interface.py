@@ -1,4 +1,4 @@
-"""The programs of docs/c_interface.md compile with the headers in arrayhub.get_include(), and work."""
+"""Test that the programs in docs/c_interface.md compile with the headers in arrayhub.get_include() and run."""
 
 import re
 import subprocess
@@ -19,14 +19,14 @@ COMPILER = (sysconfig.get_config_var("CC") or "cc").split()
 
 
 def example(language):
-    """Return the only code block of the page in `language`."""
+    """Return the page's only code block in `language`."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert len(blocks) == 1
     return blocks[0]
 
 
 def build(folder, name, source, *options, compiler=COMPILER, include=None):
-    """Compile a source file into an extension module, and return its path."""
+    """Compile a source file to an extension module, and return the path of the module."""
     path = folder / (name + sysconfig.get_config_var("EXT_SUFFIX"))
     includes = [sysconfig.get_path("include"), include or arrayhub.get_include()]
     run(*compiler, "-shared", "-fPIC", "-O1", *options, *(f"-I{i}" for i in includes), source, "-o", path)
@@ -89,7 +89,7 @@ def test_struct_fields_equal_numpy(cython_consumer, name):
     assert got["usm_type"] == 0
 
 
-def test_the_constructor_fills_the_same_struct(cython_consumer):
+def test_struct_fields_of_a_constructed_array(cython_consumer):
     a = arrayhub.USMArray((2, 2), dtype="u1", buffer="cpu", strides=(2, -1))
     got = cython_consumer.fields(a)
     assert (got["nd"], got["shape"], got["strides"], got["typenum"]) == (2, (2, 2), (2, -1), 2)
@@ -97,7 +97,7 @@ def test_the_constructor_fills_the_same_struct(cython_consumer):
 
 
 @pytest.mark.parametrize("name", [name for name in ARRAYS if name != "unaligned" and name != "odd_strides"])
-def test_c_adds_up_any_layout(c_consumer, name):
+def test_c_code_sums_each_layout(c_consumer, name):
     assert c_consumer.total(arrayhub.asarray(ARRAYS[name])) == ARRAYS[name].sum()
 
 
@@ -127,8 +127,8 @@ def test_cython_rejects_other_objects(cython_consumer, stranger):
         cython_consumer.fields(stranger)
 
 
-def test_cython_cannot_subclass(tmp_path):
-    """Cython rejects a subclass, whose fields would overlap fields that the declaration omits."""
+def test_cython_code_cannot_subclass_usm_array(tmp_path):
+    """The declaration omits fields of the C struct, with which fields of a subclass would overlap."""
     pytest.importorskip("Cython")
     source = tmp_path / "subclass.pyx"
     source.write_text("from arrayhub cimport USMArray\ncdef class Sub(USMArray):\n    cdef int extra\n")
@@ -137,7 +137,7 @@ def test_cython_cannot_subclass(tmp_path):
     assert done.returncode != 0 and "final" in done.stderr
 
 
-def test_the_header_is_cplusplus_too(tmp_path):
+def test_header_compiles_as_cplusplus(tmp_path):
     compiler = (sysconfig.get_config_var("CXX") or "c++").split()
     source = tmp_path / "cpp_consumer.cpp"
     source.write_text(example("c").replace("c_consumer", "cpp_consumer"))
@@ -145,7 +145,7 @@ def test_the_header_is_cplusplus_too(tmp_path):
     assert module.total(arrayhub.asarray(BASE)) == BASE.sum()
 
 
-def test_a_newer_header_than_the_package_is_an_import_error(tmp_path):
+def test_header_newer_than_the_package_raises_import_error(tmp_path):
     header = (Path(arrayhub.get_include()) / "arrayhub.h").read_text()
     newer = re.sub(r"(#define ARRAYHUB_(?:C|TARGET)_VERSION) \d+", r"\1 1000", header)
     assert newer != header
@@ -157,7 +157,7 @@ def test_a_newer_header_than_the_package_is_an_import_error(tmp_path):
         load(path)
 
 
-def test_the_page_lists_the_fields_in_the_order_of_the_header():
+def test_page_lists_the_fields_in_the_order_of_the_header():
     header = (Path(arrayhub.get_include()) / "arrayhub.h").read_text()
     body = re.sub(r"/\*.*?\*/", "", re.search(r"#define ARRAYHUB_FIELDS(.*?)\n\n", header, re.S)[1])
     declared = re.findall(r"\*?(\w+);", body)

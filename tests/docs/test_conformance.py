@@ -1,4 +1,4 @@
-"""docs/conformance.md agrees with the conformance kit's reports on the installed libraries."""
+"""Test that docs/conformance.md equals the conformance kit's reports on the installed libraries."""
 
 import pytest
 from conformance.page import LIBRARIES, PAGE, opening, section, sections_of_page, version_of
@@ -16,7 +16,7 @@ def test_the_page_lists_the_rules():
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("distribution", LIBRARIES)
-def test_the_cells_are_those_of_the_page(distribution):
+def test_page_equals_the_report_of_each_library(distribution):
     version, text = SECTIONS[distribution]
     if version_of(distribution) != version:
         pytest.skip(f"the page is about {distribution} {version}; {version_of(distribution)} is installed")

@@ -1,4 +1,4 @@
-"""Run the calls in the tables on the page about data frames, and compare the values."""
+"""Run the calls in the tables of docs/howto/data_frames.md and compare their results."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ ROWS = [
 
 
 def listed(x):
-    """Return the values of an object of any library as lists, with None for missing values and NaN."""
+    """Convert an array or table of any library to lists, with None for missing values and NaN."""
     if isinstance(x, list):
         return [listed(value) for value in x]
     if isinstance(x, dict):
@@ -52,7 +52,7 @@ def listed(x):
     return None if x is None or type(x).__name__ == "NAType" or x != x else x
 
 
-def test_the_tables_have_every_pair():
+def test_tables_list_each_pair_of_libraries():
     assert [title for title, _, _ in TABLES] == list(EXPECTED)
     for title, libraries, lines in TABLES:
         sources, _ = EXPECTED[title]
@@ -62,7 +62,7 @@ def test_the_tables_have_every_pair():
 
 
 @pytest.mark.parametrize(("title", "cells", "source"), ROWS)
-def test_every_call_of_a_row(title, cells, source):
+def test_calls_of_each_row_return_the_values(title, cells, source):
     names = {name: getattr(arrayhub, name) for name in arrayhub.__all__}
     names |= {name: pytest.importorskip(name) for name in MODULES}
     _, values = EXPECTED[title]

@@ -1,4 +1,4 @@
-"""Exchange device streams with Arrow's C++ library, because Python libraries do not support device streams yet."""
+"""Exchange device streams with Arrow's C++ library. Python libraries do not support device streams yet."""
 
 import ctypes
 import re
@@ -50,7 +50,7 @@ def test_arrow_cpp_reads_exported_streams(arrow):
     assert read(arrow, ah.asarray([[1, 2], [3, 4]])) == "[[[1,2],[3,4]]]"
 
 
-def test_arrow_cpp_refuses_an_unknown_device(arrow):
+def test_arrow_cpp_rejects_oneapi_memory(arrow):
     if not pytest.importorskip("dpctl").get_devices():
         pytest.skip("dpctl finds no device")
     assert "Devicetype14" in read(arrow, ah.asnested([[1], []]).to_device("oneapi:0"))

@@ -1,4 +1,4 @@
-"""Consumers import dense arrays through Arrow with the same elements as the NumPy array."""
+"""Test that Arrow consumers import the same elements from a USMArray as from the NumPy array."""
 
 import gc
 import weakref
@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns_are_those_of_numpy(name):
+def test_columns_equal_columns_of_the_numpy_array(name):
     values = COLUMNS[name]
     x = ah.asarray(values)
     expected = pa.array(values)
@@ -50,7 +50,7 @@ def test_columns_are_those_of_numpy(name):
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-def test_times_of_pyarrow_are_those_of_numpy(unit):
+def test_pyarrow_times_equal_times_of_the_numpy_array(unit):
     for kind in "mM":
         values = np.array([0, 5, np.iinfo(np.int64).min]).astype(f"{kind}8[{unit}]")
         assert pa.array(ah.asarray(values)).equals(pa.array(values))
@@ -69,7 +69,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_are_arrays_of_polars(name):
+def test_matrix_rows_become_elements_of_a_polars_array_series(name):
     values = ROWS[name]
     x = ah.asarray(values)
     expected = pl.Series(values)
@@ -86,7 +86,7 @@ def test_rows_are_arrays_of_polars(name):
     assert (made.tolist() if values.ndim == 3 else made.to_numpy().tolist()) == values.tolist()
 
 
-def test_ordinary_functions_compute():
+def test_polars_and_pyarrow_functions_accept_imported_arrays():
     x, rows = ah.asarray(BOOLEANS), ah.asarray(np.arange(6.0).reshape(2, 3))
     assert pl.Series(x).sum() == pa.compute.sum(pa.array(x)).as_py() == BOOLEANS.sum()
     assert pl.Series(np.arange(37)).filter(pl.Series(x)).to_list() == np.arange(37)[BOOLEANS].tolist()
@@ -140,7 +140,7 @@ def test_a_dataframe_of_polars_cannot_have_three_dimensions():
 
 
 @pytest.mark.parametrize("name", ["numbers", "booleans", "boxes", "boxes of booleans"])
-def test_extension_types_on_request(name):
+def test_extension_true_exports_tensors_without_a_copy(name):
     values = ROWS[name]
     x = ah.asarray(values)
     y = ah.as_arrow(x, extension=True)
@@ -157,7 +157,7 @@ def test_extension_types_on_request(name):
     assert stream.type == y.type and stream.chunk(0).equals(y)
 
 
-def test_booleans_are_bytes_on_request():
+def test_booleans_are_exported_as_bool8_on_request():
     x = ah.asarray(BOOLEANS)
     for column in (
         ah.as_arrow(x, extension=True),
@@ -175,7 +175,7 @@ def test_booleans_are_bytes_on_request():
 
 
 @pytest.mark.parametrize("call", [ah.as_arrow, ah.as_polars])
-def test_bits_are_a_copy(call):
+def test_copy_false_rejects_booleans_as_bits(call):
     x = ah.asarray(BOOLEANS)
     with pytest.raises(BufferError, match=rf"^{call.__name__}: copy is False.*bits.*extension=True"):
         call(x, copy=False)
@@ -193,7 +193,7 @@ def test_bits_are_a_copy(call):
     assert [event for event in traced.events if event.kind == "copy"] == []
 
 
-def test_bits_round_trip_by_a_copy():
+def test_booleans_round_trip_by_a_copy():
     for values in (BOOLEANS, ROWS["booleans"], ROWS["boxes of booleans"]):
         with pytest.raises(BufferError, match="packs eight values into a byte|is nested"):
             ah.asarray(ah.as_arrow(values))
@@ -212,7 +212,7 @@ def test_bits_outlive_the_array():
     assert not lives(alive)
 
 
-def test_changes_after_the_export_of_a_stream_are_read_with_its_chunk():
+def test_stream_copies_booleans_when_the_consumer_reads_the_chunk():
     x = ah.asarray(BOOLEANS.copy())
     reader = x.__arrow_c_stream__()
 
@@ -225,8 +225,8 @@ def test_changes_after_the_export_of_a_stream_are_read_with_its_chunk():
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
-def test_booleans_in_records_and_lists_are_bits(start):
-    """Booleans in records and lists are exported as bits, after leading zeros if the parent's bitmap has an offset."""
+def test_booleans_in_records_and_lists_are_exported_as_bits(start):
+    """If the parent's validity bitmap has an offset, the bits of its children start at the same offset."""
     values = BOOLEANS[start:]
     n = len(values)
     records = ah.asnested(pa.array([{"a": k} for k in range(37)], mask=np.arange(37) == 20))[start:]
@@ -267,14 +267,14 @@ TENSOR = pa.ExtensionArray.from_storage(
     ],
     ids=lambda column: str(column.type),
 )
-def test_nested_types_of_booleans_are_kept(column):
+def test_nested_boolean_types_round_trip(column):
     x = ah.asnested(column)
     assert pa.array(x).equals(column)
     assert pa.chunked_array(x).chunk(0).equals(column)
     assert pa.array(x[1:]).equals(column[1:])
 
 
-def test_streams_of_chunks_honor_a_requested_storage():
+def test_chunked_streams_honor_a_requested_storage_type():
     chunks = ah.asnested(pa.chunked_array([BOOL8, BOOL8]))
     assert pa.chunked_array(chunks).type == pa.bool8()
     stream = chunks.__arrow_c_stream__(pa.int8().__arrow_c_schema__())
@@ -312,8 +312,8 @@ def outcome(function, values):
     st.sampled_from(sorted(LAYOUTS)),
 )
 @settings(max_examples=300, deadline=None)
-def test_any_array_is_read_like_the_ndarray(source, layout):
-    """An export copies arrays that are not in C order. `as_arrow` rejects these arrays without copy=True."""
+def test_random_arrays_equal_the_ndarray_in_each_library(source, layout):
+    """Protocol exports copy arrays that are not in C order. `as_arrow` copies them only with copy=True."""
     values = LAYOUTS[layout](source)
     x = ah.asarray(values)
     column = pa.array(x)
@@ -375,17 +375,17 @@ def test_strided_arrays_are_copied_and_traced(name):
 
 
 @pytest.mark.parametrize("name", STRIDED)
-def test_the_functions_with_an_argument_copy_do_not_copy_strided_arrays(name):
+def test_as_arrow_and_as_polars_copy_strided_arrays_only_on_request(name):
     x = ah.asarray(STRIDED[name](np.arange(12.0)))
     assert np.shares_memory(ah.as_pandas(x, copy=False).to_numpy(), ah.as_numpy(x))
     for export in (ah.as_arrow, ah.as_polars):
-        for copy in (None, False) if x.dtype != bool else (None,):  # False rejects the copy to bits, too
+        for copy in (None, False) if x.dtype != bool else (None,):  # copy=False raises another error for booleans
             with pytest.raises(BufferError, match=r"byte strides .*call x\.copy\(\) first.*pass copy=True"):
                 export(x, copy=copy)
         assert len(export(x, copy=True)) == len(export(x, copy="if_needed")) == len(x)
 
 
-def test_a_copied_export_does_not_follow_the_array():
+def test_copied_export_does_not_see_later_changes_of_the_array():
     values = np.arange(6)
     column = pa.array(ah.asarray(values[::2]))
     values[:] = 9

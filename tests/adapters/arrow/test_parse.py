@@ -1,4 +1,4 @@
-"""Invalid Arrow structs raise an error, are not read out of bounds, and are released once."""
+"""Test that invalid Arrow structs raise an error, are released once, and are not read out of bounds."""
 
 import ctypes
 import json
@@ -32,7 +32,7 @@ def outcomes():
     return json.loads(python("import arrow_by_hand; arrow_by_hand.main()", silent=True))
 
 
-# Matches the start of the expected error, which names the format or kind of the array, and the field.
+# Matches the start of the expected error: the format or kind of the array, and the invalid field.
 NAMED = re.compile(
     r"Arrow: ('[^']*' (array|schema)'s [a-z]|format is |"
     r"(list|list_view|string|string_view|categorical|union|run_end) array's [(a-z]|"
@@ -45,7 +45,7 @@ NAMED = re.compile(
 def test_invalid_struct_raises_and_is_released_once(case, form, outcomes):
     kind, message, schemas, arrays = outcomes[f"{form}: {case}"]
     if case == "released array" and "stream" in form:
-        return  # a released array is the end of the stream
+        return  # a released array marks the end of a stream
     assert kind == "InterfaceError", message
     assert "accepted" in message
     assert re.match(NAMED, message), message
@@ -89,7 +89,7 @@ def test_failing_stream_raises_with_and_without_a_message(kind, code):
         ah.asnested(kind(numbers(), **{code: 5}, get_last_error=functions[2]()))
 
 
-def test_sync_event_on_a_device_without_events():
+def test_sync_event_on_a_device_without_events_raises():
     for make in (OnDevice, lambda *a, **k: StreamedOnDevice(*a, array_type=8, **k)):
         producer = numbers()
         with pytest.raises(BufferError, match="sync_event is set for vulkan|sync_event is set"):
@@ -156,7 +156,7 @@ def test_unknown_null_count_is_computed():
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
 
-# Arrays without elements, whose offsets are an empty buffer at the start of a page without read access.
+# Creates arrays of length 0, whose empty offsets buffer starts at a page without read access.
 GUARDED = """
 import arrow_by_hand as by_hand
 import arrayhub as ah
@@ -189,7 +189,7 @@ def empty(format, form, offset=0):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_offsets_of_an_array_without_elements_are_not_read(form):
+def test_offsets_of_empty_arrays_are_not_read(form):
     program = f"""
         for format in FORMATS:
             for offset in (0, 5):
@@ -205,7 +205,7 @@ def test_offsets_of_an_array_without_elements_are_not_read(form):
     python(GUARDED + textwrap.dedent(program))
 
 
-def test_arrays_without_offsets_are_described_and_checked():
+def test_inspection_does_not_read_offsets_of_empty_arrays():
     program = """
         class Fresh:
             made = []
@@ -223,7 +223,7 @@ def test_arrays_without_offsets_are_described_and_checked():
     python(GUARDED + textwrap.dedent(program))
 
 
-def test_consumers_read_arrays_without_offsets():
+def test_consumers_import_empty_arrays_with_unreadable_offsets():
     pytest.importorskip("awkward"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     program = """
         import pyarrow
@@ -242,7 +242,7 @@ def test_consumers_read_arrays_without_offsets():
 
 
 @pytest.mark.parametrize("format", [b"u", b"Z", b"+l", b"+L"])
-def test_arrays_without_offsets_in_other_memory_that_the_host_reads(format):
+def test_offsets_of_empty_arrays_on_host_readable_devices_are_not_read(format):
     program = f"""
         import importlib.util
         from arrayhub.nested.concatenate import concatenate
@@ -261,13 +261,13 @@ def test_arrays_without_offsets_in_other_memory_that_the_host_reads(format):
                 if awkward:
                     assert ah.as_awkward(x).to_list() == []
 
-        # A function, because its arrays must not outlive ctypes, whose functions release them.
+        # A function, so that its arrays are released before ctypes is unloaded, whose callbacks release them.
         check(importlib.util.find_spec("awkward"))
     """
     python(GUARDED + textwrap.dedent(program))
 
 
-def test_a_schema_that_shares_its_children_is_bounded():
+def test_schema_with_too_many_shared_children_raises():
     program = """
         import ctypes, resource
         import arrow_by_hand as by_hand

@@ -1,4 +1,4 @@
-"""Inspection and rejection do not consume Arrow streams that can be read once, and do not run queries."""
+"""Test that inspecting or rejecting an object does not consume its Arrow stream or run its query."""
 
 import gc
 
@@ -48,7 +48,7 @@ READERS = {
 
 
 def look(at, x):
-    """Call a function of LOOKS, and ignore its errors."""
+    """Call the function `at` of LOOKS, and ignore BufferError and TypeError."""
     try:
         LOOKS[at](x)
     except (BufferError, TypeError):
@@ -69,15 +69,15 @@ def test_reader_keeps_all_rows_after_explain(kind, at):
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_a_refused_reader_names_a_call_that_reads_it(kind):
+def test_asarray_error_for_a_reader_names_a_call_that_reads_it(kind):
     x = READERS[kind]()
     with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
     assert sum(map(len, ah.asnested(x)) if kind != "duckdb" else [len(ah.asnested(x))]) == 3
 
 
-def test_readers_survive_explain_in_a_process_of_their_own():
-    """`explain` does not consume a reader in a process that has imported only arrayhub and pyarrow."""
+def test_explain_does_not_consume_a_reader_without_other_imports():
+    """Run `explain` in a process that imports only arrayhub and pyarrow."""
     done = python(
         "import arrayhub, pyarrow as pa\n"
         "b = pa.record_batch({'a': [1.0, 2.0]})\n"
@@ -113,7 +113,7 @@ def test_explain_describes_a_reader():
 
 
 class Once:
-    """An object whose only protocol is an Arrow stream. It counts the requests in `asked`."""
+    """An object whose only protocol is an Arrow stream. `asked` counts the calls of ``__arrow_c_stream__``."""
 
     def __init__(self, source):
         self.source, self.asked = source, 0
@@ -142,14 +142,14 @@ class Chunks:
 
 
 @pytest.mark.parametrize("at", ["explain", "explain to polars", "inspect", "debug_repr", "check", "datashape"])
-def test_explain_does_not_request_an_unknown_stream(at):
+def test_explain_does_not_request_the_stream_of_an_unknown_type(at):
     x = Once(reader())
     look(at, x)
     assert x.asked == 0
     assert rows(x) == ROWS
 
 
-def test_asarray_refuses_columns_by_the_schema_before_it_reads_a_chunk():
+def test_asarray_rejects_a_schema_with_columns_before_reading_a_chunk():
     chunks = Chunks()
     x = Once(pa.RecordBatchReader.from_batches(batches()[0].schema, chunks))
     with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested.*create it again") as raised:
@@ -200,7 +200,7 @@ def test_tables_and_columns_can_be_read_again():
         assert ah.check(x) == []
 
 
-def test_explain_prefers_another_protocol_to_a_stream():
+def test_explain_prefers_array_interface_to_a_stream():
     x = OnceAndNumbers(reader())
     told = ah.explain(x)
     assert (told.taken, x.asked) == ("array_interface", 0)
@@ -230,7 +230,7 @@ def test_explain_does_not_run_a_duckdb_query(at):
     assert query.called == []
 
 
-def test_a_refused_query_names_a_call_that_computes_it():
+def test_asarray_error_for_a_query_names_a_call_that_computes_it():
     query = Counting()
     with pytest.raises(BufferError, match=r"is a query, whose result has columns; call arrayhub\.asnested\(x\)"):
         ah.asarray(query.relation)
@@ -293,7 +293,8 @@ def test_queries_of_ibis_are_not_run():
     assert ran == [1, 2, 3]
 
 
-# NumPy would call `__array__` of an element, which computes the query.
+# Functions from a lazy array to a call with this array as an element of a list. NumPy would call its `__array__`,
+# which computes the query.
 ELEMENT_CALLS = {
     "asarray": lambda x: ah.asarray([x]),
     "asarray with a dtype": lambda x: ah.asarray([1.0, x], dtype="f4"),
@@ -307,7 +308,7 @@ ELEMENT_CALLS = {
 
 
 @pytest.mark.parametrize("call", ELEMENT_CALLS)
-def test_arrays_of_dask_in_a_list_are_not_computed(call):
+def test_dask_arrays_in_a_list_are_not_computed(call):
     ran = []
 
     def counted(block):
@@ -322,7 +323,7 @@ def test_arrays_of_dask_in_a_list_are_not_computed(call):
     assert ran
 
 
-def test_the_call_named_for_an_expression_of_ibis_works():
+def test_asarray_error_for_an_ibis_expression_names_a_working_call():
     x = library("ibis").memtable({"i": [1, 2, 3]}).i
     with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\.to_pyarrow\(\)\)"):
         ah.asarray(x)
@@ -337,8 +338,8 @@ def test_the_call_named_for_an_expression_of_ibis_works():
 
 
 @pytest.mark.parametrize("native", ["pyarrow", "polars"])
-def test_a_series_of_narwhals_is_viewed(native):
-    """Share the chunks of narwhals' ``__arrow_c_stream__``, because its ``__arrow_c_array__`` concatenates chunks."""
+def test_narwhals_series_is_viewed_without_a_copy(native):
+    """Import narwhals' ``__arrow_c_stream__``, which shares chunks. Its ``__arrow_c_array__`` concatenates them."""
     narwhals = library("narwhals")
     values = np.arange(4.0)
     owner = pa.chunked_array([values]) if native == "pyarrow" else library("polars").Series(values)

@@ -135,7 +135,7 @@ static PyObject *of_null(PyObject *module, PyObject *args) {
     if (strcmp(call, "PyUSMArray_ToHost") == 0) return PyUSMArray_ToHost(NULL);
     if (strcmp(call, "PyUSMArray_Convert") == 0) return PyUSMArray_Convert(NULL, "numpy");
     if (strcmp(call, "PyUSMArray_Like") == 0) return PyUSMArray_Like(NULL, Py_None, 0);
-    if (strcmp(call, "PyUSMArray_Like, of a model") == 0) return PyUSMArray_Like(Py_None, NULL, 0);
+    if (strcmp(call, "PyUSMArray_Like, model") == 0) return PyUSMArray_Like(Py_None, NULL, 0);
     if (strcmp(call, "PyUSMArray_HostReady") == 0) return PyUSMArray_HostReady(NULL) < 0 ? NULL : Py_BuildValue("");
     if (strcmp(call, "PyUSMArray_Device") == 0) return PyUSMArray_Device(NULL, &found) < 0 ? NULL : Py_BuildValue("");
     if (strcmp(call, "PyUSMArray_QueueRef") == 0) return PyUSMArray_QueueRef(NULL, &queue) < 0 ? NULL : Py_BuildValue("");
