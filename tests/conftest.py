@@ -21,7 +21,7 @@ SLOW = (
     "adapters/test_sycl_usm.py::test_pointers_that_are_not_usm_of_the_context_raise",
     "adopters/",
     "array/test_assignment.py",
-    "capi/test_table.py::test_memory_does_not_grow",
+    "capi/test_table.py::test_repeated_calls_do_not_leak_references_or_memory",
     "convert/test_functions_nested.py",
     "docs/test_c_interface.py",
     "docs/test_conformance.py",

@@ -1,6 +1,6 @@
-"""The Python blocks of the README and of docs/ run, links are valid, and the demo passes.
+"""Run the Python blocks of the README and of docs/, and test links, packaging files and the demo.
 
-The blocks of a document run in order in one separate process.
+The blocks of each document run in order in one process.
 """
 
 import ast
@@ -28,11 +28,11 @@ DOCUMENTS = [
 INSTALL = re.compile(r"pip install ([^`\n#&]+)")
 TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
-PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # brackets in programs are not links
+PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # code blocks, whose brackets are not links
 
 
 def program_of(document):
-    """Return the Python blocks of a document as one program with the line numbers of the document."""
+    """Join the Python blocks of a document to one program that keeps the document's line numbers."""
     text = document.read_text()
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):
@@ -64,8 +64,8 @@ BROUGHT = {"[sycl]": {"dpctl"}, "cupy-cuda13x": {"cupy"}, "numba-cuda": {"numba"
 @pytest.mark.parametrize(
     "document", [d for d in DOCUMENTS if BLOCK.search(d.read_text())], ids=lambda d: d.relative_to(ROOT).as_posix()
 )
-def test_pages_name_the_packages_of_their_examples(document):
-    """The pip commands on a page install every package that its examples import, except arrayhub."""
+def test_pages_name_the_packages_that_their_examples_import(document):
+    """The pip commands on a page install each imported package except arrayhub and NumPy."""
     imported = {
         name.partition(".")[0]
         for node in ast.walk(ast.parse(program_of(document)))
@@ -84,8 +84,8 @@ def test_pages_name_the_packages_of_their_examples(document):
     assert not missing, f"add `pip install {' '.join(sorted(missing))}` to the page"
 
 
-def test_the_readme_shows_what_its_examples_print(tmp_path):
-    """A comment beside or below a call of print contains the printed output, or a part of it."""
+def test_readme_comments_contain_the_printed_output(tmp_path):
+    """A comment beside or below each call of print contains the printed output, or a part of it."""
     program = tmp_path / "readme.py"
     program.write_text(program_of(ROOT / "README.md"))
     shown = re.findall(r"^ *print\(.*\)(?:  # (.*)|\n((?:# .*\n)+))", program.read_text(), re.MULTILINE)
@@ -97,14 +97,14 @@ def test_the_readme_shows_what_its_examples_print(tmp_path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(document):
+def test_relative_links_point_to_existing_files(document):
     text = PROGRAM.sub("", document.read_text())
     missing = [link for link in LINK.findall(text) if not (document.parent / link).exists()]
     assert not missing
 
 
-def test_the_reference_has_every_public_name():
-    """Each public name is in one table of a page, and is described once."""
+def test_reference_lists_and_describes_each_public_name_once():
+    """Each public name is in one autosummary table and in one autodoc directive."""
     folder = ROOT / "docs" / "reference"
     pages = "".join(page.read_text() for page in folder.glob("*.md"))
     described = re.findall(r"^\.\. auto(?!summary)\w+:: ([\w.]+)$", pages, re.MULTILINE)
@@ -114,7 +114,7 @@ def test_the_reference_has_every_public_name():
     assert {name for name in listed if "." not in name} == {*arrayhub.__all__}
 
 
-def test_the_reference_has_every_environment_variable():
+def test_reference_lists_each_environment_variable():
     sources = [path.read_text() for kind in ("py", "pyx", "pxi") for path in (ROOT / "arrayhub").rglob(f"*.{kind}")]
     read = {name for text in sources for name in re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)}
     read |= {sycl_runtime.SWITCH, *sycl_runtime.LOADER_VARIABLES, *(variable for variable, _ in _SETTINGS.values())}
@@ -122,8 +122,8 @@ def test_the_reference_has_every_environment_variable():
     assert read and not {name for name in read if f"`{name}`" not in page}
 
 
-def test_every_page_is_in_the_site():
-    """Each page is listed in the table of contents of another page."""
+def test_each_page_is_in_one_table_of_contents():
+    """Each page except the index is listed in exactly one toctree."""
     docs = ROOT / "docs"
     pages = {
         page.relative_to(docs).with_suffix("").as_posix()
@@ -140,7 +140,7 @@ def test_every_page_is_in_the_site():
     assert sorted(listed) == sorted(pages - {"index"})
 
 
-def test_the_first_page_has_the_addresses_of_the_package():
+def test_first_page_links_to_the_repository_and_issues():
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     page = (ROOT / "docs" / "index.md").read_text()
     assert urls["Repository"] in page
@@ -163,7 +163,7 @@ def test_the_demo_passes(tmp_path):
 
 
 def test_the_demo_reports_a_failure(tmp_path):
-    """A consumer that returns wrong values is reported at the end of the table and by the exit status."""
+    """If a consumer returns wrong values, the demo prints a failure and exits with status 1."""
     program = (
         "import sys, numpy, arrayhub\n"
         "from arrayhub.examples import demo\n"
@@ -182,7 +182,7 @@ def test_demo_requires_a_device_if_dpctl_is_installed(tmp_path):
     assert "FAILED  SYCL: dpctl finds no device" in done.stdout, done.stdout + done.stderr
 
 
-def test_the_command_line_explains_itself(tmp_path):
+def test_command_line_has_a_help_text_and_rejects_unknown_commands(tmp_path):
     done = run("-m", "arrayhub", "--help", cwd=tmp_path)
     assert done.returncode == 0
     assert "demo" in done.stdout
@@ -190,12 +190,12 @@ def test_the_command_line_explains_itself(tmp_path):
 
 
 def test_import_from_the_root_of_a_clone():
-    """Importing from the root of a clone works, although Python first finds sources without compiled modules."""
+    """In the root of a clone, Python finds the uncompiled sources before the installed package."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr
 
 
-def test_import_of_uncompiled_sources_names_the_build(tmp_path):
+def test_import_of_uncompiled_sources_suggests_pip_install(tmp_path):
     sources = shutil.ignore_patterns("*.so", "*.c", "*.c.dep", "__pycache__")
     shutil.copytree(ROOT / "arrayhub", tmp_path / "arrayhub", ignore=sources)
     done = run("-S", "-c", "import arrayhub", cwd=tmp_path, PYTHONPATH="")
@@ -203,24 +203,24 @@ def test_import_of_uncompiled_sources_names_the_build(tmp_path):
     assert "are not compiled; run `pip install .`" in done.stderr
 
 
-def test_every_public_name_is_importable():
+def test_each_public_name_is_importable():
     assert all(hasattr(arrayhub, name) for name in arrayhub.__all__)
 
 
 def test_version_is_defined_once():
-    """The build files do not repeat the version, except the pkg-config file, which test_extension_authors.py tests."""
+    """Of the build files, only the pkg-config file repeats the version. test_extension_authors.py compares it."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 
 
 def tools_of(file, word):
-    """Return the first two words after `word`, ignoring options, of each line that begins with `word`."""
+    """Return the first two words that follow `word` in each line of `file` that begins with it. Skip options."""
     lines = re.findall(rf"^ *{word} (.+)$", (ROOT / file).read_text(), re.MULTILINE)
     return {" ".join([part for part in line.split() if not part.startswith("-")][:2]) for line in lines}
 
 
 def test_pre_commit_hooks_run_the_checks_of_ci():
-    """The hooks run all checks except the tests, as CONTRIBUTING.md states."""
+    """CONTRIBUTING.md states that the hooks run all checks except the tests."""
     hooks, checks = tools_of(".pre-commit-config.yaml", "entry:"), tools_of(".ci/run", "check")
     assert {"ruff check", "mypy", "python mypy.stubtest"} <= hooks
     assert {hook for hook in hooks if any(check.startswith(hook) for check in checks)} == hooks

@@ -1,4 +1,4 @@
-"""Examples in docstrings print the output that they contain, and summaries agree with the statements they describe."""
+"""Test that examples in docstrings print the shown output, and that "Return" and "Yield" match the code."""
 
 import ast
 import doctest
@@ -18,12 +18,12 @@ NEEDED = {
 }
 
 
-def test_the_calls_of_the_first_hour_have_examples():
+def test_common_functions_have_examples():
     assert NEEDED - set(TEXTS) == set()
 
 
-def test_a_library_is_registered_in_a_process_of_its_own():
-    """The example runs in another process, because a registered library stays in the table of libraries."""
+def test_example_of_register_library_prints_its_output():
+    """The example runs in another process, because a library cannot be unregistered."""
     python("""
         import doctest, arrayhub
         text = arrayhub.register_library.__doc__
@@ -34,7 +34,7 @@ def test_a_library_is_registered_in_a_process_of_its_own():
 
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name != "register_library"])
-def test_examples_of_docstrings(name):
+def test_examples_in_docstrings_print_their_output(name):
     for library in re.findall(r">>> import (\w+)", TEXTS[name]):
         pytest.importorskip(library)
     if name == "as_pydata_sparse":
@@ -50,18 +50,18 @@ def test_examples_of_docstrings(name):
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     results = runner.run(test, out=said.append)
-    assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # examples that need a GPU
+    assert results.attempted > 0 or "+SKIP" in TEXTS[name]  # examples that require a GPU are skipped
     assert results.failed == 0, "".join(said)
 
 
-# ----------------------------------------------------------------------------------- summaries that name a return value
+# ------------------------------------------------------------------------ summaries that begin with "Return" or "Yield"
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [path for folder in ("arrayhub", "tests", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def own_statements(function):
-    """Yield the nodes of a function, without those of functions and classes inside of the function."""
+    """Yield the syntax nodes of a function, without the nodes of nested functions and classes."""
     nodes = [*ast.iter_child_nodes(function)]
     while nodes:
         node = nodes.pop()
@@ -71,7 +71,7 @@ def own_statements(function):
 
 
 def fits_body(summary, function):
-    """Return whether a summary that begins with "Return" or "Yield" agrees with the statements of the function."""
+    """Return whether the first word of a summary, "Return" or "Yield", matches the statements of the function."""
     nodes = [*own_statements(function)]
     yields = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if summary.startswith("Yield "):
@@ -83,7 +83,7 @@ def fits_body(summary, function):
 
 
 def contradictions(source):
-    """Return (line, name, summary) of functions and classes whose summary wrongly begins with "Return" or "Yield"."""
+    """Return (line, name, summary) for each summary whose "Return" or "Yield" does not match the code."""
     documented = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, documented)]
     summaries = [(node, (ast.get_docstring(node) or "").partition("\n")[0]) for node in found]
@@ -114,9 +114,9 @@ def test_summaries_agree_with_return_and_yield():
         ("Check one.", "assert 1", False),
     ],
 )
-def test_contradictions_are_found(summary, body, is_wrong):
+def test_contradicting_summaries_are_found(summary, body, is_wrong):
     assert bool(contradictions(f'def function():\n    """{summary}"""\n    {body}\n')) == is_wrong
 
 
-def test_a_class_does_not_return():
+def test_summary_of_a_class_must_not_begin_with_return():
     assert contradictions('class Number:\n    """Return one."""\n') == [(1, "Number", "Return one.")]

@@ -1,6 +1,6 @@
-"""Compile the extensions that docs/howto shows, and call each with the same inputs.
+"""Compile the example extensions of docs/howto, and call each extension with the same arguments.
 
-Each kind of extension is built outside of the source tree, once per session.
+The extensions are built once per session, outside of the source tree.
 """
 
 import array
@@ -27,13 +27,13 @@ HOWTO = DOCS / "howto"
 
 
 def programs(page):
-    """Return {file name: program} for the programs of a page whose first line is a comment with a file name."""
+    """Return {file name: program} for each code block that begins with a comment that contains a file name."""
     blocks = re.findall(r"^```\w+\n(?://|#|/\*) (\w[\w.]*\.\w+)(?: \*/)?\n(.*?)^```$", page.read_text(), re.M | re.S)
     return dict(blocks)
 
 
 def written(folder, page, name):
-    """Write one program of a page into `folder` and return its path."""
+    """Write the program `name` of `page` to `folder`, and return the path of the file."""
     path = folder / name
     with open(folder / "programs.lock", "w") as lock:
         build.fcntl.flock(lock, build.fcntl.LOCK_EX)
@@ -79,7 +79,7 @@ def with_pybind11(folder, name, source):
     pybind = pytest.importorskip("pybind11")
     includes = (build.INCLUDE, pybind.get_include())
     flags = ("-std=c++17", "-Wall", "-Wextra", "-Werror")
-    if build.SANITIZED:  # with sanitizers, gcc reports false warnings about pybind11's small vectors
+    if build.SANITIZED:  # gcc's sanitizers cause false warnings about pybind11's small vectors
         flags += ("-Wno-maybe-uninitialized",)
     return build.compiled(folder, name, [source], *flags, compiler=build.CXX, includes=includes)
 
@@ -93,7 +93,7 @@ def with_nanobind(folder, name, source, *options):
     own, include = Path(nano.source_dir()), Path(nano.include_dir())
     robin = include.parent / "ext" / "robin_map" / "include"
 
-    def library(path):  # nanobind's own part
+    def library(path):  # compiles nanobind's runtime library
         folders = [f"-I{place}" for place in (include, robin, build.PYTHON_INCLUDE)]
         flags = ("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-w", "-fno-strict-aliasing", *build.SANITIZED)
         build.run(*build.CXX, *flags, *folders, "-c", own / "nb_combined.cpp", "-o", path)
@@ -118,7 +118,7 @@ def rust(folder):
 
 
 def project(folder, name, *files):
-    """Write the files of a project into a folder, and return the folder."""
+    """Write files of the page native_build.md to a new folder, and return the folder."""
     place = folder / name
     place.mkdir(exist_ok=True)
     for file in files:
@@ -221,7 +221,7 @@ def environment(*more):
 
 
 def entry_points_of_the_tree(known):
-    """Create the entry points of an installed arrayhub. A package that was built in the source tree lacks them."""
+    """Write arrayhub's entry points to `known`, unless arrayhub is installed and already has entry points."""
     if any(entry.name == "arrayhub" for entry in importlib.metadata.entry_points(group="cmake.root")):
         return
     import tomllib
@@ -324,13 +324,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("given", TAKEN)
-def test_accepted_arguments(author, given):
+def test_accepted_arguments_are_summed(author, given):
     x = TAKEN[given]()
     assert author.total(x) == pytest.approx(np.asarray(ah.as_numpy(x)).sum())
 
 
 @pytest.mark.parametrize("given", REFUSED)
-def test_refused_arguments(author, given):
+def test_rejected_arguments_raise(author, given):
     x, kind, words = REFUSED[given]()
     with pytest.raises(kind, match=words) as refusal:
         author.total(x)
@@ -346,7 +346,7 @@ def writes(module):
     return module.negate
 
 
-def test_writes_arrive_or_are_refused(author):
+def test_extension_writes_to_writable_arrays_and_rejects_others(author):
     negate = writes(author)
     values = np.arange(6.0)
     negate(values[::-2])
@@ -358,7 +358,7 @@ def test_writes_arrive_or_are_refused(author):
             negate(x)
 
 
-def test_result_has_the_library_of_the_model(author):
+def test_result_has_the_array_type_of_the_model(author):
     writes(author)
     torch = pytest.importorskip("torch")
     assert author.ones(3, torch.zeros(1)).tolist() == [1, 1, 1]
@@ -369,7 +369,7 @@ def test_result_has_the_library_of_the_model(author):
         author.ones(3, object())
 
 
-def test_overloads_are_chosen_and_named(cpp):
+def test_overloads_are_selected_by_element_type_and_dimensions(cpp):
     assert cpp.kind(np.zeros(3, "f4")) == "float32, 1"
     assert cpp.kind(np.zeros(3)) == "float64, 1"
     assert cpp.kind(np.zeros((3, 2))) == "float64, 2"
@@ -379,7 +379,7 @@ def test_overloads_are_chosen_and_named(cpp):
     assert cpp.kind(np.zeros(3)) == "float64, 1"
 
 
-def test_several_types_and_conversions(cpp):
+def test_function_accepts_several_types_and_converts_others(cpp):
     for x in (np.array([1.0, 3.0, 2.0]), np.array([1, 3, 2], "f4"), np.array([1, 3, 2], "i2"), [1, 3, 2], (1.0, 3.0)):
         assert cpp.largest(x) == 3
     with pytest.raises(TypeError, match="complex128; accepted: float32 or float64"):
@@ -417,8 +417,8 @@ def framework(request, folder):
 REFUSES = "elements of float64; accepted: float32"
 
 
-def test_a_refusal_is_of_its_own_call(framework):
-    """The error of a function without overloads does not contain an earlier error of an overload."""
+def test_error_describes_the_current_call(framework):
+    """The error of a function without overloads does not contain the error of an earlier call of an overload."""
     x = np.zeros(3)
     for _ in range(3):
         assert framework.kind(x) == "float64"
@@ -434,7 +434,7 @@ def test_a_refusal_is_of_its_own_call(framework):
         framework.named(x)
 
 
-def test_refusing_overload_falls_through(framework):
+def test_next_overload_is_tried_if_a_view_is_rejected(framework):
     x = np.arange(3)  # int64, for which float64 requires a cast
     assert framework.cast(x.astype("i2")) == "cast"
     assert framework.many(x.astype("i2"), *range(7)) == "cast"
@@ -450,7 +450,7 @@ def outcome(call, x):
 
 
 @pytest.mark.parametrize("given", [*TAKEN, *REFUSED])
-def test_requests_of_both_frameworks_are_those_of_python(framework, given):
+def test_cpp_requests_have_the_results_and_errors_of_python_requests(framework, given):
     x = TAKEN[given]() if given in TAKEN else REFUSED[given]()[0]
     plain = ah.Request("float64")
 
@@ -471,14 +471,14 @@ class Number:
         return 2.0
 
 
-def test_a_conversion_before_a_view(framework):
-    """The first pass requests no view if an earlier argument needs a conversion."""
+def test_overload_with_a_conversion_before_a_view_is_selected(framework):
+    """In pybind11's first pass, no view is requested if an earlier argument requires a conversion."""
     if framework.__name__ == "frameworks_nanobind":
         pytest.skip("nanobind's casters cannot access earlier arguments, see docs/howto/cpp_author.md")
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
 
 
-def test_views_inside_of_other_types(framework):
+def test_views_in_variants_optionals_and_vectors(framework):
     assert framework.either(np.zeros(3, "f4")) == 0
     assert framework.either(np.zeros(3, "i2")) == 1
     assert framework.maybe(None) == -1
@@ -499,7 +499,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("function", INSIDE)
-def test_overloads_of_views_inside_of_other_types(framework, function):
+def test_overloads_of_views_in_containers(framework, function):
     call, inside = getattr(framework, function), INSIDE[function]
     for _ in range(3):
         assert call(inside([1.0, 2.0])) == "float32"  # Python numbers are untyped
@@ -519,7 +519,7 @@ class Right:
         return "right"
 
 
-def test_operators_leave_the_other_operand_its_turn(framework):
+def test_operators_return_notimplemented_for_other_operands(framework):
     grid = framework.Grid()
     assert grid + np.zeros(3) == 3 and grid == np.zeros(3)
     assert grid + Right() == "right" and (grid == Right()) == "right"
@@ -529,7 +529,7 @@ def test_operators_leave_the_other_operand_its_turn(framework):
 
 
 class Owner:
-    """A callable that must not be called."""
+    """An owner of memory that is callable, but must not be called when it is released."""
 
     called = 0
 
@@ -538,7 +538,7 @@ class Owner:
 
 
 @pytest.mark.parametrize("way", ["kept_by", "kept_by_handle", "kept_by_pointer"])
-def test_python_owner_is_held_and_not_called(framework, way):
+def test_python_owner_is_kept_alive_and_not_called(framework, way):
     keeps_and_does_not_call(getattr(framework, way))
 
 
@@ -571,7 +571,7 @@ def plain(request, folder):
     return build.load(plain_cpp(folder / f"plain_{request.param}", *APIS[request.param]))
 
 
-def test_plain_cpp(plain):
+def test_view_reads_arrays_and_lists(plain):
     assert plain.total(BASE[0][::-1, ::2]) == BASE[0][:, ::2].sum()
     assert plain.total([[1.0, 2.0]]) == 3  # a read-only view also accepts lists of numbers
     with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimensions"):
@@ -580,7 +580,7 @@ def test_plain_cpp(plain):
         plain.total(None)
 
 
-def test_spans_and_mdspans(plain):
+def test_views_convert_to_spans_and_mdspans(plain):
     assert plain.span_sum(BASE) == BASE.sum()
     with pytest.raises(ValueError, match="not contiguous"):
         plain.span_sum(BASE[:, ::2])
@@ -594,7 +594,7 @@ def test_spans_and_mdspans(plain):
         plain.mdspan_right_sum(BASE[0].T)
 
 
-def test_an_mdspan_of_narrow_indices(plain):
+def test_mdspan_with_a_narrow_index_type_rejects_large_arrays(plain):
     assert plain.narrow_1(np.zeros(255)) == 255
     assert plain.narrow_2(np.zeros((11, 11))) == 11
     assert plain.narrow_2(np.zeros((0, 100))) == 0
@@ -610,7 +610,7 @@ def test_an_mdspan_of_narrow_indices(plain):
 
 
 def real_mdspan():
-    """Return a C++ compiler whose library has std::mdspan."""
+    """Return the command of a C++ compiler whose standard library has std::mdspan."""
     ours = [*build.CXX, "-std=c++23"]
     zig = [sys.executable, "-m", "ziglang", "c++", "-std=c++23"]
     for compiler in (ours, zig):
@@ -620,15 +620,15 @@ def real_mdspan():
     pytest.skip("neither the default C++ compiler nor ziglang's has std::mdspan")
 
 
-def test_a_real_mdspan(folder):
-    """Compile the functions with std::mdspan instead of the mdspan class of the tests."""
+def test_views_convert_to_std_mdspan(folder):
+    """Use std::mdspan instead of the tests' own mdspan class."""
     compiler = real_mdspan()
     (folder / "plain_mdspan").mkdir(exist_ok=True)
     flags = ("-DREAL_MDSPAN", "-pthread")
     path = build.compiled(folder / "plain_mdspan", "plain", [build.SOURCES / "plain.cpp"], *flags, compiler=compiler)
     module = build.load(path)
-    test_spans_and_mdspans(module)
-    test_an_mdspan_of_narrow_indices(module)
+    test_views_convert_to_spans_and_mdspans(module)
+    test_mdspan_with_a_narrow_index_type_rejects_large_arrays(module)
 
 
 USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference()", "a.mdspan<mdspan_of_one>()")
@@ -636,7 +636,7 @@ USES = ("a.span()", "a.begin()", "a.end()", "a.stride(0)", "a(0)", "a.reference(
 
 @pytest.mark.parametrize("use", USES)
 def test_views_with_as_is_do_not_provide_references(tmp_path, use):
-    """Unaligned or byte-swapped elements do not have the type T, so neither T& nor a range of T is available."""
+    """A view with as_is may have unaligned or byte-swapped elements, to which T& and T* cannot refer."""
     source = tmp_path / "as_is.cpp"
     mdspan = "struct mdspan_of_one { struct extents_type { static constexpr std::size_t rank() { return 1; } }; };\n"
     types = "using view_as_is = arrayhub::view<const double, 1, arrayhub::as_is>;\n"
@@ -646,7 +646,7 @@ def test_views_with_as_is_do_not_provide_references(tmp_path, use):
     assert "error: static assertion failed: as_is:" in done.stderr
 
 
-def test_views_of_several_types(plain):
+def test_view_of_several_element_types_is_visited(plain):
     base = np.arange(12.0)
     for dtype, size in (("<f4", 4), (">f4", 4), ("<f8", 8), (">f8", 8)):
         x = base.astype(dtype)[::3]
@@ -657,18 +657,18 @@ def test_views_of_several_types(plain):
         plain.visit_nothing()
 
 
-def test_views_in_the_library_of_the_argument(plain):
+def test_views_convert_to_the_library_of_the_argument(plain):
     x = BASE[0, 0]
     for out in plain.alike(x):
         assert type(out) is np.ndarray and np.shares_memory(out, x)
 
 
-def test_a_name_in_the_type(plain):
+def test_error_contains_the_name_in_the_view_type(plain):
     with pytest.raises(TypeError, match=r"^named: x: this numpy\.ndarray has elements of int64"):
         plain.named(np.arange(3))
 
 
-def test_views_as_they_are(plain):
+def test_views_with_as_is_accept_any_byte_order(plain):
     assert plain.as_is_bytes(np.arange(3, dtype=">f8")) == (8, 0, 0)
     assert plain.references(np.arange(5.0)[::-2]) == 6.0
 
@@ -685,7 +685,7 @@ OUT = {
 
 
 @pytest.mark.parametrize("way", OUT)
-def test_return_value_conversions(plain, way):
+def test_returned_arrays_own_their_memory(plain, way):
     before = plain.alive()
     a = plain.out(way)
     assert (a.access, a.shape) == OUT[way]
@@ -706,17 +706,17 @@ def test_owner_is_released_if_construction_fails(plain, way):
         with pytest.raises(ValueError, match="hand_out"):
             plain.out(way)
     assert plain.alive() == before
-    if not build.SANITIZED:  # sanitizers delay the release of memory
+    if not build.SANITIZED:  # sanitizers keep freed memory in a quarantine
         assert resident() < memory + (100 << 20)
 
 
 @pytest.mark.parametrize("way", ["kept_by", "kept_by_pointer"])
-def test_python_owners_of_plain_cpp(plain, way):
+def test_python_owner_of_a_cpp_array_is_kept_alive_and_not_called(plain, way):
     keeps_and_does_not_call(getattr(plain, way))
 
 
 @pytest.mark.parametrize("way", ["too many", "negative", "null owner", "null pointer", "bad strides", "null shared"])
-def test_refused_return_values(plain, way):
+def test_invalid_return_values_raise(plain, way):
     before = plain.alive()
     with pytest.raises(ValueError, match=r"hand_out|data is 0"):
         plain.out(way)
@@ -724,13 +724,13 @@ def test_refused_return_values(plain, way):
 
 
 @pytest.mark.parametrize("way", ["as", "like", "view as", "view like", "queue", "view queue"])
-def test_empty_handle_is_refused(plain, way):
+def test_empty_handle_raises(plain, way):
     with pytest.raises(ValueError, match="this array is empty; accepted: an array that holds an object"):
         plain.empty(way)
 
 
 @pytest.mark.parametrize("way", ["null array", "null view"])
-def test_null_is_refused(plain, way):
+def test_null_object_raises_system_error(plain, way):
     with pytest.raises(SystemError, match="PyUSMArray_.*: the object is NULL"):
         plain.empty(way)
 
@@ -743,14 +743,14 @@ THROWN = {
 
 
 @pytest.mark.parametrize("way", THROWN)
-def test_an_owner_that_throws(plain, monkeypatch, way):
+def test_exceptions_of_owners_are_reported_as_unraisable(plain, monkeypatch, way):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
     plain.out(way)
     assert seen == THROWN[way]
 
 
-def test_throwing_owner_if_construction_fails(plain, monkeypatch):
+def test_owner_may_throw_if_construction_fails(plain, monkeypatch):
     seen = []
     monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(str(unraisable.exc_value)))
     with pytest.raises(ValueError, match="shape"):
@@ -758,15 +758,17 @@ def test_throwing_owner_if_construction_fails(plain, monkeypatch):
     assert seen == ["thrown by a destructor"]
 
 
-def test_threads_destroy_views(plain):
+def test_views_can_be_destroyed_in_threads_without_the_gil(plain):
     x = np.arange(4.0).reshape(2, 2)
     count = sys.getrefcount(x)
     plain.in_threads(x)
     assert sys.getrefcount(x) == count
 
 
-# Programs that end while C++ code holds views. A static variable holds a view, or threads copy a view continuously, or
-# a thread drops a view during finalization, in some programs while the main thread does not release the GIL.
+# Programs that end while C++ code holds views:
+# - kept: a static variable holds a view.
+# - copying: threads copy a view continuously.
+# - others: a thread destroys a view before or during finalization. In "busy", the main thread does not release the GIL.
 ENDINGS = {
     "kept": "plain.keep(numpy.ones((2, 2)))",
     "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",
@@ -778,7 +780,7 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("api", APIS)
-def test_views_at_the_end_of_the_process(folder, api, ending):
+def test_process_with_live_views_exits_normally(folder, api, ending):
     place = plain_cpp(folder / f"plain_{api}", *APIS[api]).parent
     program = f"""
 import sys, time
@@ -819,8 +821,8 @@ def sycl_author(folder):
     return build.load(path)
 
 
-def test_sycl_authors_work_behind_the_producer(sycl_author):
-    """The extension's work runs after the producer's pending work, although dpctl's queues are out of order."""
+def test_sycl_kernels_run_after_the_producers_pending_work(sycl_author):
+    """dpctl's queues are out of order, so the extension must order its kernels after the producer's kernels."""
     dpnp = pytest.importorskip("dpnp")
     for n in (8, 1 << 20) * 20:
         x = dpnp.zeros(n, dtype="f4")
@@ -849,7 +851,7 @@ def test_sycl_example_fills_and_returns_memory(sycl_author):
 # ---------------------------------------------------------------------------------------------------- build files, ABI
 
 
-def test_build_files_have_the_version():
+def test_pkg_config_file_has_the_version():
     text = (Path(build.INCLUDE).parent / "pkgconfig" / "arrayhub.pc").read_text()
     assert re.search(r"^Version: (.*)$", text, re.M)[1] == ah.__version__
 
@@ -864,7 +866,7 @@ def test_config_prints_folders_and_flags():
     assert finished(sys.executable, "-m", "arrayhub", "config", env=environment()).returncode == 2
 
 
-def test_a_cmake_package_of_another_version_is_refused(tmp_path):
+def test_find_package_rejects_another_version(tmp_path):
     program = shutil.which("cmake")
     if program is None:
         pytest.skip("cmake is missing")
@@ -877,7 +879,7 @@ def test_a_cmake_package_of_another_version_is_refused(tmp_path):
 
 @pytest.fixture(scope="session")
 def pkgconf(folder):
-    """Return the folder of `pkgconf` from PyPI. This pkg-config finds .pc files through entry points of packages."""
+    """Return a folder that contains the package `pkgconf`, which finds .pc files through entry points."""
     if importlib.util.find_spec("pkgconf") is not None:
         return folder
 
@@ -897,8 +899,8 @@ def test_pkg_config_resolves_arrayhub(pkgconf, tmp_path):
     assert (Path(said.strip().removeprefix("-I")) / "arrayhub.hpp").samefile(Path(build.INCLUDE) / "arrayhub.hpp")
 
 
-def test_the_entry_points_lead_to_files():
-    """The entry points in pyproject.toml name folders that contain these files."""
+def test_entry_points_name_folders_of_the_build_files():
+    """The folders contain arrayhub.pc and arrayhub-config.cmake."""
     import tomllib
 
     stated = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]["entry-points"]
@@ -912,7 +914,7 @@ STRUCTS = ("PyUSMArrayFields", "PyUSMArrayRequest", "PyUSMArraySpec", "PyUSMArra
 
 
 def members(struct):
-    """Return the members of a struct, in the header's order."""
+    """Return the members of a struct in the order of arrayhub.h."""
     header = (Path(build.INCLUDE) / "arrayhub.h").read_text()
     fields = re.search(r"#define ARRAYHUB_FIELDS(.*?)\n\n", header, re.S)[1].replace("\\\n", "\n")
     body = re.search(rf"typedef struct {struct} {{(.*?)^}} {struct};", header, re.S | re.M)[1]
@@ -921,7 +923,7 @@ def members(struct):
 
 
 def layout(folder):
-    """Return the rows of the table in docs/abi.md (struct, member, offset), computed by a C compiler."""
+    """Return the rows of the table in docs/abi.md (struct, member, offset), as a compiled C program prints them."""
     names = {struct: [a or b for a, b in members(struct)] for struct in STRUCTS}
     rows = [(s, f"`{m}`", f"offsetof({s}, {m})") for s in STRUCTS for m in names[s]]
     rows += [(s, "size", f"sizeof({s})") for s in STRUCTS]

@@ -1,4 +1,4 @@
-"""Each call on the page "From one library to another" works, and returns the documented result."""
+"""Test that each call on the page "From one library to another" returns the documented result."""
 
 import re
 
@@ -12,7 +12,7 @@ TEXT = from_to.PAGE.read_text()
 
 
 @pytest.mark.parametrize("source", from_to.SOURCES, ids=lambda source: source.title)
-def test_every_call_of_the_page(source):
+def test_calls_of_the_page_return_the_documented_results(source):
     for library in (source.module, "torch", "jax", "dpnp", "numba", "pyarrow", "pandas", "polars", "awkward"):
         pytest.importorskip(library)
     section = re.search(rf"^## From {source.title}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)[1]
@@ -39,7 +39,7 @@ def test_every_call_of_the_page(source):
         np.testing.assert_array_equal(values, arrayhub.as_numpy(x, copy="if_needed"))
 
 
-def test_the_page_is_up_to_date():
+def test_generated_page_equals_the_stored_page():
     for library in ("torch", "jax", "dpnp", "numba", "pyarrow", "pandas", "polars", "awkward", "xarray"):
         pytest.importorskip(library)
     assert from_to.page() == TEXT

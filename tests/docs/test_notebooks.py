@@ -1,4 +1,4 @@
-"""The notebooks run, and their output agrees with the stored output."""
+"""Run the notebooks and compare their output with the stored output."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from notebooks import NOTEBOOKS, executed, missing, needs_cuda, shown, versions
 
 
 @pytest.mark.parametrize("path", [path for path in NOTEBOOKS if not needs_cuda(path)], ids=lambda path: path.stem)
-def test_notebooks_show_what_is_stored(path):
+def test_notebooks_show_the_stored_output(path):
     absent = missing(path)
     if absent:
         pytest.skip(f"could not import {absent!r}")

@@ -1,4 +1,4 @@
-"""arrayhub.hpp with ARRAYHUB_STANDALONE: host arrays without the package, and the package if it can be imported."""
+"""Test arrayhub.hpp with ARRAYHUB_STANDALONE, which imports host arrays even if the package is not installed."""
 
 import array
 import ctypes
@@ -35,8 +35,8 @@ def path(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(path):
-    """Return the extension, imported while the package cannot be imported."""
-    # A separate copy of the library is needed, because each library caches its function table.
+    """Import the extension while the package arrayhub cannot be imported."""
+    # Each shared library caches its function table, so this extension must be a separate file.
     copy = path.with_name("alone" + build.SUFFIX)
     if not copy.exists():
         shutil.copy(path, copy)
@@ -93,8 +93,8 @@ print("done")
 """
 
 
-def test_an_environment_without_the_package(path, tmp_path):
-    """The extension works if the only packages on the path are those of this environment except arrayhub."""
+def test_extension_works_without_the_package(path, tmp_path):
+    """The path contains links to all packages of this environment except arrayhub."""
     folders = [*site.getsitepackages(), sysconfig.get_path("platlib"), *sys.path]
     for name in ("numpy", "torch"):
         for place in (Path(folder) for folder in folders if folder and (Path(folder) / name).is_dir()):
@@ -106,15 +106,15 @@ def test_an_environment_without_the_package(path, tmp_path):
     assert done.stdout.strip() == "done", done.stderr[-3000:]
 
 
-def test_the_package_is_used_if_it_is_installed(path):
+def test_extension_uses_the_package_if_it_is_installed(path):
     module = build.load(path, "standalone")
     assert module.total([[1.0, 2.0]]) == 3
     assert type(module.ones()) is ah.USMArray and module.largest(np.array([1, 3])) == 3
     assert type(module.as_numpy(b"ab")) is np.ndarray
 
 
-def test_a_broken_package_is_reported(path, tmp_path):
-    """The extension works without the package, but raises an ImportError if the package is old or broken."""
+def test_import_of_the_extension_fails_with_a_broken_package(path, tmp_path):
+    """An installed package that cannot be imported, or does not have the C interface, raises an ImportError."""
     (tmp_path / "arrayhub.py").write_text("import missing_by_arrayhub")
     paths = os.pathsep.join((str(tmp_path), str(path.parent)))
     done = finished(sys.executable, "-P", "-S", "-c", "import standalone", PYTHONPATH=paths)
@@ -129,7 +129,7 @@ def test_a_broken_package_is_reported(path, tmp_path):
 
 @pytest.mark.parametrize("name", ["?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d", "F", "D"])
 @pytest.mark.parametrize("layout", ["c", "f", "strided", "reversed", "broadcast"])
-def test_fields_are_those_of_the_package(alone, name, layout):
+def test_fields_equal_the_fields_that_the_package_returns(alone, name, layout):
     a = np.ones((3, 4), name)
     repeated = np.broadcast_to(a[0], (2, 4))
     x = {"c": a, "f": a.T, "strided": a[:, ::2], "reversed": a[::-1], "broadcast": repeated}[layout]
@@ -146,7 +146,7 @@ def test_fields_are_those_of_the_package(alone, name, layout):
     [b"abc", b"", bytearray(b"ab"), memoryview(b"ab"), array.array("q", [1]), (ctypes.c_int64 * 3)(), np.zeros((0, 2))],
     ids=lambda obj: type(obj).__name__,
 )
-def test_objects_with_a_buffer(alone, obj):
+def test_buffer_exporters_are_imported(alone, obj):
     address, shape, _, _, bits, flags, protocol, _ = alone.fields(obj)
     view = memoryview(obj)
     assert (shape, bits, protocol) == ([*view.shape], 8 * view.itemsize, BUFFER)
@@ -155,7 +155,7 @@ def test_objects_with_a_buffer(alone, obj):
         assert address == np.asarray(view).ctypes.data
 
 
-def test_conditions_are_checked(alone):
+def test_unmet_conditions_raise(alone):
     x = np.arange(6.0).reshape(2, 3)
     refused(alone.total, x[0], ValueError, "this numpy.ndarray has a different number", "float64, 2 dimensions")
     refused(alone.total, x.astype("f4"), TypeError, "total: x: ", "float32", "install arrayhub, which converts it")
@@ -171,23 +171,23 @@ def test_conditions_are_checked(alone):
 
 
 @pytest.mark.parametrize("obj", [None, 3, [1.0], "text", {}, object()], ids=lambda obj: type(obj).__name__)
-def test_other_objects_name_the_package(alone, obj):
+def test_error_for_other_objects_suggests_installing_the_package(alone, obj):
     with pytest.raises(TypeError, match=r"^total: x: this \w+ supports neither .*; install arrayhub$"):
         alone.total(obj)
 
 
 @pytest.mark.parametrize("dtype", ["M8[s]", ">f8", "O", "S3", "U2", "g", [("a", "i4")]], ids=str)
-def test_elements_without_a_dlpack_type_name_the_package(alone, dtype):
+def test_error_for_types_without_a_dlpack_code_suggests_installing_the_package(alone, dtype):
     refused(alone.total, np.zeros((2, 2), dtype), BufferError, "Install arrayhub")
 
 
 @pytest.mark.parametrize(("call", "words"), [("ones", "hand_out"), ("as_numpy", "Conversion")])
-def test_what_needs_the_package_says_so(alone, call, words):
+def test_functions_that_require_the_package_raise_import_error(alone, call, words):
     with pytest.raises(ImportError, match=f"{words}.*needs the package arrayhub"):
         getattr(alone, call)(*[b"abc"] * (call != "ones"))
 
 
-def test_the_buffer_is_released_once(alone):
+def test_buffer_is_released_once(alone):
     owner = bytearray(8)
     held = alone.held(owner)
     with pytest.raises(BufferError, match="re-sized"):
@@ -210,14 +210,14 @@ def test_the_buffer_is_released_once(alone):
 
 @pytest.mark.parametrize("versioned", [True, False])
 @pytest.mark.parametrize("strides", ["c", None])
-def test_a_tensor_is_released_once(alone, versioned, strides):
+def test_tensor_is_released_once(alone, versioned, strides):
     producer = Handmade(versioned=versioned, strides=strides, shape=(2, 2))
     assert producer.requests == []
     held = alone.held(producer)
     address, shape, steps, code, bits, flags, protocol, _ = alone.fields(held)
     assert (address, shape, steps, protocol) == (producer.memory.ctypes.data, [2, 2], [16, 8], DLPACK)
     assert (code, bits, flags & C) == (2, 64, C)
-    assert bool(flags & WRITEABLE) == versioned  # legacy capsules lack the flag
+    assert bool(flags & WRITEABLE) == versioned  # legacy capsules do not have a read-only flag
     assert producer.requests == [{"max_version": (1, 0)}] and producer.deleted == 0
     del producer.given  # the used capsule
     assert producer.deleted == 0
@@ -225,7 +225,7 @@ def test_a_tensor_is_released_once(alone, versioned, strides):
     assert producer.deleted == 1
 
 
-def test_flags_of_a_tensor(alone):
+def test_flags_of_a_tensor_are_imported(alone):
     assert not alone.fields(Handmade(flags=READ_ONLY))[5] & WRITEABLE
     assert alone.fields(Handmade(flags=IS_COPIED))[5] & COPIED
     refused(alone.negate, Handmade(flags=IS_COPIED), ValueError, "was exported as a copy")
@@ -233,7 +233,7 @@ def test_flags_of_a_tensor(alone):
     assert alone.fields(Handmade(deleter=False))[1] == [4]
 
 
-def test_a_producer_from_before_dlpack_1(alone):
+def test_producer_before_dlpack_1_is_imported(alone):
     class Old(Handmade):
         def __dlpack__(self, stream=None):
             return super().__dlpack__()
@@ -266,22 +266,22 @@ INVALID = {
 }
 
 
-# Capsules before DLPack 1.0 do not have a version.
+# Legacy capsules do not have a version, so the case "version" applies only to versioned capsules.
 CASES = [*((case, True) for case in INVALID), *((case, False) for case in INVALID if case != "version")]
 
 
 @pytest.mark.parametrize(("case", "versioned"), CASES)
-def test_invalid_tensors_are_refused_and_left_to_the_producer(alone, case, versioned):
+def test_invalid_tensors_raise_and_stay_owned_by_the_capsule(alone, case, versioned):
     producer = Handmade(versioned=versioned, **INVALID[case])
     with pytest.raises(BufferError, match=r"^total: x: this \S*Handmade"):
         alone.total(producer)
     producer.given = None
     assert producer.deleted == 0
-    assert producer.destroyed == bool(producer.requests)  # the capsule's destructor, which releases the tensor
+    assert producer.destroyed == bool(producer.requests)  # the capsule's destructor releases the tensor
 
 
 @pytest.mark.parametrize("given", [None, 3, "capsule", "used"])
-def test_what_is_not_an_unused_capsule(alone, given):
+def test_objects_that_are_not_an_unused_capsule_raise(alone, given):
     producer = Handmade()
     capsule = producer.capsule()
     if given == "used":
@@ -296,7 +296,7 @@ def test_what_is_not_an_unused_capsule(alone, given):
 
 @pytest.mark.parametrize("error", [KeyError, BufferError, ValueError, KeyboardInterrupt, AttributeError, TypeError])
 @pytest.mark.parametrize("method", ["__dlpack__", "__dlpack_device__"])
-def test_errors_of_a_producer(alone, error, method):
+def test_errors_of_a_producer_propagate_or_become_buffer_errors(alone, error, method):
     def fails(self, **_):
         raise error("said by the producer")
 
@@ -307,13 +307,13 @@ def test_errors_of_a_producer(alone, error, method):
 
 
 @pytest.mark.parametrize("device", [None, (), 3, ("cpu", 0), (2**70, 0)])
-def test_devices_that_are_not_a_pair(alone, device):
+def test_invalid_device_pairs_raise(alone, device):
     methods = {"__dlpack__": lambda self, **_: None, "__dlpack_device__": lambda self: device}
     with pytest.raises((BufferError, IndexError, OverflowError)):
         alone.total(type("Wrong", (), methods)())
 
 
-def test_the_memory_outlives_its_producer(alone):
+def test_held_array_keeps_the_memory_alive(alone):
     class Owner(np.ndarray):
         pass
 
@@ -328,7 +328,7 @@ def test_the_memory_outlives_its_producer(alone):
     assert alive() is None
 
 
-def test_tensors_of_torch(alone):
+def test_torch_tensors_are_imported_or_rejected(alone):
     torch = pytest.importorskip("torch")
     tensor = torch.arange(4.0, dtype=torch.float64)
     alone.negate(tensor)
@@ -339,7 +339,7 @@ def test_tensors_of_torch(alone):
     refused(alone.negate, torch.zeros(3, dtype=torch.float8_e5m2), BufferError, "Install arrayhub")
 
 
-def test_arrays_of_jax_are_read_only(alone):
+def test_jax_arrays_are_read_only(alone):
     jnp = pytest.importorskip("jax.numpy")
     flags = alone.fields(jnp.ones(3, "float32"))[5]
     assert flags & C and not flags & WRITEABLE

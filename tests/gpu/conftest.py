@@ -1,4 +1,4 @@
-"""Fixtures of the GPU tests, which are skipped with a reason on machines without a GPU."""
+"""Fixtures of the GPU tests, and the mark that skips the tests on machines without a GPU."""
 
 import ctypes
 import os
@@ -53,7 +53,7 @@ def jax():
     jax = pytest.importorskip("jax")
     if jax.default_backend() != "gpu":
         pytest.skip("this jax lacks a GPU backend")
-    pytest.importorskip("cupy").cuda.Device(0).use()  # after its start, jax leaves the last device current
+    pytest.importorskip("cupy").cuda.Device(0).use()  # initializing jax makes the last device current
     return jax
 
 
@@ -83,7 +83,7 @@ def cuda():
 
 @pytest.fixture(scope="session")
 def spin():
-    """Return a function that keeps cupy's current stream busy for about 30 ms, which is long enough for every race."""
+    """Return a function that queues a kernel of about 30 ms on cupy's current stream, for tests of races."""
     cupy = pytest.importorskip("cupy")
     kernel = cupy.RawKernel(
         'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
@@ -92,13 +92,13 @@ def spin():
     def queue(cycles=50_000_000):
         kernel((1,), (1,), (cycles,))
 
-    queue(1)  # compiled before the first measurement
+    queue(1)  # compile the kernel before a race
     cupy.cuda.Device().synchronize()
     return queue
 
 
 class Described:
-    """A producer that has only the interface dict."""
+    """A producer whose only protocol is the CUDA interface dict."""
 
     def __init__(self, owner, **keys):
         self.owner = owner
@@ -107,7 +107,7 @@ class Described:
 
 @pytest.fixture
 def describe():
-    """Return a function that creates a producer of a cupy array's memory with a modified interface dict."""
+    """Return a function that creates a producer from a cupy array, with changed keys in the interface dict."""
 
     def make(x, **changes):
         keys = dict(x.__cuda_array_interface__)

@@ -1,11 +1,11 @@
-"""Kill owners and borrowers of IPC handles of CUDA memory at random moments; needs a GPU.
+"""Kill owners and borrowers of IPC handles of CUDA memory at random times. A GPU is required.
 
     python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
 
 In even rounds, a borrower is killed, and the owner survives. In odd rounds, an owner is killed, and the borrower
-survives. The surviving owner and the surviving borrower are the same processes in all rounds. They must read the
-correct elements. Compared with the first rounds, the last rounds must not show more open files, or less free device
-memory than `TOLERANCE` allows. This process only forks the others, because CUDA cannot be used after a fork.
+survives. The same surviving owner and the same surviving borrower serve all rounds, and must read correct elements. In
+the last rounds, they must not have more open files than in the first rounds, or lower free device memory by more than
+`TOLERANCE`. The main process does not use CUDA, which a forked process could not use afterwards.
 """
 
 import multiprocessing
@@ -21,14 +21,14 @@ import cupy
 import arrayhub
 
 SIZE = 1 << 18  # elements
-LONGEST = 30e-3  # seconds until a kill
-LIMIT = 60  # seconds until a process counts as hanging
-FIRST = 10  # rounds before the resources are counted
-TOLERANCE = 64 << 20  # bytes of device memory
+LONGEST = 30e-3  # seconds, maximum delay before a kill
+LIMIT = 60  # seconds, timeout for messages
+FIRST = 10  # rounds whose resources are the reference
+TOLERANCE = 64 << 20  # bytes of free device memory
 
 
 def forked(function):
-    """Run a function with a connection in a forked process. Return the process id and the other end."""
+    """Run `function(connection)` in a forked process. Return the process id and the other end of the pipe."""
     ours, theirs = multiprocessing.Pipe()
     child = os.fork()
     if child == 0:
@@ -65,7 +65,7 @@ def lasting_owner(connection):
         x = arrayhub.asarray(cupy.zeros(SIZE))
         handle = arrayhub.ipc_handle(x)
         connection.send(pickle.dumps(handle))
-        connection.recv()  # the borrower is killed
+        connection.recv()  # wait until the borrower has been killed
         assert handle.borrowers == 0, f"{handle.borrowers} borrowers"
         handle.close(timeout=LIMIT)
         a = arrayhub.as_cupy(x)
@@ -152,10 +152,10 @@ def main(rounds=1000, seed=0):
             first[number % 2] = free, files
         elif number >= rounds - 2:
             before = first[number % 2]
-            assert files <= before[1], f"{before[1]} open files became {files}"
-            assert free >= before[0] - TOLERANCE, f"{before[0]} free bytes became {free}"
+            assert files <= before[1], f"the number of open files rose from {before[1]} to {files}"
+            assert free >= before[0] - TOLERANCE, f"free device memory fell from {before[0]} to {free} bytes"
     seconds = time.monotonic() - started
-    print(f"{rounds} rounds in {seconds:.0f} s, {opens} borrows of owners that were killed; left behind: nothing")
+    print(f"{rounds} rounds in {seconds:.0f} s, {opens} borrows from killed owners; no resources were leaked")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``x[key] = value`` and ``to_device(out=)`` with CUDA memory on either side: layouts, streams, overlap, races."""
+"""Test ``x[key] = value`` and ``to_device(out=)`` from and to CUDA memory: layouts, streams, overlap, races."""
 
 import numpy as np
 import pytest
@@ -30,14 +30,14 @@ def linger(spin):
 
 @pytest.fixture
 def loaded(cp):
-    """Load the kernel of `fill` before a race, because loading may wait for the device."""
+    """Load the kernel of `fill` before a race, because loading a kernel may synchronize the device."""
     cp.zeros(1 << 20).fill(1)
     cp.cuda.Device().synchronize()
 
 
 @pytest.fixture(params=["kernel", "cupy"])
 def reordering(request, monkeypatch):
-    """Reorder elements with the package's kernel, or with cupy's assignment."""
+    """Run a test twice: with arrayhub's kernel for reordering elements, and with cupy's assignment."""
     if request.param == "cupy":
         from arrayhub.transfer import cuda_kernel
 
@@ -46,8 +46,8 @@ def reordering(request, monkeypatch):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_to_device_out(cp, dtype, layout, reordering):
-    """The copy changes only the elements of `out`, and not those between them."""
+def test_to_device_copies_each_layout_to_out(cp, dtype, layout, reordering):
+    """The copy changes the elements of `out`, and keeps the elements of its base array between them."""
     given, expected = sample(dtype), sample(dtype)[::-1].copy()
     whole = arrayhub.to_device(expected, "cuda:0")
     LAYOUTS[layout](expected)[...] = LAYOUTS[layout](given)
@@ -62,8 +62,8 @@ def test_to_device_out(cp, dtype, layout, reordering):
 
 @pytest.mark.parametrize("source", ["C", "F", "steps", "negative"])
 @pytest.mark.parametrize("target", ["C", "F", "steps", "negative"])
-def test_large_arrays_between_any_layouts(cp, source, target, reordering):
-    """Copy arrays that exceed both the piece size of the pinned lanes and the size up to which the host reorders."""
+def test_to_device_copies_large_arrays_between_layouts(cp, source, target, reordering):
+    """The arrays exceed a pinned staging buffer and the size up to which the host reorders elements."""
     shapes = {"steps": (3000, 1500), "negative": (1500, 1000)}
     make = {
         "C": lambda x: x,
@@ -84,7 +84,7 @@ def test_large_arrays_between_any_layouts(cp, source, target, reordering):
         assert (there.to_host().to_numpy() == whole).all()
 
 
-def test_kinds_of_cuda_memory(cp):
+def test_to_device_copies_to_each_kind_of_cuda_memory(cp):
     x = np.arange(12.0).reshape(3, 4)
     for memory in ("cuda", "cuda_managed", "cuda_host"):
         out = arrayhub.zeros((3, 4), memory=memory)
@@ -94,7 +94,7 @@ def test_kinds_of_cuda_memory(cp):
             assert same(arrayhub.to_host(out), x)
 
 
-def test_tensors_of_torch_as_out(torch):
+def test_out_can_be_a_torch_tensor(torch):
     t = torch.zeros((3, 4), device="cuda")
     x = np.arange(12, dtype="f4").reshape(3, 4)
     assert arrayhub.to_device(x, "cuda:0", out=t) is t
@@ -140,7 +140,7 @@ def test_assignment_follows_numpy(cp, key, value, reordering):
     ],
 )
 @pytest.mark.parametrize("rows", [4, 1 << 18])
-def test_overlapping_views(cp, to, of, rows, reordering):
+def test_assignment_between_overlapping_views(cp, to, of, rows, reordering):
     expected = np.arange(6.0 * rows).reshape(rows, 6)
     x = asarray(cp.asarray(expected))
     expected[to] = expected[of].copy()
@@ -148,7 +148,7 @@ def test_overlapping_views(cp, to, of, rows, reordering):
     assert same(x.to_host(), expected)
 
 
-def test_refusals_leave_the_memory_unchanged(cp):
+def test_rejected_assignments_do_not_change_the_memory(cp):
     x = asarray(cp.ones((3, 4), "u1"))
     for value, error in ((1.5, TypeError), (300, OverflowError), (np.zeros(5, "u1"), ValueError)):
         with pytest.raises(error):
@@ -165,8 +165,8 @@ def test_refusals_leave_the_memory_unchanged(cp):
 
 @pytest.mark.parametrize("layout", ["contiguous", "reordered"])
 @pytest.mark.parametrize("source", ["device", "host"])
-def test_a_copy_follows_the_work_of_both_producers(cp, linger, loaded, layout, source):
-    """The copy follows pending writes of source and target on two streams, and precedes later work on these streams."""
+def test_copy_is_ordered_between_work_on_both_streams(cp, linger, loaded, layout, source):
+    """The copy runs after pending writes on the streams of source and target, and before later work on them."""
     shape = (1 << 10, 1 << 9)
     out, seen, x = cp.zeros(shape), cp.zeros(shape), cp.zeros(shape)
     host = np.zeros(shape)
@@ -194,7 +194,7 @@ def test_a_copy_follows_the_work_of_both_producers(cp, linger, loaded, layout, s
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "reordered"])
-def test_a_copy_on_a_stream_is_queued(cp, linger, loaded, layout):
+def test_copy_on_a_stream_does_not_wait(cp, linger, loaded, layout):
     shape = (1 << 10, 1 << 9)
     x, out = cp.zeros(shape), cp.zeros(shape)
     ours, theirs, third = (cp.cuda.Stream(non_blocking=True) for _ in range(3))
@@ -217,7 +217,7 @@ def test_a_copy_on_a_stream_is_queued(cp, linger, loaded, layout):
     assert ahead > ROUNDS * 0.8
 
 
-def test_between_devices(cp):
+def test_assignment_between_devices(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     with cp.cuda.Device(1):

@@ -1,4 +1,4 @@
-"""The C interface with CUDA memory: requests by memory kind, device pointers as arrays, and synchronization."""
+"""Test the C interface with CUDA memory: requests by memory kind, arrays over device pointers, and streams."""
 
 import gc
 import sys
@@ -21,7 +21,7 @@ CUDA = (2, 0)
 
 @pytest.fixture(scope="module")
 def c(tmp_path_factory):
-    """Return a module with each function of arrayhub.h as a Python function."""
+    """Return an extension module that wraps each function of arrayhub.h."""
     folder = build.shared_folder(tmp_path_factory, "native_gpu")
     flags = (*build.STRICT, "-std=c11", "-DNAME=probe_gpu")
     return build.load(build.compiled(folder, "probe_gpu", [build.SOURCES / "probe.c"], *flags))
@@ -35,7 +35,7 @@ def sources():
 
 
 @pytest.mark.parametrize("which", range(3))
-def test_device_memory_request_by_kind(c, which):
+def test_where_determines_whether_device_memory_is_accepted(c, which):
     _, source = list(sources())[which]
     for where in (ON_CUDA, ANYWHERE, ON_HOST | ON_CUDA):
         x = c.request(source, name="f: x", where=where, dtypes=(F8,))
@@ -48,7 +48,7 @@ def test_device_memory_request_by_kind(c, which):
     assert "to_host" in c.explain(source, where=ON_HOST)
 
 
-def test_copies_in_both_directions_if_allowed(c):
+def test_may_transfer_allows_copies_in_both_directions(c):
     source = cupy.arange(6.0)
     host = c.request(source, where=ON_HOST, may=MAY_TRANSFER)
     assert host.device.type == "cpu" and np.asarray(host).tolist() == list(range(6))
@@ -61,8 +61,8 @@ def test_copies_in_both_directions_if_allowed(c):
         c.request(source, where=ON_HOST, may=MAY_TRANSFER, flags=WRITEABLE)
 
 
-def test_copy_uses_the_current_device(c):
-    """The copy is on the current device, or on the device of the request's stream."""
+def test_copy_is_on_the_current_device_or_the_streams_device(c):
+    """Without a stream in the request, the copy is on the current device."""
     if cupy.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     with cupy.cuda.Device(1):
@@ -74,7 +74,7 @@ def test_copy_uses_the_current_device(c):
         assert c.device(x) == (2, device) and np.asarray(c.to_host(x)).tolist() == list(range(6))
 
 
-def test_pinned_and_managed_memory_is_host_and_device_memory(c):
+def test_pinned_memory_is_host_memory_and_managed_memory_is_both(c):
     pinned = np.frombuffer(cupy.cuda.alloc_pinned_memory(64), "f8", 8)
     managed = cupy.ndarray(8, "f8", cupy.cuda.malloc_managed(64))
     for source in (pinned, managed):
@@ -82,7 +82,7 @@ def test_pinned_and_managed_memory_is_host_and_device_memory(c):
             assert c.request(source, where=where).ptr == arrayhub.asarray(source).ptr
 
 
-def test_a_pointer_becomes_an_array_on_its_device(c):
+def test_array_over_a_device_pointer(c):
     source = cupy.arange(24.0).reshape(4, 6)
     x = c.make(source.data.ptr, (4, 6), access=WRITEABLE, device=CUDA, owner=source)
     assert (x.device.type, x.ptr, x.base) == ("cuda", source.data.ptr, source)
@@ -94,19 +94,19 @@ def test_a_pointer_becomes_an_array_on_its_device(c):
     assert type(c.like(x, torch.zeros(1, device="cuda"))) is torch.Tensor
 
 
-def test_invalid_stream_is_refused(c):
+def test_invalid_stream_raises(c):
     source = cupy.zeros(4)
     with pytest.raises(BufferError, match="a handle from CUDA"):
         c.make(source.data.ptr, (4,), device=CUDA, owner=source, stream=-5)
 
 
 @pytest.mark.parametrize("how", ["to_host", "host_ready", "request"])
-def test_the_host_waits_for_the_stream_that_fills(c, spin, how):
-    """The first round omits the stream, and shows that the kernel is pending when the array has been created."""
+def test_host_waits_for_the_stream_of_the_array(c, spin, how):
+    """The first round does not pass the stream, and checks that the kernel is still pending."""
     stream = cupy.cuda.Stream(non_blocking=True)
     for named in (False, True):
         source = cupy.zeros(1 << 20)
-        source.fill(1)  # compiled before it races
+        source.fill(1)  # load the kernel before the race
         cupy.cuda.Device().synchronize()
         with stream:
             spin()
@@ -124,7 +124,7 @@ def test_the_host_waits_for_the_stream_that_fills(c, spin, how):
             assert (np.asarray(host) == 7).all()
 
 
-def test_a_consumer_is_ordered_behind_the_stream_that_fills(c, spin):
+def test_consumer_waits_for_the_stream_of_the_array(c, spin):
     producer, consumer = (cupy.cuda.Stream(non_blocking=True) for _ in range(2))
     source = cupy.zeros(1 << 20)
     for _ in range(5):
@@ -136,7 +136,7 @@ def test_a_consumer_is_ordered_behind_the_stream_that_fills(c, spin):
         x = c.make(source.data.ptr, (1 << 20,), device=CUDA, owner=source, stream=producer.ptr)
         with consumer:
             total = cupy.asarray(x).sum()
-        consumer.synchronize()  # the default stream, which copies the sum to the host, does not wait for this stream
+        consumer.synchronize()  # float(total) copies on the default stream, which does not wait for `consumer`
         assert float(total) == 7 * (1 << 20)
 
 

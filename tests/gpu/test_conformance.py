@@ -1,4 +1,4 @@
-"""The conformance kit on CUDA memory: devices and streams of real libraries, and classes that break a rule."""
+"""Test the conformance kit with CUDA memory: real libraries, and classes that violate the rules of streams."""
 
 import cuda_producers
 import pytest
@@ -9,7 +9,7 @@ from arrayhub.testing.report import FAILED, PASSED, REFUSED
 SMALL = dict(dtypes=["float32", "int64", "bool"], layouts=["C", "1-d", "0-d", "empty"])
 FIXTURES = {"cupy": "cp", "torch": "torch", "jax": "jax", "numba": "cuda"}
 
-# Rules that libraries break for CUDA memory, and the text of the report. docs/gpu.md describes them.
+# Known violations of rules for CUDA memory, with text of the report. docs/gpu.md describes them.
 KNOWN = {"jax": {"streams": "stream=-1 is rejected with"}}
 
 
@@ -18,7 +18,7 @@ def cells(report, rule):
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_producers(request, name):
+def test_producers_conform(request, name):
     request.getfixturevalue(FIXTURES[name])
     report = check_producer(getattr(cuda_producers, f"make_{name}"), **SMALL)
     unknown = [
@@ -30,7 +30,7 @@ def test_producers(request, name):
         assert any(cell.verdict == PASSED for cell in cells(report, "streams")), str(report)
 
 
-def test_a_producer_whose_work_is_pending(cp):
+def test_producer_with_pending_work_passes(cp):
     report = check_producer(cuda_producers.Late, dtypes=["float32"], layouts=["C"])
     assert [cell.verdict for cell in cells(report, "streams")] == [PASSED], str(report)
 
@@ -43,7 +43,7 @@ def test_a_producer_whose_work_is_pending(cp):
     ],
     ids=["unordered", "without stream"],
 )
-def test_producers_that_break_the_rule_of_streams(cp, make, words):
+def test_producers_that_violate_the_rule_of_streams_fail(cp, make, words):
     report = check_producer(make, dtypes=["float32"], layouts=["C"])
     found = cells(report, "streams")
     assert [cell.verdict for cell in found] == [FAILED] and words in found[0].why, str(report)
@@ -57,7 +57,7 @@ def test_consumers_wait_for_the_producer(request, cp, name):
     assert {cell.verdict for cell in cells(report, "streams")} <= accepted, str(report)
 
 
-def test_a_consumer_that_does_not_wait(cp):
+def test_consumer_that_does_not_wait_fails(cp):
     report = check_consumer(cuda_producers.read_unordered, dtypes=["float64"], layouts=["C"])
     found = cells(report, "streams")
     assert [cell.verdict for cell in found] == [FAILED], str(report)

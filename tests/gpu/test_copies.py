@@ -1,4 +1,4 @@
-"""Copies to, from and on the device: exactly the bytes of the view, any element type, in order."""
+"""Test copies to, from and on a CUDA device: layouts, element types and the order of work."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_host_device_round_trip(cp, dtype, layout):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_strides_between_elements(cp, dtype):
+def test_strides_that_are_not_multiples_of_the_item_size(cp, dtype):
     records = np.zeros((4, 6), [("a", "i1"), ("b", dtype)])
     records["b"] = sample(dtype)
     for host in (records["b"], records["b"].T, records["b"][::-1, ::2], records["b"][0]):
@@ -43,8 +43,8 @@ def test_strides_between_elements(cp, dtype):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_strided_on_the_device(cp, dtype, layout):
-    """Copy strided views of device memory to the host, to new device memory, and into `out`."""
+def test_strided_device_views_are_copied(cp, dtype, layout):
+    """Copy views of device memory to the host, to new device memory, and to `out`."""
     host = sample(dtype)
     view = LAYOUTS[layout](arrayhub.to_device(host, GPU))
     expected = LAYOUTS[layout](host)
@@ -59,7 +59,7 @@ def test_strided_on_the_device(cp, dtype, layout):
     assert same(out, expected)
 
 
-def test_orders_of_a_copy(cp):
+def test_copy_supports_orders_c_f_and_k(cp):
     x = asarray(cp.arange(24, dtype="f4").reshape(2, 3, 4).transpose(1, 2, 0))
     assert x.copy("C").flags.c_contiguous
     assert x.copy("F").flags.f_contiguous
@@ -69,7 +69,7 @@ def test_orders_of_a_copy(cp):
     assert arrayhub.to_device(np.ones((3, 4)).T, "cuda:0").flags.f_contiguous
 
 
-def test_a_copy_of_read_only_memory_can_be_written(cp, describe):
+def test_copies_of_read_only_memory_are_writable(cp, describe):
     x = cp.ones((3, 4))
     a = asarray(describe(x, data=(x.data.ptr, True)), via="cuda")
     assert a.copy().access == "readwrite"
@@ -77,13 +77,13 @@ def test_a_copy_of_read_only_memory_can_be_written(cp, describe):
     assert (np.asarray(a.to_host()) == 1).all()
 
 
-def test_host_arrays_reach_cupy_by_a_copy(cp):
+def test_as_cupy_copies_host_arrays_only_on_request(cp):
     with pytest.raises(BufferError, match="copy=True"):
         arrayhub.as_cupy(np.ones(3))
     assert (arrayhub.as_cupy(np.ones(3), copy=True).get() == 1).all()
 
 
-def test_types_with_a_dlpack_code_only(cp, torch):
+def test_bfloat16_is_copied(cp, torch):
     pytest.importorskip("ml_dtypes")
     x = torch.ones((3, 4), device="cuda").to(torch.bfloat16)
     made = asarray(x)[:, ::2].copy()
@@ -104,7 +104,7 @@ def test_copies_wait_for_the_producer(cp, spin):
 
 
 @pytest.mark.parametrize("stream", [1, 2, "own"])
-def test_copies_on_a_given_stream(cp, stream):
+def test_copies_use_the_given_stream(cp, stream):
     own = cp.cuda.Stream(non_blocking=True)
     stream = own if stream == "own" else stream
     x = np.arange(10.0)
@@ -124,7 +124,7 @@ def test_managed_memory_stays_managed(cp):
     assert view.device == arrayhub.Device("cpu")
 
 
-def test_the_buffer_protocol_refuses_device_memory(cp):
+def test_buffer_protocol_rejects_device_memory(cp):
     a = asarray(cp.ones(3))
     with pytest.raises(TypeError, match="to_host"):
         np.asarray(a)
@@ -132,7 +132,7 @@ def test_the_buffer_protocol_refuses_device_memory(cp):
         memoryview(a)
 
 
-def test_between_devices(cp):
+def test_to_device_copies_between_devices(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     x = cp.arange(24, dtype="f4").reshape(4, 6)[:, ::2]

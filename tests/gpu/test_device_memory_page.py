@@ -1,4 +1,4 @@
-"""The page on device memory runs with a CUDA device, in one process as a reader would run it."""
+"""Run the Python blocks of docs/device_memory.md in one process on a machine with a CUDA device."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from pages import python_blocks
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "device_memory.md"
 
 
-def test_the_page_runs_with_a_device(tmp_path):
+def test_page_runs_with_a_cuda_device(tmp_path):
     pytest.importorskip("cupy")
     program = tmp_path / "page.py"
     program.write_text("\n".join(python_blocks(PAGE)) + "\nassert cuda is not None\n")

@@ -1,4 +1,4 @@
-"""The examples of the pages for CUDA run, each section in a separate process."""
+"""Run the examples of the pages for CUDA, each section in a separate process."""
 
 import os
 import re
@@ -22,7 +22,7 @@ def titles(page):
 
 
 def program_of(page, title):
-    """Return the program of a section. A section titled "Continue" needs the program of the section before it."""
+    """Return the program of a section. If the title begins with "Continue", include the previous section."""
     imports, *sections = PAGES[page]
     names = [text.partition("\n")[0] for text in sections]
     position = names.index(title)
@@ -41,8 +41,8 @@ def test_examples_run(page, title, request, cp, torch, cuda):
     assert done.returncode == 0, f"section {title!r} of {page}:\n{program}\n{done.stdout}{done.stderr[-5000:]}"
 
 
-def test_the_tutorial_for_cuda_devices_runs(cp, torch):
-    """Run the last section of the tutorial, whose blocks tests/docs does not run."""
+def test_cuda_section_of_the_tutorial_runs(cp, torch):
+    """Run the ``{code-block}`` blocks of the tutorial, which tests/docs does not run."""
     page = (DOCS / "tutorials" / "list_to_gpu.md").read_text()
     blocks = re.findall(r"^```{code-block} python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
@@ -50,7 +50,7 @@ def test_the_tutorial_for_cuda_devices_runs(cp, torch):
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]
 
 
-def test_the_notebook_for_cuda_devices_runs(cp, torch, cuda, kernels, tmp_path, monkeypatch):
+def test_cuda_notebook_runs(cp, torch, cuda, kernels, tmp_path, monkeypatch):
     pytest.importorskip("nbclient")
     from notebooks import FOLDER, executed
 

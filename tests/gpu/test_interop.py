@@ -1,4 +1,4 @@
-"""Import and export with every CUDA library: addresses, values, read-only memory, and rejected arrays."""
+"""Test import and export with CUDA libraries: addresses, values, read-only memory, and rejected arrays."""
 
 import gc
 import sys
@@ -61,13 +61,13 @@ def test_cupy_write_through_and_release(cp):
     assert not lives(died)
 
 
-def test_cupy_bfloat16_and_records(cp):
+def test_cupy_bfloat16_and_records_round_trip(cp):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for dtype in (np.dtype(ml_dtypes.bfloat16), np.dtype([("x", "i4"), ("y", "f4")])):
         try:
             x = cp.zeros((3, 2), dtype)
         except (ValueError, TypeError):
-            continue  # this cupy lacks the type
+            continue  # this cupy does not support the type
         a = asarray(x)
         assert a.dtype == dtype
         assert a.ptr == x.data.ptr
@@ -75,14 +75,14 @@ def test_cupy_bfloat16_and_records(cp):
 
 
 @pytest.mark.parametrize("stream", ["null", "ptds", "own"])
-def test_cupy_names_its_current_stream(cp, stream):
+def test_cupy_array_has_the_current_stream(cp, stream):
     own = {"null": cp.cuda.Stream.null, "ptds": cp.cuda.Stream.ptds, "own": cp.cuda.Stream(non_blocking=True)}[stream]
     with own:
         a = asarray(cp.ones(3))
     assert a.__cuda_array_interface__["stream"] == (own.ptr or 1)
 
 
-def test_a_cupy_stream_lives_as_long_as_the_array(cp):
+def test_array_keeps_the_cupy_stream_alive(cp):
     stream = cp.cuda.Stream(non_blocking=True)
     died = weakref.ref(stream)
     with stream:
@@ -95,7 +95,7 @@ def test_a_cupy_stream_lives_as_long_as_the_array(cp):
 
 
 def test_cupy_without_is_hip():
-    """Import an array if cupy, which was built for CUDA, does not have the attribute `is_hip`."""
+    """`cupy.cuda.runtime` may lack the attribute `is_hip`."""
     python("""
         import cupy
         from arrayhub import as_cupy, asarray
@@ -111,7 +111,7 @@ def test_cupy_without_is_hip():
 # ------------------------------------------------------------------------------------------------- the dict itself
 
 
-def test_the_driver_tells_the_kinds_of_memory_apart(cp, describe):
+def test_driver_determines_the_kind_of_memory(cp, describe):
     plain = cp.ones((3, 4))
     assert asarray(describe(plain), via="cuda").device.type == "cuda"
     managed = cp.ndarray((3, 4), "f8", cp.cuda.malloc_managed(96))
@@ -130,9 +130,9 @@ def test_the_driver_tells_the_kinds_of_memory_apart(cp, describe):
     assert (arrayhub.as_cupy(a).get() == 5).all()
 
 
-def test_memory_the_driver_does_not_know(cp, describe):
+def test_memory_unknown_to_the_driver_raises(cp, describe):
     x = cp.ones((3, 4))
-    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)  # whether kernels may read any host memory
+    attribute = cp.cuda.runtime.deviceGetAttribute(88, 0)  # cudaDevAttrPageableMemoryAccess
     if attribute:
         pytest.skip("every address is CUDA memory on this machine")
     host = np.ones(12)
@@ -142,7 +142,7 @@ def test_memory_the_driver_does_not_know(cp, describe):
         asarray(describe(x, shape=(2**40,), strides=None), via="cuda")
 
 
-def test_read_only_dict(cp, describe):
+def test_read_only_dict_requires_allow_readonly(cp, describe):
     x = cp.ones((3, 4))
     a = asarray(describe(x, data=(x.data.ptr, True)), via="cuda")
     assert a.access == "readonly"
@@ -152,7 +152,7 @@ def test_read_only_dict(cp, describe):
     assert arrayhub.as_cupy(a, allow_readonly=True).data.ptr == x.data.ptr
 
 
-def test_types_missing_in_cupy_are_refused(cp, describe):
+def test_types_missing_in_cupy_raise(cp, describe):
     x = cp.zeros(64, "u1")
     for typestr in (">i4", "<M8[s]", "|S4", "<U2", "|V8", "<f16"):
         a = asarray(describe(x, shape=(2,), strides=None, typestr=typestr), via="cuda")
@@ -165,14 +165,14 @@ def test_types_missing_in_cupy_are_refused(cp, describe):
     assert (np.asarray(arrayhub.to_host(unaligned)) == 0).all()
 
 
-def test_empty_dict(cp, describe):
+def test_dict_of_an_empty_array(cp, describe):
     a = asarray(describe(cp.ones((0, 3))), via="cuda")
     assert a.shape == (0, 3)
     assert a.__cuda_array_interface__["data"][0] == 0
     assert arrayhub.as_cupy(a).shape == (0, 3)
 
 
-def test_an_invalid_stream_in_a_dict_is_refused():
+def test_invalid_stream_in_a_dict_raises():
     program = """
         import cupy, arrayhub
         class P: pass
@@ -192,8 +192,8 @@ def test_an_invalid_stream_in_a_dict_is_refused():
 
 
 @pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrays hold a detached tensor")
-def test_the_storage_is_held_without_another_tensor(torch, monkeypatch):
-    """After the first imports, which get more checks, an import holds the storage without creating another tensor."""
+def test_import_does_not_create_another_tensor(torch, monkeypatch):
+    """After the first imports, which are checked more thoroughly, an import holds the storage without `detach`."""
     tensor, made = torch.zeros(3, device="cuda"), []
     for _ in range(3):
         asarray(tensor)
@@ -221,8 +221,8 @@ def test_torch_round_trip(torch, dtype):
     assert y.float().sum().item() == 9 or dtype == "complex64"
 
 
-def test_torch_states_that_memory_does_not_show(torch):
-    """Each tensor in such a state is rejected, even after the import of a plain tensor on the same device."""
+def test_torch_tensors_that_memory_does_not_represent_raise(torch):
+    """Conjugated, negated, sparse and differentiable tensors raise, even after the import of a plain tensor."""
     plain = torch.ones((3, 4), device="cuda")
     complex_ = torch.ones(3, dtype=torch.complex64, device="cuda")
     for unsafe, message in (
@@ -243,7 +243,7 @@ def test_torch_states_that_memory_does_not_show(torch):
     assert asarray(torch.ones(3, device="cuda", requires_grad=True).detach()).shape == (3,)
 
 
-def test_torch_is_freed(torch, cp):
+def test_torch_memory_is_freed_with_the_array(torch, cp):
     x = torch.ones(4, device="cuda")
     asarray(x)  # the first import of a torch tensor uses a different code path
     a = asarray(x)
@@ -258,8 +258,8 @@ def test_torch_is_freed(torch, cp):
     assert torch.cuda.memory_allocated() < held
 
 
-def test_torch_by_its_dict(torch):
-    """torch's dict has version 2, so pending work is synchronized through torch."""
+def test_torch_dict_is_imported(torch):
+    """torch's dict has version 2, which does not contain a stream, so arrayhub synchronizes through torch."""
     x = torch.arange(12, device="cuda", dtype=torch.float32).reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.ptr == x.data_ptr()
@@ -269,14 +269,14 @@ def test_torch_by_its_dict(torch):
         asarray(x.requires_grad_(), via="cuda")
 
 
-def test_cupy_and_torch_meet(cp, torch):
+def test_cupy_and_torch_share_memory(cp, torch):
     x = ramp(cp, "f4")
     t = torch.from_dlpack(asarray(x))
     t += 1
     torch.cuda.synchronize()
     assert (x.get() == ramp(cp, "f4").get() + 1).all()
     assert arrayhub.as_cupy(t).data.ptr == x.data.ptr
-    t = torch.as_tensor(asarray(x), device="cuda")  # by the dict
+    t = torch.as_tensor(asarray(x), device="cuda")  # through the CUDA dict
     assert t.data_ptr() == x.data.ptr
 
 
@@ -284,7 +284,7 @@ def test_cupy_and_torch_meet(cp, torch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "bool", "complex64"])
-def test_jax_in(jax, cp, dtype):
+def test_jax_arrays_are_imported_as_immutable(jax, cp, dtype):
     x = jax.numpy.ones((3, 4), dtype)
     a = asarray(x)
     assert a.shape == (3, 4)
@@ -302,25 +302,25 @@ def test_jax_in(jax, cp, dtype):
     assert lives(died)
 
 
-def test_jax_by_its_dict(jax):
-    """Import a jax array through its CUDA dict, which has version 2 and omits the strides."""
+def test_jax_dict_is_imported(jax):
+    """jax's dict has version 2 and does not contain strides."""
     x = jax.numpy.arange(12, dtype="float32").reshape(3, 4)
     a = asarray(x, via="cuda")
     assert a.byte_strides == (16, 4)
     assert a.ptr == x.unsafe_buffer_pointer()
 
 
-def test_jax_with_a_stream(jax, cp):
+def test_jax_array_is_imported_on_a_stream(jax, cp):
     stream = cp.cuda.Stream(non_blocking=True)
     x = jax.numpy.ones(5)
     a = asarray(x, stream=stream)
     assert a.__cuda_array_interface__["stream"] == stream.ptr
 
 
-def test_jax_after_another(jax, cp):
-    """jaxlib's function imports an array if the previous array was on a GPU.
+def test_jax_import_holds_memory_after_delete(jax, cp):
+    """Test the private function of jaxlib that arrayhub calls after a first GPU array has been imported.
 
-    The import holds the memory, even after `delete`. Deleted arrays are rejected.
+    The import holds the memory, even after `delete`. The deleted array cannot be imported again.
     """
     asarray(jax.numpy.zeros(3))
     x = jax.numpy.full(5, 7.0)
@@ -338,8 +338,8 @@ def test_jax_after_another(jax, cp):
     assert asarray(jax.numpy.zeros(3)).device.type == "cuda"
 
 
-def test_jax_without_jaxlibs_own_function(jax):
-    """Without jaxlib's private function, arrays on a GPU are imported through ``__dlpack__``."""
+def test_jax_import_without_the_private_function_of_jaxlib(jax):
+    """Without the private function, GPU arrays are imported through ``__dlpack__``."""
     python(
         """
     import os, sys, types
@@ -358,7 +358,7 @@ def test_jax_without_jaxlibs_own_function(jax):
     )
 
 
-def test_into_jax(jax, cp):
+def test_jax_imports_device_memory(jax, cp):
     x = ramp(cp, "f4")
     y = jax.dlpack.from_dlpack(asarray(x))
     assert (np.asarray(y) == x.get()).all()
@@ -380,12 +380,12 @@ def test_numba_round_trip(cuda, cp):
     assert (y.copy_to_host() == np.arange(12).reshape(3, 4)).all()
 
 
-def test_numba_records(cuda):
+def test_numba_records_are_imported_as_bytes(cuda):
     dtype = np.dtype([("x", "i4"), ("y", "f8")])
     host = np.zeros(3, dtype)
     host["y"] = 2.5
     x = cuda.to_device(host)
-    # numba's dict does not contain descr, so the fields are lost, and only the item size is known.
+    # numba's dict does not contain descr, so the dtype does not have fields.
     a = asarray(x)
     assert a.itemsize == dtype.itemsize
     assert (np.asarray(arrayhub.to_host(a)).view(dtype) == host).all()
@@ -414,7 +414,7 @@ def _cuda_core():
     return core
 
 
-def test_cuda_core_buffer(cp):
+def test_cuda_core_buffer_is_imported(cp):
     core = _cuda_core()
     device = core.Device(0)
     device.set_current()
@@ -430,7 +430,7 @@ def test_cuda_core_buffer(cp):
     assert asarray(buffer, stream=stream).__cuda_array_interface__["stream"] == int(stream.handle)
 
 
-def test_cuda_core_view_of_the_array(cp):
+def test_cuda_core_views_an_array(cp):
     utils = pytest.importorskip("cuda.core.utils", reason="cuda.core")
     x = ramp(cp, "f4")[:, ::2]
     view = utils.StridedMemoryView(asarray(x), stream_ptr=-1)
@@ -444,7 +444,7 @@ def test_cuda_core_view_of_the_array(cp):
 
 
 @pytest.mark.parametrize("library", ["cupy", "torch"])
-def test_references_do_not_grow(library, request):
+def test_repeated_exchanges_do_not_leak_references(library, request):
     cp = request.getfixturevalue("cp" if library == "cupy" else "torch")
     x = ramp(cp, "f4") if library == "cupy" else cp.ones((3, 4), device="cuda")
     before = sys.getrefcount(x)
@@ -459,8 +459,8 @@ def test_references_do_not_grow(library, request):
 
 
 @pytest.mark.parametrize("change", ["data", "set_", "half", "storage known to Python"])
-def test_a_view_outlives_the_storage_of_its_tensor(change):
-    """If the storage were freed, torch would reuse the block, and the view would show the values of another tensor."""
+def test_array_outlives_the_storage_of_its_tensor(change):
+    """If the storage were freed, torch would reuse its memory for the tensors in `others`."""
     torch = pytest.importorskip("torch")
     module = torch.nn.Linear(1 << 20, 1, bias=False).cuda().requires_grad_(False)
     tensor = module.weight
@@ -482,8 +482,8 @@ def test_a_view_outlives_the_storage_of_its_tensor(change):
     assert torch.cuda.memory_allocated() == before - (1 << 22)
 
 
-def test_a_float8_array_without_elements():
-    """torch raises an AssertionError about the null pointer, which as_torch must not propagate."""
+def test_empty_float8_array_does_not_raise_assertion_error():
+    """torch raises an AssertionError for the null pointer. `as_torch` must not propagate it."""
     torch = pytest.importorskip("torch")
     x = arrayhub.asarray(torch.empty((0, 3), dtype=torch.float8_e5m2, device="cuda"))
     try:

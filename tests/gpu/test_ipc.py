@@ -1,4 +1,4 @@
-"""IPC handles of CUDA device memory: shared memory, order of work, and the count of borrowers."""
+"""Test IPC handles of CUDA device memory: shared memory, order of work, and the number of borrowers."""
 
 import gc
 import multiprocessing
@@ -24,11 +24,11 @@ def total(y):
 
 
 def add_one(handle, connection):
-    """Send the sum and the layout of the array, add one, and stay alive until a message arrives."""
+    """Send the sum and the layout of the array, add 1 to its elements, and wait for a message before exiting."""
 
     def use():
         with handle.open() as y:
-            before = float(arrayhub.to_host(y).to_numpy().sum())  # cupy rejects read-only memory
+            before = float(arrayhub.to_host(y).to_numpy().sum())  # as_cupy would reject read-only memory
             connection.send((before, y.shape, y.byte_strides, y.access, str(y.device)))
             if y.access == "readwrite":
                 there = arrayhub.as_cupy(y)
@@ -73,7 +73,7 @@ def own(connection):
 
 
 class Child:
-    """A spawned process and a pipe to the process. `end` kills the process."""
+    """A spawned process with a pipe. `end` kills the process."""
 
     def __init__(self, target, *arguments):
         context = multiprocessing.get_context("spawn")
@@ -107,7 +107,7 @@ def child():
         one.end()
 
 
-# ------------------------------------------------------------------------------------------ the same memory
+# ------------------------------------------------------------------------------------------- shared memory
 
 VIEWS = {
     "C": lambda a: a,
@@ -118,7 +118,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_another_process_writes_into_the_memory(child, view):
+def test_borrower_writes_to_the_owners_memory(child, view):
     source = cupy.arange(24.0).reshape(4, 6)
     x = arrayhub.asarray(VIEWS[view](source))
     before = float(VIEWS[view](source).sum())
@@ -130,7 +130,7 @@ def test_another_process_writes_into_the_memory(child, view):
     assert other.receive() == "ended"
     handle.close(timeout=WAIT)
     assert float(VIEWS[view](source).sum()) == before + x.size
-    assert float(source.sum()) == 276 + x.size  # the elements outside of the view are unchanged
+    assert float(source.sum()) == 276 + x.size  # elements outside of the view are unchanged
 
 
 def test_readonly_memory_stays_readonly(child):
@@ -141,13 +141,13 @@ def test_readonly_memory_stays_readonly(child):
     assert other.receive() == "ended"
 
 
-def test_the_owners_pending_work_comes_first(child, spin):
+def test_borrower_waits_for_pending_work_of_the_owner(child, spin):
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         a = cupy.zeros(1_000_000)
         handle = arrayhub.ipc_handle(a)
     other = child(hold_after, handle)
-    other.receive()  # has imported its modules
+    other.receive()  # wait until the borrower has imported its modules
     with stream:
         spin(500_000_000)
         a += 1
@@ -162,8 +162,8 @@ def hold_after(handle, connection):
     hold(handle, connection)
 
 
-def test_a_stream_of_the_borrower_waits(child):
-    x = arrayhub.asarray(cupy.full(1000, 2.0))  # keeps the memory alive after the handle is dropped
+def test_borrower_can_open_the_handle_on_its_own_stream(child):
+    x = arrayhub.asarray(cupy.full(1000, 2.0))  # keeps the memory alive after the handle is deleted
     other = child(on_own_stream, arrayhub.ipc_handle(x))
     assert other.receive() == 2000
 
@@ -176,7 +176,7 @@ def on_own_stream(handle, connection):
 
 
 @pytest.mark.parametrize("library", ["torch", "cupy pool", "arrayhub"])
-def test_memory_of_each_pool(child, library, request):
+def test_memory_of_torch_cupy_and_arrayhub_is_shared(child, library, request):
     if library == "torch":
         torch = request.getfixturevalue("torch")
         keep = torch.full((1000,), 7.0, device="cuda")
@@ -196,7 +196,7 @@ def test_memory_of_each_pool(child, library, request):
         assert float(keep.sum()) == 7000
 
 
-def test_a_borrower_with_torch(child, torch):
+def test_borrower_can_use_torch(child, torch):
     handle = arrayhub.ipc_handle(torch.ones(50, device="cuda"))
     other = child(double_in_torch, handle)
     assert other.receive() == 100
@@ -213,7 +213,7 @@ def double_in_torch(handle, connection):
 # --------------------------------------------------------------- counts of borrowers, closed handles, killed processes
 
 
-def test_borrowers_are_counted_and_named(child):
+def test_borrowers_are_counted_and_listed_in_the_timeout_error(child):
     x = arrayhub.asarray(cupy.ones(10))
     handle = arrayhub.ipc_handle(x)
     other = child(hold, handle)
@@ -227,7 +227,7 @@ def test_borrowers_are_counted_and_named(child):
     assert handle.borrowers == 0
 
 
-def test_opened_twice_in_one_process(child):
+def test_handle_can_be_opened_twice_in_one_process(child):
     handle = arrayhub.ipc_handle(arrayhub.asarray(cupy.ones(10)))
     other = child(open_twice, handle)
     assert other.receive() == (True, 10, 10) and handle.borrowers == 2
@@ -237,7 +237,7 @@ def test_opened_twice_in_one_process(child):
     assert other.receive() == "ended" and handle.borrowers == 0
 
 
-def test_opened_by_the_owner():
+def test_handle_can_be_opened_by_its_owner():
     x = arrayhub.asarray(cupy.ones(10))
     handle = arrayhub.ipc_handle(x)
     with pickle.loads(pickle.dumps(handle)).open() as y:
@@ -245,7 +245,7 @@ def test_opened_by_the_owner():
     assert handle.borrowers == 0
 
 
-def test_a_killed_owner_leaves_memory_or_an_error(child):
+def test_borrowed_memory_survives_the_owner_but_cannot_be_opened_again(child):
     owner = child(own)
     handle = owner.receive()
     with handle.open() as y:
@@ -260,7 +260,7 @@ def test_a_killed_owner_leaves_memory_or_an_error(child):
         pass
 
 
-def test_nothing_is_left_behind(child):
+def test_closed_handles_do_not_leak_file_descriptors(child):
     x = arrayhub.asarray(cupy.ones(10))
     arrayhub.ipc_handle(x).close()
     before = len(os.listdir("/proc/self/fd"))
@@ -274,12 +274,12 @@ def test_nothing_is_left_behind(child):
 
 
 def copied(x):
-    """Make the call that the error names, with a pool of cupy that is not stream-ordered."""
+    """Make the call that the error suggests, while cupy's current pool is not stream-ordered."""
     with cupy.cuda.using_allocator(cupy.cuda.MemoryPool().malloc):
         return arrayhub.to_device(x, x.device, copy=True)
 
 
-def test_memory_of_a_stream_ordered_pool_is_refused_with_the_call_that_works(child):
+def test_error_for_a_stream_ordered_pool_suggests_a_working_call(child):
     with cupy.cuda.using_allocator(cupy.cuda.malloc_async):
         x = arrayhub.asarray(cupy.full(10, 4.0))
     with pytest.raises(BufferError, match=r"stream-ordered pool.*arrayhub\.to_device"):
@@ -304,17 +304,17 @@ EXPANDABLE = """
 """
 
 
-def test_torchs_expandable_segments_are_refused_with_the_call_that_works(torch):
+def test_error_for_expandable_segments_of_torch_suggests_a_working_call(torch):
     assert python(EXPANDABLE, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True") == "refused\n"
 
 
-def test_a_pool_made_for_other_processes(child):
-    """Share memory of a pool that cudaMemPoolCreate created with POSIX file descriptors as its handle type."""
+def test_memory_of_a_pool_with_shareable_handles_is_shared(child):
+    """The pool was created by cudaMemPoolCreate with POSIX file descriptors as its handle type."""
     core = pytest.importorskip("cuda.core", reason="cuda.core is not installed")
     resource = getattr(core, "DeviceMemoryResource", None) or getattr(core.experimental, "DeviceMemoryResource", None)
     options = getattr(core, "DeviceMemoryResourceOptions", None)
     if resource is None or options is None:
-        pytest.skip("this cuda.core does not make pools")
+        pytest.skip("this cuda.core cannot create memory pools")
     device = core.Device(0)
     device.set_current()
     pool = resource(device, options(ipc_enabled=True, max_size=1 << 21))
@@ -329,7 +329,7 @@ def test_a_pool_made_for_other_processes(child):
 
 
 @pytest.mark.parametrize("kind", ["cuda_host", "cuda_managed"])
-def test_other_cuda_memory_is_refused_with_the_call_that_works(kind):
+def test_error_for_pinned_and_managed_memory_suggests_a_working_call(kind):
     x = arrayhub.full(5, 2.0, memory=kind)
     with pytest.raises(BufferError, match=r"CUDA memory.*from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(x)
@@ -338,7 +338,7 @@ def test_other_cuda_memory_is_refused_with_the_call_that_works(kind):
         assert np.asarray(z).tolist() == [2] * 5
 
 
-def test_a_handle_of_a_device_that_is_not_visible(child):
+def test_opening_a_handle_without_a_visible_device_raises(child):
     handle = arrayhub.ipc_handle(cupy.ones(3))
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()

@@ -1,4 +1,4 @@
-"""like and placement for all pairs of CUDA libraries: the device, the stream, and conflicts."""
+"""Test `like`, `placement` and `adapt` with CUDA libraries: devices, streams and conflicts."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ VALUES = np.arange(12, dtype="f4").reshape(3, 4)
 
 
 def made(request, name, values=VALUES):
-    """Return an array of a library on the device, and the library's array type."""
+    """Return an array of the library `name` on the device, and its type."""
     library = request.getfixturevalue(FIXTURES[name])
     if name == "cupy":
         return library.asarray(values), library.ndarray
@@ -30,7 +30,7 @@ def on_host(x):
 
 @pytest.mark.parametrize("target", LIBRARIES)
 @pytest.mark.parametrize("source", LIBRARIES)
-def test_every_pair(request, source, target):
+def test_like_converts_between_each_pair_of_libraries(request, source, target):
     x, _ = made(request, source)
     model, cls = made(request, target, np.zeros(2, "f4"))
     result = ah.like(x, model, copy="if_needed")
@@ -43,7 +43,7 @@ def test_every_pair(request, source, target):
 
 
 @pytest.mark.parametrize("target", LIBRARIES)
-def test_to_the_device_and_back(request, target):
+def test_like_copies_to_the_device_and_back(request, target):
     model, cls = made(request, target, np.zeros(2, "f4"))
     with pytest.raises(
         BufferError, match=r"like: the memory is on cpu, but the model is on cuda:0; pass copy='if_need"
@@ -62,7 +62,7 @@ def test_to_the_device_and_back(request, target):
 
 
 @pytest.mark.parametrize("target", LIBRARIES)
-def test_element_type_of_the_model_on_the_device(request, target):
+def test_like_casts_to_the_dtype_of_the_model(request, target):
     model, cls = made(request, target, np.zeros(2, "f4"))
     x, _ = made(request, "cupy", VALUES.astype("f8"))
     result = ah.like(x, model, copy="if_needed", dtype="model")
@@ -70,7 +70,7 @@ def test_element_type_of_the_model_on_the_device(request, target):
     assert ah.asarray(result).device == CUDA and (on_host(result) == VALUES).all()
 
 
-def test_a_leaf_of_autograd_is_a_model(torch, cp):
+def test_autograd_leaf_can_be_a_model(torch, cp):
     leaf = torch.nn.Parameter(torch.ones(3, device="cuda"))
     result = ah.like(cp.arange(3.0), leaf, dtype="model", copy="if_needed")
     assert type(result) is torch.Tensor and result.is_cuda and result.dtype == torch.float32
@@ -83,7 +83,7 @@ def test_a_leaf_of_autograd_is_a_model(torch, cp):
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_device_memory_decides(request, name):
+def test_device_memory_takes_precedence(request, name):
     x, cls = made(request, name)
     place = ah.placement(np.ones(2), [1.0], x)
     assert (place.library, place.device) == (name, CUDA), repr(place)
@@ -95,7 +95,7 @@ def test_device_memory_decides(request, name):
 
 
 @pytest.mark.parametrize("first", LIBRARIES)
-def test_the_first_of_two_libraries_decides(request, first):
+def test_first_of_two_libraries_takes_precedence(request, first):
     second = "torch" if first == "cupy" else "cupy"
     x, y = made(request, first)[0], made(request, second)[0]
     assert ah.placement(x, y).library == first
@@ -103,14 +103,14 @@ def test_the_first_of_two_libraries_decides(request, first):
     assert ah.placement(x, y, prefer=y).library == second
 
 
-def test_prefer_names_a_device(cp):
+def test_prefer_accepts_a_device_name(cp):
     place = ah.placement(VALUES, prefer="cuda:0")
     assert (place.library, place.device, place.stream) == ("arrayhub", CUDA, None)
     assert place.convert(VALUES, copy="if_needed").device == CUDA
     assert ah.placement(VALUES, cp.ones(2), prefer="cuda:0").library == "cupy"
 
 
-def test_stream_of_cupy_is_the_one_that_was_current(cp):
+def test_placement_has_the_current_stream_of_cupy(cp):
     x = cp.ones(3)
     assert ah.placement(x).stream == 1, "the legacy default stream"
     own = cp.cuda.Stream(non_blocking=True)
@@ -120,8 +120,8 @@ def test_stream_of_cupy_is_the_one_that_was_current(cp):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_stream_of_torch_is_the_one_that_was_current(torch, dtype):
-    """`stream` is torch's current stream, which torch's dict does not name. For bfloat16, the dict does not exist."""
+def test_placement_has_the_current_stream_of_torch(torch, dtype):
+    """torch's dict does not contain the stream, and tensors of bfloat16 do not have a dict."""
     x = torch.ones(3, device="cuda", dtype=getattr(torch, dtype))
     assert ah.placement(x).stream == 1, "the legacy default stream"
     own = torch.cuda.Stream()
@@ -131,13 +131,13 @@ def test_stream_of_torch_is_the_one_that_was_current(torch, dtype):
 
 
 @pytest.mark.parametrize("name", ["jax", "numba"])
-def test_stream_of_others_is_a_default_stream(request, name):
+def test_placement_of_jax_and_numba_has_the_default_stream(request, name):
     x, _ = made(request, name)
     assert ah.placement(x).stream == 1, name
 
 
-def test_work_on_the_stream_of_the_placement_sees_the_values(cp, torch, spin):
-    """A copy on `Placement.stream` is ordered after the slow kernel that fills the array."""
+def test_work_on_the_stream_of_the_placement_runs_after_the_producer(cp, torch, spin):
+    """A copy on `Placement.stream` runs after the slow kernel that fills the array."""
     ours = cp.cuda.Stream(non_blocking=True)
     x, seen = cp.zeros(1 << 16, "f4"), cp.zeros(1 << 16, "f4")
     cp.cuda.Device().synchronize()
@@ -152,7 +152,7 @@ def test_work_on_the_stream_of_the_placement_sees_the_values(cp, torch, spin):
         assert (read == value).all(), f"round {value}: read {read[0]}"
 
 
-def test_placement_converts_behind_the_producer(cp, torch, spin):
+def test_placement_convert_waits_for_the_producer(cp, torch, spin):
     ours, theirs = cp.cuda.Stream(non_blocking=True), torch.cuda.Stream()
     x = cp.zeros(1 << 16, "f4")
     place = ah.placement(torch.ones(1, device="cuda"))
@@ -168,7 +168,7 @@ def test_placement_converts_behind_the_producer(cp, torch, spin):
         assert (y.cpu() == value).all(), f"round {value}: read {y[0].item()}"
 
 
-def test_conflicts_name_both_arguments(cp):
+def test_error_for_conflicting_devices_names_both_arguments(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     x = cp.ones(2)
@@ -182,7 +182,7 @@ def test_conflicts_name_both_arguments(cp):
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_adapted_functions_return_the_kind_of_the_caller(request, cp, name):
+def test_adapted_functions_return_the_array_type_of_the_argument(request, cp, name):
     @ah.adapt("cupy", copy="if_needed")
     def double(x, shift=0):
         assert type(x) is cp.ndarray
@@ -195,7 +195,7 @@ def test_adapted_functions_return_the_kind_of_the_caller(request, cp, name):
     assert type(double(VALUES)) is np.ndarray and (double(VALUES) == VALUES * 2).all()
 
 
-def test_adapted_functions_of_the_host(request, cp):
+def test_functions_adapted_to_numpy_accept_device_arrays_with_copy(request, cp):
     @ah.adapt("numpy", copy="if_needed")
     def double(x):
         return x * 2

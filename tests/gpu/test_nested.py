@@ -1,4 +1,4 @@
-"""Nested arrays on a CUDA device: torch's jagged tensors, cupy arrays as contents, and exports to nanoarrow."""
+"""Test nested arrays on a CUDA device: torch's jagged tensors, leaves in cupy's memory, and exports to nanoarrow."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SOURCES = {
     "strings": ["This", None, "a string of more than twelve bytes"],
     "records": [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}],
 }
-CUDA = 2  # Arrow's and DLPack's number
+CUDA = 2  # the device type in Arrow and DLPack
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def on_cuda(cp, node):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_cupy_leaves_move_to_the_host_and_back(cp, name):
+def test_cupy_leaves_are_copied_to_the_host_and_back(cp, name):
     source = SOURCES[name]
     x = on_cuda(cp, ah.asnested(source))
     assert x.device.type == "cuda"
@@ -54,7 +54,7 @@ def test_nanoarrow_reads_device_arrays(cp, nanoarrow, name):
     assert back.to_host().to_list() == SOURCES[name]
 
 
-def test_a_device_array_has_the_addresses_of_its_leaves(cp, nanoarrow):
+def test_nanoarrow_device_array_shares_the_memory_of_leaves(cp, nanoarrow):
     values = cp.arange(6.0)
     x = on_cuda(cp, ah.asnested(RAGGED))
     taken = nanoarrow.c_device_array(x)
@@ -63,8 +63,8 @@ def test_a_device_array_has_the_addresses_of_its_leaves(cp, nanoarrow):
     assert dense.array.buffers[1] == values.data.ptr
 
 
-def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
-    """The event of a device array follows the pending work on the producer's stream."""
+def test_reader_of_a_device_array_waits_for_pending_work(cp, nanoarrow):
+    """The sync event of the exported struct is recorded after the pending work on the producer's stream."""
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         values = cp.zeros(1 << 24)
@@ -77,7 +77,7 @@ def test_work_in_flight_is_ordered_before_the_reader(cp, nanoarrow):
     assert float(np.asarray(ah.to_host(back)).min()) == 50.0
 
 
-def test_torch_jagged_is_viewed(torch, nanoarrow):
+def test_torch_jagged_tensor_is_viewed(torch, nanoarrow):
     rows = [torch.arange(float(n), device="cuda") for n in (1, 3, 2)]
     jagged = torch.nested.nested_tensor(rows, layout=torch.jagged)
     x = ah.asnested(jagged)
@@ -92,14 +92,14 @@ def test_torch_jagged_is_viewed(torch, nanoarrow):
     assert taken.array.child(0).buffers[1] == x.content.ptr
 
 
-def test_nat_cannot_be_seen_on_a_device(cp):
+def test_times_on_a_device_are_not_exported_because_of_nat(cp):
     times = ah.asarray(np.arange(3).astype("M8[s]")).to_device("cuda:0")
     with pytest.raises(AttributeError, match=r"NaT.*to_host\(\)"):
         times.__arrow_c_device_array__  # noqa: B018
 
 
 @pytest.mark.parametrize("library", ["polars", "awkward"])
-def test_host_only_exports_raise(cp, library):
+def test_exports_to_host_libraries_require_a_copy(cp, library):
     pytest.importorskip(library)
     x = on_cuda(cp, ah.asnested(RAGGED))
     with pytest.raises(BufferError, match=rf"{library}: .*cuda:0.*to_host\(\)"):
@@ -109,14 +109,14 @@ def test_host_only_exports_raise(cp, library):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_device_stream_is_read_without_a_copy(cp, name):
-    """No other Python library imports device streams yet, so this test imports the exported capsule."""
+    """No Python library imports device streams yet, so arrayhub imports its own capsule here."""
     x = on_cuda(cp, ah.asnested(SOURCES[name]))
     back = ah.asnested(given("__arrow_c_device_stream__", x.__arrow_c_device_stream__()))
     assert back.device == x.device
     assert back.to_host().to_list() == SOURCES[name]
 
 
-def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
+def test_exported_device_stream_waits_for_the_producers_stream(cp):
     stream = cp.cuda.Stream(non_blocking=True)
     with stream:
         values = cp.zeros(1 << 22)
@@ -128,8 +128,8 @@ def test_a_dense_device_stream_waits_for_the_producers_stream(cp):
     assert (cp.asarray(back) == 50).all()
 
 
-def test_fields_of_numpys_records_are_moved(cp):
-    """Move the fields of NumPy records. The stride of field `b`, 12 bytes, is not a multiple of its item size."""
+def test_fields_of_numpy_records_are_copied_to_the_device(cp):
+    """The stride of field `b`, 12 bytes, is not a multiple of its item size."""
     records = np.array([(1, 2.5), (2, 3.5)], [("a", "i4"), ("b", "f8")])
     there = ah.asnested(records).to_device("cuda:0")
     assert there.device == ah.Device("cuda:0")
@@ -152,7 +152,7 @@ def pa():
 
 
 @pytest.mark.parametrize("name", CHUNKS)
-def test_chunks_move_to_the_device_and_back(cp, pa, name):
+def test_chunks_are_copied_to_the_device_and_back(cp, pa, name):
     column = pa.chunked_array(CHUNKS[name])
     x = ah.asnested(column).to_device("cuda:0")
     assert x.kind == "chunked" and x.device.type == "cuda" and len(x.chunks) == len(x[1:].chunks) == 2
@@ -177,13 +177,13 @@ def test_copies_of_chunks_stay_on_the_device(cp, pa, torch):
     for call in (ah.as_cupy, ah.as_torch, ah.as_numpy):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)
-    last = x[2:]  # a view, because all elements are in one chunk
+    last = x[2:]  # all elements are in one chunk, so a view is possible
     assert ah.as_cupy(last, copy=None).data.ptr == x.chunks[1].content.ptr
     jagged = ah.as_torch(ah.asnested(pa.chunked_array([[[1.0]], [[2.0, 3.0]]])).to_device("cuda:0"), copy=True)
     assert jagged.is_cuda and [row.tolist() for row in jagged.unbind()] == [[1.0], [2.0, 3.0]]
 
 
-def test_missing_values_of_chunks_on_a_device(cp, pa):
+def test_missing_values_of_chunks_are_replaced_on_the_device(cp, pa):
     x = ah.asnested(pa.chunked_array(CHUNKS["missing numbers"])).to_device("cuda:0")
     assert ah.as_cupy(x, missing=0, copy=True).tolist() == [1, 0, 3]
     values, mask = ah.as_cupy(x, missing="mask", copy=True)

@@ -1,4 +1,4 @@
-"""Pickles of CUDA memory: rejected, copied to the host, and restored on the device."""
+"""Test pickling of CUDA memory: rejected, copied to the host, or restored on the device."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_by_the_policy(name):
+def test_pickling_policy_determines_the_device(name):
     source = VIEWS[name](cupy.arange(24.0).reshape(4, 6))
     x = arrayhub.asarray(source)
     with pytest.raises(pickle.PicklingError, match=r"cuda:0.*to_host"):
@@ -35,7 +35,7 @@ def test_by_the_policy(name):
     assert z.device == x.device and np.array_equal(arrayhub.as_cupy(z).get(), source.get())
 
 
-def test_work_in_flight_is_waited_for():
+def test_pickling_waits_for_pending_work():
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         a = cupy.zeros(10_000_000)
@@ -55,5 +55,5 @@ def test_deepcopy_stays_on_the_device():
 
 
 @pytest.mark.parametrize("kind", ["cuda_host", "cuda_managed"])
-def test_memory_that_the_host_can_read(kind):
+def test_pinned_and_managed_memory_is_pickled(kind):
     check_readable(kind)

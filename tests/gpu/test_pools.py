@@ -1,4 +1,4 @@
-"""``empty(like=)`` with CUDA memory: from the allocators of torch and cupy, freed on the stream of the allocation."""
+"""Test ``empty(like=)`` with CUDA memory from the allocators of torch and cupy."""
 
 import gc
 
@@ -13,7 +13,7 @@ from arrayhub import asarray
 
 @pytest.mark.parametrize("call", CREATE)
 @pytest.mark.parametrize("shape", [(3,), (1000, 333), (5 << 20,), (0,)])
-def test_torchs_caching_allocator_counts_the_memory(cp, torch, call, shape):
+def test_memory_is_from_torchs_caching_allocator(cp, torch, call, shape):
     model = torch.zeros(3, device="cuda")
     CREATE[call](shape, like=model)
     gc.collect()
@@ -35,7 +35,7 @@ def test_torchs_caching_allocator_counts_the_memory(cp, torch, call, shape):
     assert torch.cuda.memory_allocated() == before
 
 
-def test_arrays_of_tensors_are_models(cp, torch):
+def test_arrays_over_tensors_can_be_models(cp, torch):
     t = torch.zeros(1 << 20, device="cuda")
     for model in (asarray(t), asarray(t)[5:], arrayhub.empty(3, like=t)):
         before = torch.cuda.memory_allocated()
@@ -44,7 +44,7 @@ def test_arrays_of_tensors_are_models(cp, torch):
         del x
 
 
-def test_padding_and_alignment(cp, torch):
+def test_memory_of_torch_is_padded_and_aligned(cp, torch):
     t = torch.zeros(3, device="cuda")
     for alignment, index in ((64, (0, 0)), (256, (0, 1)), (4096, (0, 3))):
         x = arrayhub.empty((10, 12), "f4", like=t, alignment=alignment, aligned_index=index)
@@ -53,8 +53,8 @@ def test_padding_and_alignment(cp, torch):
         assert (np.asarray(x.to_host()) == 5).all()
 
 
-def test_memory_follows_the_stream_of_the_model(cp, torch):
-    """The memory belongs to the model's stream, and torch reuses the memory in the order of this stream."""
+def test_memory_is_allocated_and_freed_on_the_stream_of_the_model(cp, torch):
+    """After the array is freed, torch reuses its memory for an allocation on the same stream."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         model = asarray(torch.zeros(3, device="cuda"))
@@ -70,14 +70,14 @@ def test_memory_follows_the_stream_of_the_model(cp, torch):
     assert torch.cuda.current_stream() == torch.cuda.default_stream()
 
 
-def test_exhausted_memory_is_a_memory_error(cp, torch):
+def test_too_large_allocation_raises_memory_error(cp, torch):
     with pytest.raises(MemoryError, match="torch: cannot allocate .* bytes on cuda:0"):
         arrayhub.empty(1 << 45, "u1", like=torch.zeros(3, device="cuda"))
     assert arrayhub.empty(3, like=torch.zeros(3, device="cuda")).size == 3
 
 
 @pytest.mark.parametrize("call", CREATE)
-def test_cupys_current_allocator_is_used(cp, call):
+def test_memory_is_from_the_current_allocator_of_cupy(cp, call):
     model, sizes = cp.zeros(3, "f4"), []
     pool = cp.cuda.MemoryPool()
 
@@ -98,19 +98,19 @@ def test_cupys_current_allocator_is_used(cp, call):
 
 
 @pytest.mark.parametrize("memory", ["cuda_managed", "cuda_host"])
-def test_other_kinds_of_cuda_memory(cp, memory):
+def test_new_array_has_the_memory_kind_of_the_model(cp, memory):
     model = arrayhub.empty(3, memory=memory)
     x = arrayhub.ones((3, 4), like=model)
     assert x.device.type == memory and (np.asarray(x.to_host()) == 1).all()
 
 
-def test_models_of_other_libraries(cp, jax):
+def test_jax_array_can_be_a_model(cp, jax):
     x = arrayhub.ones((3, 4), like=jax.numpy.zeros(3))
     assert x.device.type == "cuda" and (arrayhub.as_cupy(x).get() == 1).all()
 
 
-def test_torch_without_cupy(torch):
-    """Allocation, fill, assignment and copies of torch's memory do not need cupy."""
+def test_memory_of_torch_does_not_require_cupy(torch):
+    """Allocation, fill, assignment and copies work although cupy cannot be imported."""
     python("""
         import sys
         sys.modules["cupy"] = None

@@ -1,4 +1,4 @@
-"""Sparse arrays on a GPU: cupyx.scipy.sparse and torch without a copy, and copies of each part."""
+"""Test sparse arrays on a GPU: exchange with cupyx.scipy.sparse and torch, and copies to and from the device."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ import arrayhub as ah
 
 @pytest.fixture(params=["csr", "csc", "coo"])
 def on_gpu(cp, request):
-    """Return a SciPy array and its copy on the GPU."""
+    """Return a SciPy sparse array and its copy on the GPU."""
     given = matrix(request.param)
     return given, ah.assparse(given).to_device("cuda:0")
 
 
-def test_each_part_is_copied(on_gpu):
+def test_values_and_indices_are_copied_to_the_device(on_gpu):
     given, x = on_gpu
     assert str(x.device) == "cuda:0" and x.format == given.format
     assert len({array.device for array in (x.data, *(x.coords or (x.indices, x.indptr)))}) == 1
@@ -22,7 +22,7 @@ def test_each_part_is_copied(on_gpu):
     assert x.to_device("cuda:0") is x
 
 
-def test_cupy_gets_the_memory(cp, on_gpu):
+def test_cupy_shares_the_memory(cp, on_gpu):
     given, x = on_gpu
     made = ah.as_cupy(x)
     assert made.format == given.format
@@ -31,7 +31,7 @@ def test_cupy_gets_the_memory(cp, on_gpu):
     assert addresses(ah.assparse(made)) == addresses(x)
 
 
-def test_torch_gets_the_memory_of_cupy(cp, torch):
+def test_torch_shares_the_memory_of_cupy(cp, torch):
     given = matrix("csr")
     made = ah.as_cupy(ah.assparse(given).to_device("cuda:0"))
     tensor = ah.as_torch(made)
@@ -44,7 +44,7 @@ def test_torch_gets_the_memory_of_cupy(cp, torch):
     assert (back @ cp.ones(8)).get().tolist() == (given @ np.ones(8)).tolist()
 
 
-def test_coordinates_of_cupy_are_joined_for_torch_by_a_copy(cp, torch):
+def test_conversion_of_coo_arrays_from_cupy_to_torch_copies_coordinates(cp, torch):
     made = ah.as_cupy(ah.assparse(matrix("coo")).to_device("cuda:0"))
     with pytest.raises(BufferError, match="copy='if_needed'"):
         ah.as_torch(made)
@@ -53,7 +53,7 @@ def test_coordinates_of_cupy_are_joined_for_torch_by_a_copy(cp, torch):
     assert tensor.to_dense().tolist() == matrix().toarray().tolist()
 
 
-def test_indices_of_torch_are_narrowed_for_cupy_by_a_copy(cp, torch):
+def test_conversion_from_torch_to_cupy_copies_indices_to_int32(cp, torch):
     tensor = torch.eye(4, device="cuda").to_sparse_csr()
     with pytest.raises(BufferError, match=r"int64.*accepted: int32; pass copy='if_needed'"):
         ah.as_cupy(tensor)
@@ -62,7 +62,7 @@ def test_indices_of_torch_are_narrowed_for_cupy_by_a_copy(cp, torch):
     assert made.get().toarray().tolist() == np.eye(4).tolist()
 
 
-def test_the_host_names_to_host(cp, on_gpu):
+def test_error_for_scipy_suggests_to_host(cp, on_gpu):
     given, x = on_gpu
     with pytest.raises(BufferError, match=r"cuda:0.*x\.to_host\(\)"):
         ah.as_scipy(x)
@@ -79,7 +79,7 @@ def test_dense_copies_stay_on_the_device(torch, on_gpu):
     assert x.canonical
 
 
-def test_invalid_indices_are_found_by_to_host_and_check(cp):
+def test_as_scipy_and_check_find_invalid_indices(cp):
     given = matrix("csr")
     made = ah.as_cupy(ah.assparse(given).to_device("cuda:0"))
     made.indices[2] = 99
@@ -89,7 +89,7 @@ def test_invalid_indices_are_found_by_to_host_and_check(cp):
     assert any("indices[2] is 99" in text for text in ah.check(x))
 
 
-def test_like_and_placement_follow_the_gpu(torch):
+def test_like_and_placement_select_the_gpu(torch):
     given = matrix("csr")
     model = torch.eye(3, device="cuda").to_sparse_csr()
     found = ah.like(given, model, copy="if_needed")
@@ -99,13 +99,13 @@ def test_like_and_placement_follow_the_gpu(torch):
     assert (place.library, str(place.device)) == ("torch", "cuda:0")
 
 
-def test_sparse_tensors_of_torch_become_arrays_of_jax(jax, torch):
+def test_torch_sparse_tensors_are_converted_to_jax(jax, torch):
     dense = torch.eye(4, device="cuda")
     made = ah.as_jax(dense.to_sparse_csr(), copy="if_needed")
     assert np.asarray(made.todense()).tolist() == np.eye(4).tolist()
 
 
-def test_the_memory_lives_as_long_as_the_result(cp, torch):
+def test_torch_tensor_keeps_the_memory_alive(cp, torch):
     given = matrix("csr")
     tensor = ah.as_torch(ah.as_cupy(ah.assparse(given).to_device("cuda:0")))
     cp.get_default_memory_pool().free_all_blocks()

@@ -1,4 +1,4 @@
-"""New arrays in CUDA's three kinds of memory: layout, alignment, values, device, and stream order."""
+"""Test new arrays in CUDA's three kinds of memory: layout, alignment, values, device, and stream order."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def host(x):
 @pytest.mark.parametrize("memory", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("dtype", ["?", "i1", "f2", "f4", "f8", "c16"])
-def test_values(memory, options, dtype):
+def test_new_arrays_have_the_requested_values(memory, options, dtype):
     call = dict(shape=(3, 4, 5), dtype=dtype, memory=memory, **OPTIONS[options])
     for make, value in (
         (arrayhub.zeros, 0),
@@ -41,7 +41,7 @@ def test_values(memory, options, dtype):
 
 @pytest.mark.parametrize("memory", KINDS)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_layout_equals_that_of_the_plan_and_of_host_memory(memory, options):
+def test_layout_equals_the_layout_of_plan_and_of_host_memory(memory, options):
     call = dict(shape=(6, 4, 5), dtype="f4", **OPTIONS[options])
     x, plain = arrayhub.empty(memory=memory, **call), arrayhub.empty(**call)
     assert (x.strides, x.halo, x.aligned_index) == (plain.strides, plain.halo, plain.aligned_index)
@@ -56,7 +56,7 @@ def test_layout_equals_that_of_the_plan_and_of_host_memory(memory, options):
     assert (x.memory.nbytes, x.memory.address) == (plain.memory.nbytes, x.ptr)
 
 
-def test_full_of_records_and_strings():
+def test_full_supports_records_and_strings():
     record = np.dtype([("a", "i2"), ("b", "f8")])
     x = arrayhub.full((2, 3), (1, 2.5), record, memory="cuda", layout="F")
     assert host(x)["b"].tolist() == [[2.5] * 3] * 2
@@ -64,7 +64,7 @@ def test_full_of_records_and_strings():
 
 
 @pytest.mark.parametrize("memory", KINDS)
-def test_from_device_data(cp, memory):
+def test_from_array_copies_device_data(cp, memory):
     there = cp.arange(24, dtype="f4").reshape(4, 6)
     for source in (there, there.T, there[::2, 1:], there[::-1]):
         x = arrayhub.from_array(device_data=source, memory=memory, backend="gt:gpu")
@@ -74,8 +74,8 @@ def test_from_device_data(cp, memory):
     assert host(arrayhub.from_array(near, there, memory=memory)).sum() == (24 if memory == "cuda_host" else 276)
 
 
-def test_from_array_of_data_aligned_to_smaller_words(cp):
-    """Data at an address that is not a multiple of eight bytes is copied in words of less than eight bytes."""
+def test_from_array_copies_data_aligned_to_four_bytes(cp):
+    """Data whose address is not a multiple of eight bytes is copied in smaller words."""
     there = cp.arange(25, dtype="f4")[1:].reshape(4, 6)
     x = arrayhub.from_array(device_data=arrayhub.asarray(there), memory="cuda", layout="F", alignment=64)
     assert (host(x) == there.get()).all()
@@ -84,20 +84,20 @@ def test_from_array_of_data_aligned_to_smaller_words(cp):
 
 
 @pytest.mark.parametrize("memory", KINDS)
-def test_like(memory):
+def test_full_like_keeps_memory_layout_and_labels(memory):
     x = arrayhub.ones((4, 5), "f4", memory=memory, layout="F", dims="IJ", origin=(1, 0))
     like = arrayhub.full_like(x, 9)
     assert (like.device, like.strides, like.dims, like.origin) == (x.device, x.strides, x.dims, x.origin)
     assert (host(like) == 9).all()
 
 
-def test_like_a_cupy_array(cp):
+def test_zeros_like_accepts_a_cupy_array(cp):
     x = arrayhub.zeros_like(cp.ones((3, 4), "f2").T)
     assert str(x.device) == "cuda:0" and x.strides == (1, 4) and (host(x) == 0).all()
 
 
 @pytest.mark.parametrize("memory", KINDS)
-def test_cupy_accepts_it(cp, memory):
+def test_cupy_writes_to_new_arrays(cp, memory):
     x = arrayhub.ones((3, 4), "f4", memory=memory, backend="gt:gpu")
     a = arrayhub.as_cupy(x)
     a += 1
@@ -106,8 +106,8 @@ def test_cupy_accepts_it(cp, memory):
     assert arrayhub.check(x) == []
 
 
-def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
-    """Earlier work of the stream may still read memory that cupy's pool reuses. The fill is ordered after this work."""
+def test_fill_runs_after_earlier_work_on_the_stream(cp, spin):
+    """cupy's pool reuses the memory of `old` for `fresh`, while the copy of `old` is still pending."""
     ours = cp.cuda.Stream(non_blocking=True)
     with ours:
         old = cp.full(1 << 20, 5.0)
@@ -115,18 +115,18 @@ def test_values_arrive_behind_earlier_work_of_the_stream(cp, spin):
         seen = old.copy()
         del old
         fresh = arrayhub.full(1 << 20, 6.0, memory="cuda")
-    # `host` waits for the stream of `fresh`. A cupy copy on the current stream would not wait for this stream.
+    # `host` waits for the stream of `fresh`, unlike a copy by cupy on the current stream.
     assert (host(fresh) == 6).all()
     assert (seen.get(stream=ours) == 5).all()
 
 
-def test_empty_and_scalars():
+def test_new_arrays_without_elements_or_dimensions():
     for memory in KINDS:
         assert host(arrayhub.zeros((0, 3), memory=memory)).shape == (0, 3)
         assert host(arrayhub.full((), 4.0, memory=memory)) == 4
 
 
-def test_devices():
+def test_device_argument_must_match_the_memory():
     for device in ("cuda:0", arrayhub.Device("cuda:0"), (2, 0)):
         assert str(arrayhub.empty(3, memory="cuda", device=device).device) == "cuda:0"
     assert str(arrayhub.empty(3, memory="cuda_host", device="cuda:0").device) == "cuda_host:0"

@@ -1,6 +1,6 @@
-"""Order of streams: a long kernel runs on the producer's stream during an import or export.
+"""Test the order of streams: a long kernel is pending on the producer's stream during an import or export.
 
-A consumer that does not wait reads the old value, as `test_unordered_access_reads_old_values` shows.
+A consumer that does not wait for this kernel reads the old value, as `test_unordered_access_reads_old_values` shows.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ TRIES = 8
 
 @pytest.fixture
 def race(cp, spin):
-    """Yield two streams that do not synchronize with the default stream, and a slow writer on the first.
+    """Yield a Race: two streams that do not synchronize with the default stream, and a slow writer on the first.
 
-    `is_lost` has shown that a consumer on the second stream reads the old value without synchronization.
+    `is_lost` has verified that an unsynchronized consumer on the second stream reads the old value.
     """
 
     class Race:
@@ -28,13 +28,13 @@ def race(cp, spin):
             self.x = cp.zeros(SIZE, "f4")
 
         def write(self, value):
-            """Queue a write of `value` after a long kernel. The write is pending when the function returns."""
+            """Queue a long kernel and a write of `value`, both of which are pending on return."""
             with self.ours:
                 spin()
                 self.x.fill(value)
 
         def rounds(self):
-            """Yield pairs of a value and an array that is imported while the write of the value is pending."""
+            """Yield pairs of a value and an imported array to which the value is still being written."""
             for value in range(1, ROUNDS):
                 self.write(value)
                 with self.ours:
@@ -42,13 +42,13 @@ def race(cp, spin):
                 yield value, a
 
         def arrives(self, value, a):
-            """Return whether a consumer on the second stream reads the value."""
+            """Return whether a consumer on the second stream reads `value` from `a`."""
             with self.theirs:
                 y = arrayhub.as_cupy(a).copy()
                 return (y.get(stream=self.theirs) == value).all()
 
         def is_lost(self):
-            """Return whether a read without waiting gives the old value."""
+            """Return whether a read on the second stream, without synchronization, gives the old value."""
             self.write(1)
             with self.theirs:
                 seen = self.x.copy().get(stream=self.theirs)
@@ -59,8 +59,8 @@ def race(cp, spin):
 
     for _ in range(TRIES):
         race = Race()
-        race.write(1)  # not 0, which would not launch a kernel
-        with race.theirs:  # load kernels and allocate before the race, because both may wait for the device
+        race.write(1)  # a nonzero value, because cupy fills zeros without a kernel
+        with race.theirs:  # load kernels and allocate memory, which may synchronize the device
             kept = [race.x.copy(), race.x[::2].copy(), race.x.copy(), cp.add(race.x, 1)]
         del kept
         cp.cuda.Device().synchronize()
@@ -82,15 +82,15 @@ def test_unordered_access_reads_old_values(cp, race):
 
 
 @pytest.mark.parametrize("key", [slice(None), slice(None, None, 2)], ids=["whole", "a view"])
-def test_cupy_to_cupy(cp, race, key):
-    """Views are ordered like the array, although the producer's stream is no longer current at the export."""
+def test_cupy_waits_for_cupy(cp, race, key):
+    """At the export, the producer's stream is no longer current."""
     for value, a in race.rounds():
         assert race.arrives(value, a[key])
 
 
 @pytest.mark.parametrize("way", ["from_dlpack", "as_torch"])
-def test_cupy_to_torch(cp, torch, race, way):
-    """torch's stream waits for the write, including with as_torch, whose exchange table does not synchronize."""
+def test_torch_waits_for_cupy(cp, torch, race, way):
+    """`as_torch` uses torch's exchange table, which does not synchronize streams itself."""
     theirs = torch.cuda.ExternalStream(race.theirs.ptr)
     take = torch.from_dlpack if way == "from_dlpack" else arrayhub.as_torch
     for value, a in race.rounds():
@@ -101,8 +101,8 @@ def test_cupy_to_torch(cp, torch, race, way):
 
 
 @pytest.mark.parametrize("via", [None, "cuda"])
-def test_torch_to_cupy(cp, torch, race, spin, via):
-    """Consumers wait for torch's current stream, although torch's dict has version 2 and does not name a stream."""
+def test_cupy_waits_for_torch(cp, torch, race, spin, via):
+    """torch's dict has version 2 and does not contain a stream, so arrayhub reads torch's current stream."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     for value in range(1, ROUNDS):
@@ -115,8 +115,8 @@ def test_torch_to_cupy(cp, torch, race, spin, via):
         assert race.arrives(value, a)
 
 
-def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
-    """The per-thread default stream waits, although ``torch.Tensor.__dlpack__`` itself rejects this stream."""
+def test_per_thread_default_stream_waits_for_torch(cp, torch, race, spin):
+    """``torch.Tensor.__dlpack__`` rejects the per-thread default stream, so arrayhub orders the streams itself."""
     x = torch.zeros(SIZE, device="cuda")
     ours = torch.cuda.ExternalStream(race.ours.ptr)
     theirs = cp.cuda.Stream.ptds
@@ -131,19 +131,19 @@ def test_torch_to_the_per_thread_stream(cp, torch, race, spin):
                 a = asarray(x, stream=2)
             else:
                 a = asarray(x, stream=theirs, via="dlpack")
-            with theirs:  # torch refers to the stream that is current at the export
+            with theirs:
                 y = arrayhub.as_cupy(a).copy()
                 assert (y.get(stream=theirs) == value).all()
 
 
-def test_dict_of_version_3(cp, race, describe):
+def test_consumer_waits_for_the_stream_in_a_dict_of_version_3(cp, race, describe):
     for value in range(1, ROUNDS):
         race.write(value)
         a = asarray(describe(race.x, stream=race.ours.ptr), via="cuda")
         assert race.arrives(value, a)
 
 
-def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, describe):
+def test_consumer_of_a_dict_of_version_2_waits_for_the_legacy_default_stream(cp, race, spin, describe):
     for value in range(1, ROUNDS):
         spin()
         race.x.fill(value)
@@ -151,15 +151,15 @@ def test_dict_of_version_2_is_ordered_behind_the_legacy_stream(cp, race, spin, d
         assert race.arrives(value, a)
 
 
-def test_emitted_stream_is_the_stream_of_the_work(cp, race):
+def test_exported_dict_has_the_producers_stream(cp, race):
     for value, a in race.rounds():
         stream = cp.cuda.ExternalStream(a.__cuda_array_interface__["stream"])
         with stream:
             assert (race.x.copy().get(stream=stream) == value).all()
 
 
-def test_import_with_a_stream(cp, race):
-    """The stream in ``stream=`` waits, and consumers then wait for this stream."""
+def test_stream_argument_waits_for_the_producer(cp, race):
+    """After the import, the exported dict has the stream that was passed as ``stream=``."""
     for value in range(1, ROUNDS):
         race.write(value)
         with race.ours:
@@ -169,15 +169,15 @@ def test_import_with_a_stream(cp, race):
         assert a.__cuda_array_interface__["stream"] == race.theirs.ptr
 
 
-def test_numba_waits(cp, cuda, race):
+def test_numba_waits_for_cupy(cp, cuda, race):
     for value, a in race.rounds():
         with race.ours:
             y = cuda.as_cuda_array(a)
         assert (y.copy_to_host() == value).all()
 
 
-def test_numba_work_on_the_default_stream_is_waited_for(cp, cuda, kernels, race):
-    """Consumers wait for a kernel on the default stream, although numba's dict has stream None."""
+def test_consumer_waits_for_numba_kernels_on_the_default_stream(cp, cuda, kernels, race):
+    """In numba's dict, `stream` is None. arrayhub waits for the default stream."""
 
     @cuda.jit
     def slowly(out, value, turns):
@@ -195,7 +195,7 @@ def test_numba_work_on_the_default_stream_is_waited_for(cp, cuda, kernels, race)
         assert race.arrives(value, a)
 
 
-def test_jax_still_computing(cp, jax, race):
+def test_cupy_waits_for_jax(cp, jax, race):
     @jax.jit
     def long(x):
         return jax.lax.fori_loop(0, 60, lambda _, y: (x @ y) / 2048, x)
@@ -207,20 +207,20 @@ def test_jax_still_computing(cp, jax, race):
         a = asarray(long(x))
         with race.theirs:
             y = arrayhub.as_cupy(a, allow_readonly=True).copy()
-            # The tolerance is high, because matrix units round to about ten bits. Results of successive values differ
-            # by a factor of two or more.
+            # The tolerance is high, because tensor cores round to about ten bits. The results of successive values
+            # differ by at least a factor of two.
             np.testing.assert_allclose(y.get(stream=race.theirs), factor**61, rtol=0.2)
 
 
-def test_into_jax(cp, jax, race):
+def test_jax_waits_for_cupy(cp, jax, race):
     for value, a in race.rounds():
         y = jax.dlpack.from_dlpack(a)
         assert (np.asarray(y + 0) == value).all()
 
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
-def test_the_host_waits_for_managed_memory(cp, race, via):
-    """The host waits for the write, although DLPack does not transmit the producer's stream."""
+def test_host_waits_for_writes_to_managed_memory(cp, race, via):
+    """A DLPack capsule does not contain the producer's stream."""
     managed = cp.ndarray((SIZE,), "f4", cp.cuda.malloc_managed(4 * SIZE))
     managed.fill(0)
     cp.cuda.Device().synchronize()
@@ -233,7 +233,7 @@ def test_the_host_waits_for_managed_memory(cp, race, via):
         assert np.asarray(a).ctypes.data == managed.data.ptr
 
 
-def test_the_host_waits_for_a_pinned_dict(cp, race, describe):
+def test_host_waits_for_the_stream_in_a_dict_of_pinned_memory(cp, race, describe):
     pinned = cp.cuda.alloc_pinned_memory(4 * SIZE)
     host = np.frombuffer(pinned, "f4", SIZE)
     host[...] = 0
@@ -255,7 +255,7 @@ def test_stream_minus_one_does_not_wait(cp, race):
 
 
 def test_import_does_not_block_the_host(cp, race):
-    """Ordering streams only queues a wait. The caller continues while the producer's work is pending."""
+    """Import and export only queue a wait on the consumer's stream, and return while the producer's work is pending."""
     race.write(1)
     with race.ours:
         a = asarray(race.x)
@@ -268,8 +268,8 @@ def test_import_does_not_block_the_host(cp, race):
 # ---------------------------------------------------------------------------------------------------------- graphs
 
 
-def test_a_capture_survives_an_import(cp, race):
-    """An array can be exported while a graph is captured, because the export does not synchronize."""
+def test_export_during_graph_capture(cp, race):
+    """The export does not synchronize, so it is permitted while a CUDA graph is being captured."""
     with race.ours:
         a = asarray(race.x)
     out = cp.zeros(SIZE, "f4")
@@ -286,7 +286,7 @@ def test_a_capture_survives_an_import(cp, race):
     assert (out.get() == 5).all()
 
 
-def test_a_capture_of_the_same_stream(cp, race):
+def test_import_and_export_on_the_captured_stream(cp, race):
     out = cp.zeros(SIZE, "f4")
     cp.cuda.Device().synchronize()
     with race.theirs:
@@ -298,7 +298,7 @@ def test_a_capture_of_the_same_stream(cp, race):
     assert (out.get() == 1).all()
 
 
-def test_a_captured_producer_is_refused_outside(cp, race):
+def test_array_of_a_captured_stream_is_rejected_on_another_stream(cp, race):
     with race.ours:
         race.ours.begin_capture()
         race.x.fill(3)
@@ -313,7 +313,7 @@ def test_a_captured_producer_is_refused_outside(cp, race):
 
 
 class Hidden:
-    """An object that exports a cupy array only through DLPack, without the stream."""
+    """A producer that exports a cupy array only through DLPack, which does not transmit the producer's stream."""
 
     def __init__(self, x, stream):
         self.x, self.stream = x, stream
@@ -326,9 +326,9 @@ class Hidden:
         return self.x.__dlpack_device__()
 
 
-@pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict that names no stream"])
-def test_a_producer_that_hides_its_stream_may_write_again_after_a_copy(cp, race, spin, describe, show):
-    """The producer writes again without waiting for a delayed copy. The copy has the values from before this write."""
+@pytest.mark.parametrize("show", [Hidden, lambda x, stream: None], ids=["DLPack", "a dict without a stream"])
+def test_copy_is_complete_before_a_producer_without_a_stream_writes_again(cp, race, spin, describe, show):
+    """The producer writes again without waiting for the pending copy. The copy must have the earlier values."""
     for value in range(1, ROUNDS):
         cp.cuda.Device().synchronize()
         race.x.fill(value)

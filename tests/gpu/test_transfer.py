@@ -1,4 +1,4 @@
-"""Large copies: every layout through the pool of pinned memory, on streams, between devices, and failures."""
+"""Test large copies through the pool of pinned memory: layouts, streams, several devices, and failures."""
 
 import gc
 import itertools
@@ -15,7 +15,7 @@ from arrayhub.transfer import cuda as engine
 from arrayhub.transfer import cuda_kernel, pinned
 
 ROUNDS = 100
-SHAPE = (96, 250, 130)  # 25 MB of float64: many pieces
+SHAPE = (96, 250, 130)  # 25 MB of float64, which are copied in many chunks
 VIEWS = {
     "C": lambda x: x,
     "F": lambda x: x.T,
@@ -28,7 +28,7 @@ VIEWS = {
 
 @pytest.fixture(autouse=True)
 def small_pool():
-    """Use small pieces, so that copies of large arrays consist of several pieces. Restore the settings afterwards."""
+    """Set a chunk size of 1 MiB, so that large arrays are copied in several chunks. Reset the settings afterwards."""
     transfer.configure(threads=5, chunk=1 << 20, buffers=3)
     yield
     transfer.configure(threads=0, chunk=0, buffers=0)
@@ -41,7 +41,7 @@ def host():
 
 
 def outs(cp, array):
-    """Yield (name, array to copy into) of several layouts and kinds of memory."""
+    """Yield (name, out) for `out` arrays of several layouts and kinds of memory."""
     yield "fresh", None
     yield "contiguous", np.empty_like(array, order="C")
     yield "Fortran", np.empty(array.shape[::-1], array.dtype).T
@@ -53,7 +53,7 @@ def outs(cp, array):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_to_host(cp, host, view):
+def test_to_host_copies_each_layout(cp, host, view):
     x = VIEWS[view](cp.asarray(host))
     expected = VIEWS[view](host)
     for name, out in outs(cp, expected):
@@ -65,7 +65,7 @@ def test_to_host(cp, host, view):
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("is_pinned", [False, True])
-def test_to_device(cp, host, view, is_pinned):
+def test_to_device_copies_each_layout(cp, host, view, is_pinned):
     source = host
     if is_pinned:
         source = pinned_like(cp, host)
@@ -76,14 +76,14 @@ def test_to_device(cp, host, view, is_pinned):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
-    """Copies are correct without the kernel's handle, which cupy does not document and may remove."""
+def test_copies_without_the_handle_of_the_kernel(cp, host, monkeypatch, view):
+    """arrayhub reads the handle from an undocumented attribute of cupy, which future releases may remove."""
     monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
     monkeypatch.setattr(cuda_kernel, "handle", None)
     monkeypatch.setattr(cuda_kernel, "is_available", cuda_kernel.is_available.__wrapped__)  # without the cached result
-    test_to_host(cp, host, view)
+    test_to_host_copies_each_layout(cp, host, view)
     for is_pinned in (False, True):
-        test_to_device(cp, host, view, is_pinned)
+        test_to_device_copies_each_layout(cp, host, view, is_pinned)
     x = VIEWS[view](cp.asarray(host))
     for order in "CFK":
         copied = asarray(x).copy(order=order)
@@ -92,7 +92,7 @@ def test_without_a_handle_of_the_kernel(cp, host, monkeypatch, view):
 
 
 @pytest.mark.parametrize("broadcast", [(5, *SHAPE[1:]), SHAPE])
-def test_broadcasts(cp, host, broadcast):
+def test_broadcast_arrays_are_copied(cp, host, broadcast):
     source = host[:1] if broadcast == SHAPE else host[0]
     x = np.broadcast_to(source, broadcast)
     y = cp.broadcast_to(cp.asarray(source), broadcast)
@@ -105,7 +105,7 @@ def test_broadcasts(cp, host, broadcast):
 @pytest.mark.parametrize(
     "dtype", ["?", "i2", "f4", "c16", "S5", "V7", "V24", np.dtype([("a", "i2"), ("b", "f8")])], ids=str
 )
-def test_elements_of_any_size(cp, dtype):
+def test_elements_of_several_sizes_are_copied(cp, dtype):
     raw = np.random.default_rng(1).integers(0, 2, (40, 301, 50 * np.dtype(dtype).itemsize), "u1").view(dtype)
     for x in (raw, raw.T, raw[:, ::-2], raw[..., 1:]):
         there = arrayhub.to_device(x, "cuda:0")
@@ -114,7 +114,7 @@ def test_elements_of_any_size(cp, dtype):
 
 
 def test_sizes_near_the_limits_of_copy_methods(cp):
-    """Copy arrays of sizes near the limits between copy methods."""
+    """The method of a copy depends on its size. The limits are powers of two."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
             x = np.random.default_rng(power).integers(0, 256, nbytes, "u1")
@@ -127,7 +127,7 @@ def test_sizes_near_the_limits_of_copy_methods(cp):
 
 
 def producers(cp, torch, jax, cuda):
-    """Yield (name, array of some megabytes on the device, the same values on the host)."""
+    """Yield (name, array, values): a device array of a few megabytes, and the same values in a NumPy array."""
     x = np.random.default_rng(2).random((1000, 700))
     yield "cupy", cp.asarray(x), x
     yield "torch", torch.as_tensor(x, device="cuda"), x
@@ -141,7 +141,7 @@ def producers(cp, torch, jax, cuda):
     yield "managed", managed, x
 
 
-def test_every_producer(cp, torch, jax, cuda):
+def test_to_host_copies_arrays_of_each_producer(cp, torch, jax, cuda):
     for name, array, expected in producers(cp, torch, jax, cuda):
         assert np.array_equal(np.asarray(arrayhub.to_host(array)), expected), name
         out = np.empty_like(expected)
@@ -150,7 +150,7 @@ def test_every_producer(cp, torch, jax, cuda):
         assert np.array_equal(np.asarray(arrayhub.to_host(array, copy=True)), expected), name
 
 
-def test_a_buffer_of_cuda_core(cp):
+def test_cuda_core_buffer_is_copied(cp):
     core = pytest.importorskip("cuda.core")
     device = core.Device(0)
     device.set_current()
@@ -165,7 +165,7 @@ def test_a_buffer_of_cuda_core(cp):
     buffer.close(stream)
 
 
-def test_pinned_stays_pinned(cp, describe):
+def test_copy_of_pinned_memory_is_pinned(cp, describe):
     x = pinned_like(cp, np.empty((30, 40)))
     x[...] = np.arange(1200).reshape(30, 40)
     a = asarray(describe(cp.empty((30, 40)), data=(x.ctypes.data, False), stream=None), via="cuda")
@@ -176,7 +176,7 @@ def test_pinned_stays_pinned(cp, describe):
     assert np.array_equal(arrayhub.as_cupy(a.to_device("cuda:0")).get(), x)
 
 
-def test_managed_to_device_memory(cp):
+def test_to_device_copies_managed_memory(cp):
     managed = cp.ndarray((300, 4000), "f8", cp.cuda.malloc_managed(9_600_000))
     managed[...] = cp.arange(1_200_000).reshape(300, 4000)
     made = arrayhub.to_device(managed[:, ::2], "cuda:0")
@@ -184,7 +184,7 @@ def test_managed_to_device_memory(cp):
     assert np.array_equal(np.asarray(made.to_host()), managed.get()[:, ::2])
 
 
-def test_empty(cp):
+def test_arrays_without_elements_are_copied(cp):
     for shape in ((0,), (3, 0, 5)):
         x = cp.empty(shape)
         assert arrayhub.to_host(x).shape == shape
@@ -212,7 +212,7 @@ STREAMS = {
 
 @pytest.fixture(scope="module")
 def loaded():
-    """Load kernels and allocate memory before a race, because both may wait for the device."""
+    """Load kernels and allocate memory before a race, because both may synchronize the device."""
     cp = pytest.importorskip("cupy")
     x = cp.zeros(1 << 20)
     x.fill(1)
@@ -224,7 +224,7 @@ def loaded():
 
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("size", [10, 1 << 20])
-def test_the_host_sees_the_producers_work(cp, linger, loaded, stream, size):
+def test_to_host_waits_for_the_producer(cp, linger, loaded, stream, size):
     x = cp.zeros(size)
     cp.cuda.Device().synchronize()
     ours = STREAMS[stream](cp)
@@ -244,7 +244,7 @@ def test_the_host_sees_the_producers_work(cp, linger, loaded, stream, size):
 
 @pytest.mark.parametrize(("ours", "theirs"), list(itertools.permutations(["own", "legacy", "per thread"], 2)))
 def test_copy_is_ordered_between_producer_and_consumer(cp, linger, loaded, ours, theirs):
-    """A copy on another stream follows the producer's write, and precedes the next write and a later read."""
+    """A copy on another stream runs after the producer's write, and before its next write and a later read."""
     x, seen = cp.zeros(1 << 20), cp.zeros(1 << 20)
     cp.cuda.Device().synchronize()
     ours, theirs, third = STREAMS[ours](cp), STREAMS[theirs](cp), STREAMS["own"](cp)
@@ -262,7 +262,7 @@ def test_copy_is_ordered_between_producer_and_consumer(cp, linger, loaded, ours,
         assert (seen.get(stream=third) == value).all()
 
 
-def test_torch_streams(cp, torch, loaded):
+def test_to_host_waits_for_torch_streams(cp, torch, loaded):
     x = torch.zeros(1 << 20, device="cuda")
     ours = torch.cuda.Stream()
     torch.cuda.synchronize()
@@ -274,7 +274,7 @@ def test_torch_streams(cp, torch, loaded):
         assert (np.asarray((a if value % 2 else a[::2]).to_host()) == value).all()
 
 
-def test_a_consumer_waits_for_an_upload(cp, loaded):
+def test_consumer_waits_for_to_device(cp, loaded):
     theirs = STREAMS["own"](cp)
     x = np.zeros(1 << 19)
     for value in range(1, ROUNDS):
@@ -288,8 +288,8 @@ def test_a_consumer_waits_for_an_upload(cp, loaded):
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "sorted", "strided out"])
-def test_an_asynchronous_copy(cp, linger, loaded, layout):
-    """With ``stream=`` and pinned memory, the call returns immediately, and the copy is complete in stream order."""
+def test_copy_to_pinned_memory_on_a_stream_does_not_wait(cp, linger, loaded, layout):
+    """With ``stream=`` and pinned memory, the call queues the copy on the stream and returns."""
     x = cp.zeros((1 << 10, 1 << 9))
     cp.cuda.Device().synchronize()
     source = {"contiguous": x, "sorted": x.T, "strided out": x}[layout]
@@ -297,7 +297,7 @@ def test_an_asynchronous_copy(cp, linger, loaded, layout):
     if layout == "strided out":
         out = pinned_like(cp, np.empty((1 << 10, 1 << 10)))[:, ::2]
     ours, theirs = STREAMS["own"](cp), STREAMS["own"](cp)
-    arrayhub.to_host(source, out=out, stream=theirs)  # compiles kernels and allocates memory
+    arrayhub.to_host(source, out=out, stream=theirs)  # compile kernels and allocate memory
     theirs.synchronize()
     ahead = 0
     for value in range(1, ROUNDS):
@@ -312,7 +312,7 @@ def test_an_asynchronous_copy(cp, linger, loaded, layout):
     assert ahead > ROUNDS * 0.8
 
 
-def test_only_pinned_memory_is_asynchronous(cp, linger, loaded):
+def test_copy_to_pageable_memory_on_a_stream_is_complete_on_return(cp, linger, loaded):
     x = cp.zeros(1 << 20)
     out = np.empty(1 << 20)
     stream = STREAMS["own"](cp)
@@ -323,12 +323,12 @@ def test_only_pinned_memory_is_asynchronous(cp, linger, loaded):
         assert (arrayhub.to_host(x, out=out, stream=stream) == value).all()
 
 
-def test_other_streams_are_not_waited_for(cp, spin, loaded):
-    """A kernel of about 0.3 s on another stream is pending when the copies are complete."""
+def test_copies_do_not_wait_for_other_streams(cp, spin, loaded):
+    """When the copies are complete, a kernel of about 0.3 s on another stream is still pending."""
     busy, ours = STREAMS["own"](cp), STREAMS["own"](cp)
     x = np.ones(1 << 20)
     with ours:
-        for is_busy in (False, True):  # the first round performs one-time work
+        for is_busy in (False, True):  # the first round loads kernels and allocates memory
             if is_busy:
                 with busy:
                     spin(600_000_000)
@@ -345,7 +345,7 @@ def test_other_streams_are_not_waited_for(cp, spin, loaded):
 # ------------------------------------------------------------------------------------------------------------ graphs
 
 
-def test_an_asynchronous_copy_is_captured(cp, loaded):
+def test_copy_to_pinned_memory_can_be_captured_in_a_graph(cp, loaded):
     x = cp.zeros(1 << 12)
     out = pinned_like(cp, np.empty(1 << 12))
     stream = STREAMS["own"](cp)
@@ -363,7 +363,7 @@ def test_an_asynchronous_copy_is_captured(cp, loaded):
     assert (out == 6).all()
 
 
-def test_a_capture_cannot_be_waited_for(cp, loaded):
+def test_copies_that_wait_raise_during_graph_capture(cp, loaded):
     x = cp.zeros(1 << 20)
     stream = STREAMS["own"](cp)
     out = pinned_like(cp, np.empty(1 << 19))
@@ -379,7 +379,7 @@ def test_a_capture_cannot_be_waited_for(cp, loaded):
             with pytest.raises(BufferError, match="captured"):
                 call()
         cp.add(x, 1, out=x)
-        graph = stream.end_capture()  # the rejected calls have not invalidated the capture
+        graph = stream.end_capture()  # the failed calls must not invalidate the capture
     graph.launch(stream)
     stream.synchronize()
     assert (x.get() == 1).all()
@@ -395,7 +395,7 @@ def two(cp):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_from_device_to_device(cp, two, host, view):
+def test_to_device_copies_between_devices(cp, two, host, view):
     x = VIEWS[view](cp.asarray(host))
     made = arrayhub.to_device(x, "cuda:1")
     assert made.device == arrayhub.Device("cuda:1")
@@ -415,7 +415,7 @@ def test_copies_on_the_second_device(cp, two, host):
     assert cp.cuda.runtime.getDevice() == 0
 
 
-def test_order_across_devices(cp, two, linger, loaded):
+def test_copies_between_devices_wait_for_the_producer(cp, two, linger, loaded):
     x = cp.zeros(1 << 20)
     cp.cuda.Device().synchronize()
     ours = STREAMS["own"](cp)
@@ -431,7 +431,7 @@ def test_order_across_devices(cp, two, linger, loaded):
             assert (arrayhub.as_cupy(made).copy().get(stream=theirs) == value).all()
 
 
-def test_managed_and_pinned_to_the_second_device(cp, two, describe):
+def test_managed_and_pinned_memory_is_copied_to_the_second_device(cp, two, describe):
     managed = cp.ndarray((1 << 20,), "f8", cp.cuda.malloc_managed(8 << 20))
     managed[...] = cp.arange(1 << 20)
     made = arrayhub.to_device(managed, "cuda:1")
@@ -464,8 +464,8 @@ def test_pool_is_bounded_and_released(cp, host):
     assert np.array_equal(np.asarray(arrayhub.to_host(x)), host)
 
 
-def test_without_pinned_memory(cp, host):
-    """Copies do not need pinned memory. Here, the buffer exceeds the memory that can be pinned."""
+def test_copies_succeed_if_memory_cannot_be_pinned(cp, host):
+    """The requested buffer is too large to be pinned, so the copies use pageable memory."""
     transfer.release()
     transfer.configure(chunk=1 << 50, buffers=2, threads=1)
     x = cp.asarray(host)
@@ -498,7 +498,7 @@ def test_missing_device_raises():
         arrayhub.to_device(np.ones(3), "cuda:63")
 
 
-def test_progress_adds_up_and_may_end_the_copy(cp, host):
+def test_progress_reports_all_bytes_and_may_raise(cp, host):
     x = cp.asarray(host)
     for source in (x, x.T):
         seen = []
@@ -518,7 +518,7 @@ def test_progress_adds_up_and_may_end_the_copy(cp, host):
         assert np.array_equal(np.asarray(arrayhub.to_host(x)), host)
 
 
-def test_a_report_may_copy_and_release(cp, host):
+def test_progress_callback_may_copy_and_release_the_pool(cp, host):
     x = cp.asarray(host)
 
     def report(done, total):
@@ -530,7 +530,7 @@ def test_a_report_may_copy_and_release(cp, host):
     assert transfer.held()["pinned"] == 0
 
 
-def test_several_threads(cp, host):
+def test_copies_in_several_threads_are_correct(cp, host):
     x = cp.asarray(host)
     cp.cuda.Device().synchronize()
     wrong = []
@@ -553,7 +553,7 @@ def test_several_threads(cp, host):
 
 
 def test_copies_do_not_leak(cp, host):
-    """Neither host memory nor device memory grows with the number of copies, including failed copies."""
+    """Repeated copies, including failed copies, do not increase the host memory and device memory in use."""
     x = cp.asarray(host)
     pool = cp.get_default_memory_pool()
 
@@ -575,18 +575,18 @@ def test_copies_do_not_leak(cp, host):
         once()
     gc.collect()
     assert pool.used_bytes() == used
-    assert resident() - before < 2 * host.nbytes  # after 180 copies of up to this size
+    assert resident() - before < 2 * host.nbytes  # after 180 copies of up to host.nbytes
 
 
-def test_interrupts():
-    """Ctrl-C at many moments of many copies: each copy ends promptly or completes, and the next copy is correct."""
+def test_keyboard_interrupts_end_copies():
+    """Send SIGINT during copies at 40 different times. The lock must be free afterwards, and the next copy correct."""
     assert "40 interrupts" in python("""
         import os, signal, threading, cupy, numpy as np, arrayhub
         from arrayhub.transfer import pinned
         signal.signal(signal.SIGINT, signal.default_int_handler)
         host = np.random.default_rng(0).random(1 << 27)
         x = cupy.asarray(host)
-        arrayhub.to_host(x[::2])  # NVRTC, which compiles the kernel, ends the process on Ctrl-C
+        arrayhub.to_host(x[::2])  # compile the kernel, because NVRTC ends the process on SIGINT
         seen = 0
         for k in range(40):
             timer = threading.Timer(0.002 + 0.0031 * k, os.kill, (os.getpid(), signal.SIGINT))
@@ -603,14 +603,14 @@ def test_interrupts():
     """)
 
 
-def test_an_interrupt_ends_the_wait_for_a_long_kernel():
+def test_keyboard_interrupt_ends_the_wait_for_a_kernel():
     assert "interrupted" in python("""
         import os, signal, threading, time, cupy, arrayhub
         signal.signal(signal.SIGINT, signal.default_int_handler)
         spin = cupy.RawKernel('extern "C" __global__ void spin(long long n) {'
                               'long long t = clock64(); while (clock64() - t < n); }', "spin")
         x = cupy.zeros(1 << 22)
-        x.fill(1)  # loads the kernels before the race, because loading waits for the device
+        x.fill(1)  # load the kernels before the race, because loading may synchronize the device
         x.fill(0)
         spin((1,), (1,), (1,))
         arrayhub.to_host(x)
@@ -631,7 +631,7 @@ def test_an_interrupt_ends_the_wait_for_a_long_kernel():
 
 
 def test_forked_child_raises(cp):
-    """Copies in a forked child raise an error, and neither free the parent's memory nor wait for the parent's lock."""
+    """Copies in a forked child raise. They do not free the parent's pinned memory or wait for the parent's lock."""
     text = python("""
         import os, cupy, numpy as np, arrayhub
         from arrayhub import transfer
@@ -658,7 +658,7 @@ def test_forked_child_raises(cp):
     assert text.split() == ["advised"] * 4
 
 
-def test_a_copy_while_the_interpreter_ends():
+def test_copy_in_an_atexit_function():
     assert "True" in python("""
         import atexit, cupy, numpy as np, arrayhub
         x = cupy.ones(1 << 22)
@@ -669,7 +669,7 @@ def test_a_copy_while_the_interpreter_ends():
 
 @pytest.mark.parametrize("call", [engine.to_host, engine.from_host], ids=["to_host", "from_host"])
 def test_driver_error_is_raised(cp, host, call):
-    """If the kernel that reorders words is missing, the error is raised after all lanes have ended."""
+    """If arrayhub's kernel for reordering elements is missing, the error is raised after all threads have ended."""
     assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub
         from arrayhub.transfer import cuda_copies, pinned

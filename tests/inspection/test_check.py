@@ -1,4 +1,4 @@
-"""check: descriptions of the differences between an object's interfaces."""
+"""Test `check`, which describes differences between the interfaces of an object."""
 
 import ctypes
 
@@ -47,7 +47,7 @@ AGREEING = {
 
 
 @pytest.mark.parametrize("name", AGREEING)
-def test_real_arrays_agree(name):
+def test_interfaces_of_real_arrays_agree(name):
     assert check(AGREEING[name]()) == []
 
 
@@ -64,7 +64,7 @@ DISAGREEMENTS = {
 
 
 @pytest.mark.parametrize("key", DISAGREEMENTS)
-def test_one_disagreement(key):
+def test_each_difference_is_reported_once(key):
     a = np.zeros((3, 4))
     changes, words = DISAGREEMENTS[key]
     texts = check(Shows(__array_interface__=described(a), __cuda_array_interface__=described(a, **changes(a)), owner=a))
@@ -73,7 +73,7 @@ def test_one_disagreement(key):
         assert len(texts) == 1, texts
 
 
-def test_another_pointer():
+def test_different_pointers_are_reported():
     a = np.zeros((3, 4))
     other = described(a[1:], shape=(2, 4))
     texts = check(Shows(__array_interface__=described(a[:2]), __cuda_array_interface__=other, owner=a))
@@ -82,7 +82,7 @@ def test_another_pointer():
     ]
 
 
-def test_false_description_is_reported():
+def test_invalid_description_is_reported():
     a = np.zeros((3, 4))
     texts = check(
         Shows(__array_interface__=described(a), __cuda_array_interface__=described(a, typestr="nonsense"), owner=a)
@@ -91,7 +91,7 @@ def test_false_description_is_reported():
     assert texts[0].startswith("__cuda_array_interface__ violates its specification: ") and "typestr" in texts[0]
 
 
-def test_dlpack_beside_the_buffer():
+def test_dlpack_tensor_of_other_memory_is_reported():
     texts = check(tensor(lending(np.zeros(4))))
     assert [text.partition(":")[0] for text in texts] == ["pointer", "shape"]
 
@@ -100,15 +100,15 @@ SOUND = np.zeros(3)
 
 
 def tensor(dlpack, **attributes):
-    """Return an object with one correct interface, and a `__dlpack__`."""
+    """Return an object with a correct ``__array_interface__`` and with the method `dlpack` as its ``__dlpack__``."""
     return producer(__array_interface__=described(SOUND), __dlpack__=dlpack, **attributes)
 
 
-def test_legacy_capsule_has_no_read_only_flag():
+def test_missing_read_only_flag_of_a_legacy_capsule_is_not_reported():
     assert check(tensor(lambda self, stream=None: SOUND.__dlpack__())) == []
 
 
-def test_refusing_interface_is_not_reported():
+def test_interface_that_raises_buffer_error_is_not_reported():
     assert check(tensor(raising(BufferError("not today")))) == []
 
 
@@ -131,7 +131,7 @@ class Mute(Exception):
     ids=["KeyError", "OSError", "Mute"],
 )
 def test_failing_interface_is_reported(error, words):
-    """A failing interface is reported, and the other interfaces are still compared."""
+    """After a failing interface, the remaining interfaces are still compared."""
     by_call = check(tensor(raising(error)))
     by_getter = check(tensor(lending(np.zeros(4)), __cuda_array_interface__=property(raising(error))))
     assert len(by_call) == 1 and by_call[0].startswith("__dlpack__ fails with ") and words in by_call[0]
@@ -141,24 +141,24 @@ def test_failing_interface_is_reported(error, words):
 
 
 def test_python_objects_are_rejected():
-    """Reject Python objects, which NumPy's interfaces describe consistently and without violating a specification."""
+    """NumPy's interfaces for arrays of Python objects agree and are valid, so `check` would not find a difference."""
     with pytest.raises(TypeError, match="without Python objects"):
         check(np.array([None, 1]))
 
 
-def test_a_false_description_alone():
+def test_invalid_description_of_the_only_interface_is_reported():
     (text,) = check(Shows(__array_interface__=5))
     assert text.startswith("__array_interface__ violates its specification: ")
 
 
-def test_object_that_refuses_all_interfaces():
+def test_object_whose_interfaces_all_fail_raises():
     import torch
 
     with pytest.raises(BufferError, match=r"x\.detach\(\)"):
         check(torch.ones(3, requires_grad=True))
 
 
-def test_object_without_interfaces():
+def test_object_without_interfaces_raises():
     for obj in (3, object(), ctypes.py_object):
         with pytest.raises(TypeError):
             check(obj)

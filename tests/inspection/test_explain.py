@@ -1,4 +1,4 @@
-"""explain: the verdicts agree with the as_* functions, no elements are copied, and no object causes an error."""
+"""Test that verdicts of `explain` agree with the as_* functions, and that it does not copy elements or raise."""
 
 import contextlib
 import ctypes
@@ -29,7 +29,7 @@ WORDS = ("zero-copy", "copy=True", "cannot")
 
 
 def outcome(obj, consumer):
-    """Return the verdict that corresponds to the result of the consumer's function."""
+    """Call the as_* function of the consumer, and return the verdict that `explain` should give."""
     function = getattr(ah, f"as_{consumer}")
     for word, options in (("zero-copy", {}), ("copy=True", {"copy": True})):
         with contextlib.suppress(Exception):
@@ -39,7 +39,7 @@ def outcome(obj, consumer):
 
 
 def aligned(values):
-    """Return the values at an address that is a multiple of 64 bytes, as jax requires."""
+    """Return a copy of the values in memory that is aligned to 64 bytes, as jax requires."""
     memory = np.zeros(values.nbytes + 64, "u1")
     start = -memory.ctypes.data % 64
     array = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
@@ -68,12 +68,12 @@ def test_verdicts_equal_conversions(producer):
         close = made.close
         explained = ah.explain(made.obj)
         assert tuple(verdict.consumer for verdict in explained.verdicts) == CONSUMERS
-        obj = ah.asarray(made.obj)  # consumes the capsule, so explain cannot have consumed it
+        obj = ah.asarray(made.obj)  # would fail if explain had consumed a capsule
         if "capsule" not in producer.name:
             obj = made.obj
         for verdict in explained.verdicts:
             if (producer.name, verdict.consumer) == ("PIL.Image", "jax"):
-                continue  # the image creates new bytes on each access, and jax reads the address
+                continue  # the image creates new bytes on each access, whose alignment varies
             met.add(verdict.verdict)
             said, does = verdict.verdict, outcome(obj, verdict.consumer)
             if said != does:
@@ -89,7 +89,7 @@ def test_verdicts_equal_conversions(producer):
 
 
 class Cuda:
-    """An object with the dict of GPU memory. Inspection does not need a driver."""
+    """An object whose CUDA interface dict has an invented address. Inspection does not require a driver."""
 
     def __init__(self, **keys):
         said = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 2, "strides": None}
@@ -105,7 +105,7 @@ class Cuda:
     ],
     ids=lambda obj: type(obj).__name__,
 )  # fmt: skip
-def test_verdicts_of_other_things(obj):
+def test_verdicts_for_other_producers_equal_conversions(obj):
     for verdict in ah.explain(obj).verdicts:
         assert verdict.verdict == outcome(obj, verdict.consumer), verdict
 
@@ -120,38 +120,38 @@ def test_verdict_for_jax_reads_jax_enable_x64():
         assert ah.explain(a, to="jax").verdicts[0].verdict == "zero-copy"
 
 
-def test_the_consumers_are_those_of_convert():
+def test_explain_and_convert_list_the_same_consumers():
     with pytest.raises(ValueError, match="accepted: " + ", ".join(CONSUMERS)):
         ah.convert(np.zeros(3), to="anything else")
     assert tuple(verdict.consumer for verdict in ah.explain(b"").verdicts) == CONSUMERS
 
 
 @pytest.mark.parametrize("value", [3, 2.5, True, 1j, [1, 2], ((1.5, 2), (3, 4)), [], np.float32(2), np.int8(1)])
-def test_values_are_reported_as_copied(value):
+def test_numbers_and_lists_are_reported_as_copied(value):
     explained = ah.explain(value)
     assert "asarray copies it through NumPy" in explained.why
     for verdict in explained.verdicts:
-        does = outcome(value, verdict.consumer)  # "zero-copy" for values that asarray has copied
+        does = outcome(value, verdict.consumer)  # without copy=True, the as_* functions copy lists, too
         assert verdict.verdict == ("copy=True" if does == "zero-copy" else does), verdict
     with pytest.raises(BufferError, match="copy=False forbids it"):
         ah.asarray(value, copy=False)
 
 
-def test_ragged_values_become_a_jagged_tensor():
+def test_ragged_lists_can_only_be_converted_to_torch():
     verdicts = {verdict.consumer: verdict.verdict for verdict in ah.explain([[1], [1, 2]]).verdicts}
     assert verdicts["torch"] == "copy=True" and ah.as_torch([[1], [1, 2]]).is_nested
     assert {verdicts[name] for name in CONSUMERS if name != "torch"} == {"cannot"}
 
 
 @pytest.mark.parametrize("value", [[1, [2]], [object()], [None], [2**70], "text"])
-def test_values_without_an_array(value):
+def test_values_that_cannot_be_converted(value):
     explained = ah.explain(value)
     assert {verdict.verdict for verdict in explained.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
     with pytest.raises(TypeError):
         ah.asarray(value)
 
 
-CALLS = [  # object, consumer, the shortest call that works
+CALLS = [  # object, consumer, the shortest working call
     (np.zeros(3), None, "arrayhub.asarray(x)"),
     (np.zeros(3), "numpy", "arrayhub.as_numpy(x)"),
     (np.zeros(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
@@ -166,7 +166,7 @@ CALLS = [  # object, consumer, the shortest call that works
 
 
 @pytest.mark.parametrize(("x", "to", "call"), CALLS, ids=lambda value: str(value) if isinstance(value, str) else None)
-def test_the_first_line_is_the_shortest_call_that_works(x, to, call):
+def test_explanation_begins_with_the_shortest_working_call(x, to, call):
     pytest.importorskip("torch")
     pytest.importorskip("jax")
     explained = ah.explain(x, to=to)
@@ -191,7 +191,7 @@ def test_capsules_are_not_consumed():
 
 
 def test_explain_does_not_copy():
-    """The resident memory does not grow. The pages of the arrays are never accessed, so only a copy would add pages."""
+    """The pages of the arrays are never accessed, so the resident memory grows only if an array is copied."""
     a = np.zeros(2**30 + 1, "u1")[1:].view("f4")  # unaligned, so jax would copy
     strided = np.lib.stride_tricks.as_strided(np.zeros(2**30 // 4, "f4"), (2**14, 2**14), (4, 2**16))
     ah.explain(np.zeros(3))
@@ -203,7 +203,7 @@ def test_explain_does_not_copy():
     assert jax.verdict == "copy=True"
 
 
-def test_object_is_released():
+def test_explanation_does_not_keep_the_object_alive():
     a = np.arange(3)
     gone = weakref.ref(a)
     explained = ah.explain(a)
@@ -212,7 +212,7 @@ def test_object_is_released():
     assert "3 * int" in explained.summary
 
 
-def test_which_protocols_it_offers():
+def test_offers_list_the_protocols_of_the_object():
     explained = ah.explain(np.zeros(3, ">i4"))
     offers = {offer.protocol: offer for offer in explained.offers}
     assert list(offers) == ["buffer", "dlpack", "array_interface", "array_struct"]
@@ -235,12 +235,12 @@ def test_reason_for_each_unused_protocol():
     ("error", "reason"),
     [(KeyError("shape"), "KeyError: 'shape'"), (SystemExit(3), "SystemExit: 3"), (Wicked, "Wicked")],
 )
-def test_short_reason_has_the_error_type(error, reason):
+def test_reason_of_an_error_contains_its_type(error, reason):
     explained = ah.explain(with_method("__array_interface__", property(raising(error))))
     assert [offer.gives.removeprefix(f"{__name__}.") for offer in explained.offers] == [reason]
 
 
-def test_refused_tensor_has_no_protocol():
+def test_protocols_of_a_tensor_that_requires_grad_do_not_work():
     torch = pytest.importorskip("torch")
     explained = ah.explain(torch.zeros(3, requires_grad=True))
     assert [(offer.protocol, offer.works) for offer in explained.offers] == [("exchange", False), ("dlpack", False)]
@@ -267,7 +267,7 @@ print(verdict.verdict, verdict.reason)
 
 
 class Table:
-    """A table like those of data frame libraries: its repr has several lines, and only NumPy can convert it."""
+    """A table whose repr has several lines, and whose only protocol is ``__array__``."""
 
     def __repr__(self):
         return "shape: (2,)\nx\n0\n1"
@@ -276,7 +276,7 @@ class Table:
         return np.arange(2)
 
 
-def test_objects_only_numpy_converts_name_the_call():
+def test_objects_with_only_array_method_suggest_numpy_asarray():
     why = ah.explain(Table()).why
     assert why.startswith("asarray: <") and "is of type Table, which does not support an array protocol" in why
     assert "numpy.asarray(x) calls its __array__, which may copy" in why
@@ -284,14 +284,14 @@ def test_objects_only_numpy_converts_name_the_call():
     assert "__array__," not in ah.explain(object()).why
 
 
-def test_a_wrapper():
+def test_wrappers_are_explained():
     xarray = pytest.importorskip("xarray")
     explained = ah.explain(xarray.DataArray(np.zeros(3)))
     assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
     assert explained.offers == ()
 
 
-def test_a_constructed_array_has_no_protocol():
+def test_constructed_array_does_not_have_a_protocol():
     memory = ah.asarray(bytearray(16))
     assert ah.explain(ah.empty(2, "f8")).why == "it is a USMArray"
     assert ah.explain(memory).why == "it is a USMArray, imported through buffer"
@@ -300,7 +300,7 @@ def test_a_constructed_array_has_no_protocol():
 # ---------------------------------------------------------------------------------------------------------- the text
 
 
-def test_the_text():
+def test_text_of_an_explanation():
     mem = np.zeros(9, "i1")
     text = str(ah.explain(mem[1:].view(">i4")))
     assert (
@@ -322,7 +322,7 @@ out:
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_the_call_for_byte_swapped_elements_returns_an_array_of_the_library(library):
+def test_suggested_call_for_byte_swapped_elements_works(library):
     pytest.importorskip(library)
     x = np.arange(3, dtype=">i4")
     call = ah.explain(x, to=library).call
@@ -341,13 +341,13 @@ def test_the_call_for_byte_swapped_elements_returns_an_array_of_the_library(libr
         (Cuda(), "on cuda:0: the host cannot read it; to_host(x) copies"),
     ],
 )
-def test_facts(obj, fact):
+def test_facts_describe_layout_access_and_device(obj, fact):
     explained = ah.explain(obj)
     assert fact in explained.facts
     assert f"\n  {fact}\n" in str(explained)
 
 
-def test_rows_and_columns_of_polars():
+def test_reason_for_polars_suggests_a_frame():
     polars = pytest.importorskip("polars")
     x = ah.asarray(np.arange(6.0).reshape(2, 3))
     verdict = ah.explain(x, to="polars").verdicts[0]
@@ -356,7 +356,7 @@ def test_rows_and_columns_of_polars():
     assert eval(call, {"polars": polars, "arrayhub": ah, "x": x}).shape == (2, 3)
 
 
-def test_one_question():
+def test_to_limits_the_explanation_to_one_consumer():
     explained = ah.explain(np.zeros(3)[::-1], to="torch")
     assert str(explained).split("\n")[-2:] == [
         "out:",
@@ -365,7 +365,7 @@ def test_one_question():
     assert len(explained.verdicts) == 1
 
 
-def test_libraries_are_named_as_in_convert():
+def test_to_accepts_the_same_names_as_convert():
     torch, pa = pytest.importorskip("torch"), pytest.importorskip("pyarrow")
     x = np.ones(3)
     expected = str(ah.explain(x, to="torch"))
@@ -376,7 +376,7 @@ def test_libraries_are_named_as_in_convert():
 
 @pytest.mark.parametrize("to", ["xarray", "arrayhub", ah.NestedArray, ah.USMArray, np, "scipy.sparse", "sparse"])
 @pytest.mark.parametrize("make", [lambda: np.ones(3), lambda: [[1.0], [2.0, 3.0]], lambda: b"ab", lambda: 3])
-def test_the_call_for_each_library_of_convert_works(make, to):
+def test_suggested_call_for_each_target_of_convert_works(make, to):
     x = make()
     explained = ah.explain(x, to=to)
     (verdict,) = explained.verdicts
@@ -388,13 +388,13 @@ def test_the_call_for_each_library_of_convert_works(make, to):
 
 
 @pytest.mark.parametrize("to", ["tensorflow", "", 3, b"torch", ["torch"]])
-def test_an_unknown_library(to):
+def test_unknown_library_raises(to):
     with pytest.raises(ValueError, match=r"explain: to is .*; accepted: numpy, torch, jax, cupy, dpnp, numba"):
         ah.explain(np.zeros(3), to=to)
 
 
 class Parser(html.parser.HTMLParser):
-    """A parser that collects text, and checks that all elements are closed."""
+    """An HTML parser that collects text and checks that all elements are closed."""
 
     def __init__(self, page):
         super().__init__()
@@ -413,7 +413,7 @@ class Parser(html.parser.HTMLParser):
         self.text.append(data)
 
 
-def test_html_equals_text():
+def test_html_contains_consumers_verdicts_and_protocols():
     for obj in (np.zeros(3)[::-1], b"abc", object(), [1, 2]):
         explained = ah.explain(obj)
         said = Parser(explained._repr_html_()).text
@@ -434,7 +434,7 @@ def test_contrast_of_verdicts_on_light_and_dark_pages():
             assert min(contrast(mixed, page) for page in pages) >= 4.5
 
 
-def test_names_do_not_become_markup():
+def test_type_names_are_escaped_in_html():
     cls = type("<script>alert(1)</script>", (), {"__module__": "<b>"})
     page = ah.explain(cls())._repr_html_()
     assert "<script" not in page and "<b>" not in page
@@ -445,7 +445,7 @@ def test_names_do_not_become_markup():
 
 
 class Endless:
-    """An infinite chain of wrappers."""
+    """A wrapper whose `data` is another wrapper, without end."""
 
     __array_struct__ = property(lambda self: Endless())
 
@@ -534,24 +534,24 @@ HOSTILE = {
         for value in (None, 3, "x" * 1_000_000, {}, {"shape": (3,)}, np.ndarray, list)
         if name != "__qualname__" or isinstance(value, str)
     },
-    "__getattr__ gives itself": lambda: with_method("__getattr__", lambda self, name: self),
-    "__getattr__ gives another": lambda: with_method("__getattr__", lambda self, name: type(self)()),
-    "__getattr__ asks itself": lambda: with_method("__getattr__", lambda self, name: getattr(self, name)),
+    "__getattr__ returns self": lambda: with_method("__getattr__", lambda self, name: self),
+    "__getattr__ returns a new object": lambda: with_method("__getattr__", lambda self, name: type(self)()),
+    "__getattr__ calls itself": lambda: with_method("__getattr__", lambda self, name: getattr(self, name)),
     "__repr__ is huge": lambda: with_method("__repr__", lambda self: "x" * 50_000_000),
     "__repr__ returns an int": lambda: with_method("__repr__", lambda self: 3),
-    "__class__ lies": lambda: with_method("__class__", property(lambda self: np.ndarray)),
-    "a wrapper without end": Endless,
+    "__class__ is a property that returns ndarray": lambda: with_method("__class__", property(lambda self: np.ndarray)),
+    "infinitely nested wrappers": Endless,
     "a metaclass": odd_metaclass,
     "a mock": mock.MagicMock,
     "a mock of an array": lambda: mock.MagicMock(spec=np.ndarray),
     "a dead proxy": dead_proxy,
     "a released memoryview": closed_memoryview,
-    "a list in itself": self_containing,
+    "a list that contains itself": self_containing,
     "a list of hostile objects": lambda: [with_method("__getattr__", raising(Wicked()))],
-    "a list of no length": lambda: with_method("__iter__", raising(Wicked()), (list,), __len__=raising(Wicked())),
+    "a list, __len__ raises": lambda: with_method("__iter__", raising(Wicked()), (list,), __len__=raising(Wicked())),
     "a long list": lambda: [0] * 5_000_000,
     "a deep list": lambda: eval("[" * 90 + "]" * 90),
-    "a number that lies": lambda: with_method("__int__", raising(Wicked()), (int,), __index__=raising(Wicked())),
+    "an int, __int__ raises": lambda: with_method("__int__", raising(Wicked()), (int,), __index__=raising(Wicked())),
     "a hostile ndarray": lambda: np.zeros(3).view(
         type("Hostile", (np.ndarray,), {"__getattribute__": raising(Wicked())})
     ),
@@ -559,12 +559,12 @@ HOSTILE = {
     "a module": lambda: sys,
     "a function": lambda: len,
     "a generator": lambda: (i for i in range(3)),
-    "a structure of objects": lambda: np.zeros(2, [("x", object)]),
-    "nothing": lambda: None,
+    "a record of objects": lambda: np.zeros(2, [("x", object)]),
+    "None": lambda: None,
     "a null pointer": lambda: exporter(buf=0),
-    "a buffer of another shape": lambda: exporter(shape=[2**62], len=12),
-    "a struct that lies": lambda: StructProducer(nd=40),
-    "a struct at no address": lambda: StructProducer(data=0),
+    "a buffer whose shape exceeds its length": lambda: exporter(shape=[2**62], len=12),
+    "a struct with 40 dimensions": lambda: StructProducer(nd=40),
+    "a struct with a null pointer": lambda: StructProducer(data=0),
     "a name with control characters": lambda: type("A\n\x1b[31m", (), {})(),
     "a long name": lambda: type("x" * 1_000_000, (), {})(),
 }  # fmt: skip
@@ -583,13 +583,13 @@ def test_explain_never_raises(make):
     assert len(str(ah.explain(obj, to="numpy"))) < 3_000
 
 
-def test_ctrl_c_stops_it():
+def test_keyboard_interrupt_propagates():
     with pytest.raises(KeyboardInterrupt):
         ah.explain(with_method("__getattr__", raising(KeyboardInterrupt())))
 
 
-def test_device_memory_is_not_read():
-    """The addresses are invalid, so an access would crash the process."""
+def test_explain_does_not_access_memory():
+    """The addresses in the dict are invalid, so an access would crash the process."""
     said = python(
         """
         import arrayhub as ah
@@ -607,7 +607,7 @@ def test_device_memory_is_not_read():
     assert said.endswith("alive\n")
 
 
-def test_a_library_is_not_imported_to_recognize_an_array():
+def test_explain_does_not_import_libraries():
     said = python(
         """
         import sys
@@ -637,7 +637,7 @@ def test_explain_reads_a_property_once():
     ],
     ids=["gradient", "Timestamp", "NA", "Categorical", "text"],
 )
-def test_lists_of_unsupported_objects(values):
+def test_lists_of_unsupported_objects_cannot_be_converted(values):
     values = values()
     with pytest.raises((BufferError, TypeError)):
         ah.asarray(values)
@@ -646,14 +646,14 @@ def test_lists_of_unsupported_objects(values):
     assert {verdict.verdict for verdict in said.verdicts if verdict.consumer in CONSUMERS} == {"cannot"}
 
 
-def test_several_chunks_are_one_column():
+def test_summary_of_a_chunked_array_contains_length_and_chunks():
     pyarrow = pytest.importorskip("pyarrow")
     said = ah.explain(pyarrow.chunked_array([[1, 2], [3]]))
     assert "3 * int64" in said.summary
     assert "2 chunks" in said.summary
 
 
-def test_pandas_arrays_with_missing_values_name_asnested():
+def test_summary_of_a_pandas_array_with_missing_values():
     pandas = pytest.importorskip("pandas")
     said = ah.explain(pandas.array([1, None], dtype="Int64"))
     assert "2 * ?int64" in said.summary
@@ -669,7 +669,7 @@ def test_pandas_arrays_with_missing_values_name_asnested():
         (np.ones(3)[::-1], "torch", "arrayhub.as_torch(x, copy=True)"),
     ],
 )
-def test_the_call_requests_a_copy_only_if_the_export_does_not_copy_by_itself(obj, library, call):
+def test_suggested_call_passes_copy_only_if_required(obj, library, call):
     explanation = ah.explain(obj, to=library)
     assert explanation.call == call and explanation.verdicts[0].verdict == "copy=True"
     assert eval(call, {"arrayhub": ah, "x": obj}) is not None

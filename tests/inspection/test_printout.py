@@ -1,4 +1,4 @@
-"""`debug_repr`, `inspect`, memory blocks, and the methods `aligned` and `native`."""
+"""Test `debug_repr`, `inspect`, memory blocks, and the methods `aligned` and `native`."""
 
 import contextlib
 import gc
@@ -24,7 +24,7 @@ HEX = r"[0-9A-F]{16}"
 
 
 def form(text):
-    """Replace addresses with numbers in the order of their first appearance, so that equal addresses stay equal."""
+    """Replace each distinct address with a number, counted in the order of first appearance."""
     seen = {}
     return re.sub(rf"\b{HEX}\b", lambda found: seen.setdefault(found[0], f"<{len(seen)}>"), text)
 
@@ -73,7 +73,7 @@ def test_debug_repr_of_an_array():
 
 
 def test_debug_repr_of_an_element():
-    """The element shares the memory block of the array. The pointer of a built-in type is its type number."""
+    """The element has the memory block of the array. For a built-in type, the type pointer is the type number."""
     a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
     one = a[1]
     buffer = {"flags": "5 (read_access immutable )", "references": 2, "block": "buffer", "free": "PyBuffer_Release"}
@@ -98,14 +98,14 @@ def test_debug_repr_of_an_unaligned_view():
 # ------------------------------------------------------------------------------------------------------- other arrays
 
 
-def test_owned_memory():
+def test_debug_repr_of_owned_memory():
     text = ah.debug_repr(ah.asarray(np.zeros(3, "f8")).copy())
     assert re.search(
         rf"     type: owned\n     start: {HEX}\n     size: 24\n     free function: {HEX} \(PyMem_RawFree\)\n", text
     )
 
 
-def test_field_offsets_of_records():
+def test_debug_repr_contains_field_offsets():
     record = np.dtype([("x", "i1"), ("y", "f8")], align=True)
     assert """\
    strided_dim arrmeta
@@ -117,7 +117,7 @@ def test_field_offsets_of_records():
 """ in ah.debug_repr(np.zeros(3, record))
 
 
-def test_device_of_usm():
+def test_debug_repr_of_usm_contains_the_device():
     memory = pytest.importorskip("dpctl.memory")
     text = ah.debug_repr(memory.MemoryUSMShared(12))
     assert re.search(
@@ -133,11 +133,11 @@ def test_device_of_usm():
         (b"abc", "5 (read_access immutable )"),
     ],
 )
-def test_flags(x, flags):
+def test_debug_repr_contains_access_flags(x, flags):
     assert f"  flags: {flags}\n" in ah.debug_repr(x)
 
 
-def test_reference_counts_exclude_the_call():
+def test_refcount_excludes_references_of_the_call():
     a = ah.asarray(np.zeros(3))
     assert ah.inspect(a)["refcount"] == 1
     b = a  # noqa: F841
@@ -148,7 +148,7 @@ def test_reference_counts_exclude_the_call():
     assert " refcount: 2\n" in ah.debug_repr(a)
 
 
-def test_reference_counts_of_nested_arrays():
+def test_refcounts_of_nested_arrays():
     n = ah.asnested(pa.array([[["a"]], [["b"], None]]))
     found = ah.inspect(n)
     assert found["refcount"] == 1
@@ -160,7 +160,7 @@ def test_reference_counts_of_nested_arrays():
     assert ah.inspect(pa.array([["a"]]))["refcount"] == 1
 
 
-def test_packed_elements_have_no_stride():
+def test_packed_elements_do_not_have_a_stride():
     packed = packed_int4()
     facts = ah.inspect(packed)
     assert facts["type"]["fixed"] == "2 * 3 * int4"
@@ -222,14 +222,14 @@ SCHEMA = exactly(
 
 VALID = jsonschema.Draft202012Validator(SCHEMA)
 
-# Kind and release function of the memory block, for each producer of the matrix.
+# For each producer: kind and release function of the memory block.
 OBJECT = ("external", "Py_DECREF")
 BUFFER = ("buffer", "PyBuffer_Release")
 USM = ("usm", "Py_DECREF")
 DLPACK = {
     ("dlpack", "DLManagedTensor.deleter"),
     ("dlpack", "DLManagedTensorVersioned.deleter"),
-}  # depends on the version of the library
+}  # the release of the library determines which one
 BLOCKS = {
     "numpy": OBJECT, "ml_dtypes": OBJECT, "bytes": OBJECT,
     "torch": {("external", "StorageImpl::release"), OBJECT},  # OBJECT is a detached tensor
@@ -246,7 +246,7 @@ BLOCKS = {
     "capsule (legacy)": ("dlpack", "DLManagedTensor.deleter"),
     "capsule (versioned)": ("dlpack", "DLManagedTensorVersioned.deleter"),
 }  # fmt: skip
-if FAST_PATHS_OFF:  # without fast paths, the blocks hold buffers and managed tensors of these producers
+if FAST_PATHS_OFF:  # without fast paths, these producers are imported through DLPack and the buffer protocol
     BLOCKS.update(torch=DLPACK, bytes=BUFFER)
 
 
@@ -276,7 +276,7 @@ def check_block(x, producer, made):
     allowed = BLOCKS[producer.name]
     assert (block.kind, block.release_function) in (allowed if isinstance(allowed, set) else {allowed})
     assert block.device == x.device
-    assert block.refcount >= 2  # references of the array and of the local variable
+    assert block.refcount >= 2  # references by `x` and `block`
     view = x[...]
     assert view.memory is block
     assert x.memory.refcount > 2
@@ -301,7 +301,7 @@ def _corners(steps):
     return [()] if not steps else [(*rest, step) for rest in _corners(steps[:-1]) for step in {0, steps[-1]}]
 
 
-def test_memory_blocks_of_other_imports():
+def test_memory_blocks_of_structs_buffers_lists_and_new_arrays():
     struct = ah.asarray(StructProducer())
     assert (struct.memory.kind, struct.memory.release_function) == OBJECT
     buffer = ah.asarray(exporter())
@@ -359,8 +359,8 @@ def test_native_swaps_sub_array_fields():
 
 
 @pytest.mark.parametrize(("code", "name"), [((5, 32, 1), "complex32"), ((4, 16, 1), "bfloat16")])
-def test_element_types_outside_of_numpy_are_named(code, name):
-    """Without ml_dtypes, the name of the type is shown, and the error of `dtype` names ml_dtypes."""
+def test_element_types_of_ml_dtypes_are_shown_without_ml_dtypes(code, name):
+    """Without ml_dtypes, `repr` contains the name of the type, and `dtype` raises an error that names ml_dtypes."""
     python(
         without("ml_dtypes")
         + textwrap.dedent(f"""
@@ -385,13 +385,13 @@ def test_element_types_outside_of_numpy_are_named(code, name):
     )
 
 
-def test_native_of_device_memory_names_to_host():
+def test_native_error_for_device_memory_suggests_to_host():
     interface = {"shape": (2,), "typestr": ">i4", "data": (4096, False), "version": 2}
     with pytest.raises(BufferError, match=r"call arrayhub\.to_host\(x\)"):
         ah.asarray(producer(__cuda_array_interface__=interface)).native()
 
 
-def test_unaligned_and_byte_swapped_arrays():
+def test_aligned_and_native_of_unaligned_byte_swapped_arrays():
     a = np.zeros(9, "u1")[1:].view(">i4")
     a[:] = [1, 2]
     x = ah.asarray(a)

@@ -1,4 +1,4 @@
-"""`arrayhub.trace` and ``python -m arrayhub trace`` record imports, exports, copies, waits, and the calling lines."""
+"""Test `arrayhub.trace` and ``python -m arrayhub trace``, which record imports, exports, copies and waits."""
 
 import importlib
 import io
@@ -36,7 +36,7 @@ def test_exports_are_recorded():
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
         ah.as_numpy(x)
-        ah.as_torch(np.arange(3.0))  # one event, although it includes an import
+        ah.as_torch(np.arange(3.0))  # one event, although `as_torch` also imports
         ah.as_torch(x, copy=None)
         ah.convert(x, "torch")
     assert found(traced, "kind", "by", "source", "target", "nbytes") == [
@@ -61,14 +61,14 @@ ASKED = {
 
 
 @pytest.mark.parametrize("by", ASKED)
-def test_requests_of_consumers_are_recorded(by):
+def test_exports_requested_by_consumers_are_recorded(by):
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
         ASKED[by](x)
     assert found(traced, "kind", "by", "source", "nbytes") == [("out", by, "cpu", 40)]
 
 
-def test_by_the_exchange_table():
+def test_exports_through_the_exchange_table_are_recorded():
     tvm_ffi = pytest.importorskip("tvm_ffi")
     x = ah.asarray(np.arange(5.0))
     with ah.trace() as traced:
@@ -93,14 +93,14 @@ def copies_told(call, x):
 
 
 @pytest.mark.parametrize("by", COPIED)
-def test_copies(by):
+def test_copies_are_recorded(by):
     call, nbytes = COPIED[by]
     copies = copies_told(call, ah.asarray(np.arange(5.0)))
     assert [(event.by, event.nbytes) for event in copies] == [(by, nbytes)]
     assert copies[0].seconds > 0 and copies[0].file == __file__
 
 
-def test_lists_are_copied():
+def test_lists_are_recorded_as_copied():
     with ah.trace() as traced:
         ah.asarray([1.0, 2.0])
     assert found(traced, "kind", "source", "target", "nbytes") == [
@@ -109,7 +109,7 @@ def test_lists_are_copied():
     ]
 
 
-def test_copies_to_and_from_a_device_and_waits():
+def test_device_copies_and_waits_are_recorded():
     pytest.importorskip("dpctl")
     shared = ah.USMArray((3,), "f8", buffer="shared")
     with ah.trace() as traced:
@@ -122,21 +122,21 @@ def test_copies_to_and_from_a_device_and_waits():
     assert any("the host" in event.by and event.nbytes == 24 for event in waits), waits
 
 
-def test_events_have_the_line_of_the_program():
+def test_events_have_the_calling_line_of_the_program():
     jnp = pytest.importorskip("jax.numpy")
     x = ah.asarray(np.arange(16, dtype="i4"))
     with ah.trace() as traced:
-        jnp.asarray(x)  # the recorded line, although jax's own code requests the memory
+        jnp.asarray(x)  # the recorded line, although code of jax requests the memory
     asked = [event for event in traced.events if event.kind == "out"]
     assert asked
     assert {(event.file, event.code) for event in asked} == {
-        (__file__, "jnp.asarray(x)  # the recorded line, although jax's own code requests the memory")
+        (__file__, "jnp.asarray(x)  # the recorded line, although code of jax requests the memory")
     }
 
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
-def test_library_code_outside_site_packages_is_skipped(tmp_path, monkeypatch, folder):
-    """Lines in site-packages and dist-packages are not recorded, even outside of the environment, as on Debian."""
+def test_lines_of_library_code_are_skipped(tmp_path, monkeypatch, folder):
+    """Lines in any folder site-packages or dist-packages are skipped, even outside of the environment (Debian)."""
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "reader.py").write_text("def read(x):\n    return memoryview(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path / folder))
@@ -147,7 +147,7 @@ def test_library_code_outside_site_packages_is_skipped(tmp_path, monkeypatch, fo
     assert {event.file for event in traced.events} == {__file__}
 
 
-def test_the_table_names_lines_once_and_adds_up():
+def test_table_combines_events_of_a_line():
     a = np.zeros(2**17)
     with ah.trace() as traced:
         for _ in range(3):
@@ -170,7 +170,7 @@ def test_table_is_printed_to_the_requested_file():
         ah.trace(file="table.txt")
 
 
-def test_no_events_outside_the_block():
+def test_events_outside_the_block_are_not_recorded():
     a = np.zeros(3)
     with ah.trace() as traced:
         pass
@@ -178,7 +178,7 @@ def test_no_events_outside_the_block():
     assert traced.events == []
 
 
-def test_one_within_another_and_errors():
+def test_nested_traces_and_errors():
     a = np.zeros(3)
     with ah.trace() as outer:
         with ah.trace() as inner, pytest.raises(TypeError):
@@ -186,7 +186,7 @@ def test_one_within_another_and_errors():
         ah.asarray(a).copy()
     assert inner.events == []
     assert found(outer, "kind") == [("in",), ("copy",)]
-    with ah.trace() as again:  # the errors above do not affect later blocks
+    with ah.trace() as again:  # the error above must not affect later traces
         ah.asarray(a)
     assert found(again, "kind") == [("in",)]
 
@@ -202,7 +202,7 @@ def test_exit_without_enter_raises():
     assert found(traced, "kind") == [("in",)]
 
 
-def test_other_threads_are_recorded_too():
+def test_events_of_other_threads_are_recorded():
     with ah.trace() as traced:
         thread = threading.Thread(target=lambda: ah.asarray(np.zeros(3)).copy())
         thread.start()
@@ -237,7 +237,7 @@ def run(*arguments, cwd):
     return finished(sys.executable, "-m", "arrayhub", "trace", *arguments, cwd=cwd)
 
 
-def test_a_script(script):
+def test_command_prints_the_table_of_a_script(script):
     done = run("scripts/script.py", "3", "--own", cwd=script)
     assert done.returncode == 3, done.stderr
     assert done.stdout == "['scripts/script.py', '3', '--own'] __main__\n"
@@ -245,14 +245,14 @@ def test_a_script(script):
     assert "scripts/script.py:7  y = x.copy()" in done.stderr
 
 
-def test_a_script_that_fails_shows_its_table_and_its_error(script):
+def test_command_prints_the_table_and_the_error_of_a_failing_script(script):
     done = run("scripts/script.py", "nothing", cwd=script)
     assert done.returncode == 1
     assert "1 hand-over, 1 copy of 40 bytes in " in done.stderr
     assert "ValueError: invalid literal" in done.stderr
 
 
-def test_a_script_as_json(script):
+def test_command_writes_events_as_json(script):
     done = run("--json", "events.json", "scripts/script.py", "0", cwd=script)
     assert (done.returncode, done.stderr) == (0, "")
     events = json.loads((script / "events.json").read_text())
@@ -262,13 +262,13 @@ def test_a_script_as_json(script):
     ]
 
 
-def test_missing_script_is_an_error(tmp_path):
+def test_missing_script_exits_with_status_2(tmp_path):
     done = run("nowhere.py", cwd=tmp_path)
     assert done.returncode == 2
     assert "file 'nowhere.py' does not exist" in done.stderr
 
 
-def test_nested_traces_record_each_event_once():
+def test_trace_entered_twice_records_each_event_once():
     out = io.StringIO()
     traced = ah.trace(file=out)
     with traced:
@@ -290,12 +290,12 @@ MADE = {
 
 
 @pytest.mark.parametrize("call", MADE)
-def test_copies_outside_of_the_engines(call):
+def test_copies_by_other_functions_are_recorded(call):
     function, nbytes = MADE[call]
     assert [event.nbytes for event in copies_told(function, ah.asarray(np.arange(8.0)))] == [nbytes]
 
 
-def test_failure_to_write_events_is_an_error(tmp_path):
+def test_unwritable_json_file_exits_with_status_2(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("print('ran')")
     done = finished(sys.executable, "-m", "arrayhub", "trace", "--json", tmp_path / "none" / "o.json", script)
@@ -305,10 +305,10 @@ def test_failure_to_write_events_is_an_error(tmp_path):
 # ------------------------------------------------------------------------------------------------------ without memory
 
 
-def test_a_trace_without_memory_does_not_affect_later_ones():
-    """After each allocation of a trace has failed in turn, later traces are complete.
+def test_memory_error_in_a_trace_does_not_affect_later_traces():
+    """Let each allocation of a trace fail in turn, and check that the next trace is complete.
 
-    `kept` prevents CPython from reusing a freed tuple instead of allocating one.
+    `kept` uses up CPython's free list of tuples, so that each new tuple is an allocation.
     """
     pytest.importorskip("_testcapi")
     python(
@@ -329,7 +329,7 @@ def without_memory(start, width):
     _testcapi.set_nomemory(start, start + width)
     try:
         traced()
-    except (MemoryError, SystemError):  # CPython's take_ownership clears a MemoryError
+    except (MemoryError, SystemError):  # SystemError: CPython's take_ownership clears a MemoryError
         pass
     finally:
         _testcapi.remove_mem_hooks()
@@ -344,13 +344,13 @@ for width in (1, 3, 10_000):
     )
 
 
-def test_nested_data_is_counted_under_the_name_of_the_call():
+def test_imports_and_exports_of_nested_data_are_recorded_by_the_called_function():
     for library in ("pyarrow", "polars", "pandas", "awkward"):
         pytest.importorskip(library)
     import pyarrow
 
     lists = pyarrow.array([[1], [2, 3]])
-    size = 3 * 4 + 3 * 8  # offsets and numbers
+    size = 3 * 4 + 3 * 8  # bytes of the offsets and of the numbers
     with ah.trace() as traced:
         x = ah.asnested(lists)
         ah.asnested(x)  # not recorded, because `x` is a NestedArray
@@ -370,7 +370,7 @@ def test_nested_data_is_counted_under_the_name_of_the_call():
     assert [event.by for event in traced.events] == ["as_arrow", "as_polars", "as_torch", "as_torch"]
 
 
-def test_an_error_in_an_export_of_nested_data_is_not_counted():
+def test_failed_exports_of_nested_data_are_not_recorded():
     pytest.importorskip("pyarrow")
     with ah.trace() as traced:
         with pytest.raises(TypeError):

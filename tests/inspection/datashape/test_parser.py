@@ -1,4 +1,4 @@
-"""Datashape language: `datashape` and `parse_type`, round trips, and errors."""
+"""Test the datashape language: `datashape`, `parse_type`, round trips, and errors."""
 
 import math
 import pickle
@@ -39,7 +39,7 @@ def test_element_types_round_trip(dtype, text):
     assert (str(t), t.shape, t.dtype) == (f"2 * 3 * {text}", (2, 3), x.dtype)
 
 
-def test_unaligned_is_written_outside_of_byteswap():
+def test_unaligned_is_the_outer_type_of_byteswap():
     memory = np.zeros(9, "i1")
     assert ah.datashape(memory[1:].view("i4")) == "2 * unaligned[int32]"
     assert ah.datashape(memory[1:].view(">i4"), symbolic=True) == "strided * unaligned[byteswap[int32]]"
@@ -48,14 +48,14 @@ def test_unaligned_is_written_outside_of_byteswap():
     assert ah.parse_type("unaligned[byteswap[int32]]").dtype == np.dtype(">i4")
 
 
-def test_complex_float16_has_no_dtype():
-    """The datashape of half-precision complex numbers, which NumPy does not support, is available."""
+def test_complex_float16_has_a_datashape():
+    """NumPy does not support half-precision complex numbers."""
     torch = pytest.importorskip("torch")
     assert ah.datashape(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
 
 
 def test_all_plain_element_types_round_trip():
-    """Each element type without length, unit or fields has a name, which is parsed to the same type."""
+    """Test each element type that does not have a length, a unit or fields."""
     for row in element_types():
         if row["kind"] in "SUVMm":
             continue
@@ -100,7 +100,7 @@ def test_str_returns_the_canonical_form(text, usual):
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", None], [1, None], [{"a": 1}, {"a": 2}], ([1], [])], ids=str)
-def test_datashape_of_nested_lists(values):
+def test_datashape_accepts_nested_lists(values):
     assert ah.datashape(values) == str(ah.asnested(values).type)
     assert ah.datashape(values, symbolic=True).startswith("strided * ")
 
@@ -125,7 +125,7 @@ def test_different_types_are_not_equal():
         *("fixed_bytes[9999999999,1]", "void[9999999999]"),
     ],
 )
-def test_types_without_a_numpy_dtype(text):
+def test_dtype_raises_for_types_without_a_numpy_dtype(text):
     with pytest.raises(TypeError, match="NumPy does not have a dtype for"):
         _ = ah.parse_type(text).dtype
 
@@ -168,7 +168,7 @@ def test_types_without_a_numpy_dtype(text):
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else value,
 )
-def test_errors_name_position_and_accepted_tokens(text, position, accepted):
+def test_errors_contain_the_position_and_accepted_tokens(text, position, accepted):
     with pytest.raises(ValueError, match=accepted) as raised:
         ah.parse_type(text)
     message = str(raised.value)
@@ -232,7 +232,7 @@ def test_random_dtypes_round_trip(dtype, shape):
 
 
 def _packed(dtype):
-    """Return the dtype with packed fields, because offsets are not part of a datashape."""
+    """Return the dtype with packed fields, because a datashape does not contain offsets."""
     if dtype.subdtype is not None:
         return np.dtype((_packed(dtype.base), dtype.shape))
     if dtype.names is None:
@@ -301,7 +301,7 @@ def _assert_same(theirs, dtype):
 
 @pytest.mark.parametrize("text", ["var * int32", "string", "3 * ?float64", "datetime64[ns]", "?{x: var * string}"])
 def test_awkward_parses_nested_datashapes(text):
-    """awkward accepts the same text for ragged rows, strings of variable length and missing values."""
+    """awkward parses datashapes of ragged rows, strings and missing values, and prints the same text."""
     from_datashape = pytest.importorskip("awkward").types.from_datashape
     assert str(from_datashape(text, highlevel=False)) == str(ah.parse_type(text)) == text
 
@@ -315,5 +315,5 @@ def test_deeply_nested_dtypes_are_rejected():
         ah.datashape(np.zeros(2, [("x", dtype)]))
 
 
-def test_array_lengths_are_kept():
+def test_lengths_of_empty_arrays_are_kept():
     assert math.prod(ah.parse_type(ah.datashape(np.zeros((4, 0, 5), "f4"))).shape) == 0

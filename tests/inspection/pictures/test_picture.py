@@ -1,4 +1,4 @@
-"""Pictures of a layout: text, the structure of the SVG, and properties for arbitrary layouts."""
+"""Test pictures of a layout: the text, the structure of the SVG, and properties for random layouts."""
 
 import importlib.util
 import itertools
@@ -21,14 +21,14 @@ from arrayhub.inspection.pictures.coverage import Coverage
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d1343f"
-BASELINE = 17  # baseline of the text in a cell, from the top of the cell
+BASELINE = 17  # distance from the top of a cell to the baseline of its text
 
 
 # ------------------------------------------------------------------------------------------------- as text
 
 
 def drawing(text):
-    """Return the lines of the buffer, without the heading."""
+    """Return the part of a picture's text that shows the buffer."""
     return text[text.index("\nbuf_") + 1 :]
 
 
@@ -118,12 +118,12 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_text(name):
+def test_text_shows_the_buffer_and_notes(name):
     numbers, expected = EXAMPLES[name]
     assert drawing(arrayhub.picture(*numbers).text()) == expected
 
 
-def test_text_heading():
+def test_text_begins_with_the_layout():
     assert (
         arrayhub.picture((2, 3), (3, 1), 4, 10, itemsize=8)
         .text()
@@ -133,7 +133,7 @@ def test_text_heading():
     )
 
 
-def test_text_of_an_array():
+def test_text_of_an_array_begins_with_dtype_layout_and_memory():
     a = np.zeros((4, 4), "f4")[::2, 1:]
     text = arrayhub.asarray(a).picture.text()
     assert text.startswith(
@@ -149,7 +149,7 @@ def test_text_of_a_large_array_is_abbreviated():
     assert len(text) < 1000
 
 
-def test_text_of_long_holes_and_many_dimensions():
+def test_text_abbreviates_long_gaps_and_many_dimensions():
     assert "a[0], * x999999,    a[1] }" in arrayhub.picture((2,), (10**6,)).text()
     assert arrayhub.picture((20,), (100,)).text().count("* x99") == 19
     text = arrayhub.picture((1,) * 64).text()
@@ -160,7 +160,7 @@ def test_text_of_long_holes_and_many_dimensions():
 # ------------------------------------------------------------------------------------------------- from arrays
 
 
-def test_picture_of_a_view():
+def test_picture_of_a_view_has_its_layout_and_memory():
     x = arrayhub.asarray(np.arange(24, dtype="i4").reshape(4, 6))[2:, ::-1]
     seen = x.picture
     assert (seen.shape, seen.strides, seen.byte_strides) == ((2, 6), (6, -1), (24, -4))
@@ -176,14 +176,14 @@ def test_fields_of_packed_records_are_drawn_in_bytes():
     assert "Positions are in bytes, because elements are not at multiples of their size (4 bytes)." in seen.text()
 
 
-def test_partially_overlapping_elements():
+def test_partially_overlapping_elements_are_drawn_in_bytes():
     a = np.lib.stride_tricks.as_strided(np.zeros(8, "u1").view("i4"), (3,), (2,))
     text = arrayhub.asarray(a).picture.text()
     assert "buf_bytes = { a[0], a[0] x2, a[1] x2, a[2] }" in text
     assert "3 elements occupy 8 bytes" in text
 
 
-def test_other_memory_and_other_types():
+def test_pictures_of_device_memory_ml_dtypes_and_empty_elements():
     x = arrayhub.USMArray((2, 3), "f4", buffer="device")
     assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # the host cannot read this memory
     assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
@@ -199,13 +199,13 @@ def test_sub_byte_elements_are_drawn_as_elements():
     assert "buf_flat = { a[0], a[1], a[2], a[3], a[4] }" in seen.text()
 
 
-def test_an_array_of_many_dimensions():
+def test_picture_of_64_dimensions_is_small():
     x = arrayhub.asarray(np.zeros((1,) * 64))
     assert x.picture.text().count("a[") == 1
     assert len(x.picture.svg()) < 20_000
 
 
-# ------------------------------------------------------------------------------------------------- bad input
+# --------------------------------------------------------------------------------------------- invalid input
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_an_array_of_many_dimensions():
         ((None,), TypeError, "shape has None"),
     ],
 )
-def test_invalid_arguments(arguments, error, words):
+def test_invalid_arguments_raise(arguments, error, words):
     with pytest.raises(error, match=f"^picture: .*{words}"):
         arrayhub.picture(*arguments)
 
@@ -232,7 +232,7 @@ def test_invalid_arguments(arguments, error, words):
 @pytest.mark.parametrize(
     "array", [np.array([2, 3]), np.ones(3), np.zeros((2, 3)), arrayhub.asarray([2, 3]), memoryview(b"ab")]
 )
-def test_arrays_are_rejected_as_shape(array):
+def test_error_for_an_array_as_shape_suggests_its_picture(array):
     with pytest.raises(TypeError, match=r"^picture: shape is .*arrayhub\.asarray\(x\)\.picture"):
         arrayhub.picture(array)
     assert arrayhub.asarray(array).picture.shape == array.shape
@@ -253,7 +253,7 @@ class Cell(NamedTuple):
 
 
 class Drawing:
-    """The visible parts of an SVG: cells of the array, cells of the buffer, and text."""
+    """The parts of an SVG: `grid`, cells of the array; `strip` and `holes`, cells of the buffer; `words`, its text."""
 
     def __init__(self, svg):
         self.root = ElementTree.fromstring(svg)
@@ -287,7 +287,7 @@ def index_of(cell):
     return tuple(int(i) for i in re.match(r"a\[([-\d,]*)", cell.title)[1].split(",") if i)
 
 
-def test_svg_of_a_submatrix():
+def test_svg_shows_cells_of_a_submatrix_and_its_buffer():
     picture = Drawing(arrayhub.picture((2, 2), (3, 1), 1, 7, itemsize=8).svg())
     assert [(cell.title, cell.text) for cell in picture.grid] == [
         ("a[0,0] at 1", "1"), ("a[0,1] at 2", "2"), ("a[1,0] at 4", "4"), ("a[1,1] at 5", "5"),
@@ -301,8 +301,8 @@ def test_svg_of_a_submatrix():
 
 
 @pytest.mark.parametrize("offset", [0, 5, 17, 22, 23, 24, 47, 60])
-def test_the_marker_of_element_zero_is_inside_of_the_picture(offset):
-    """The text of the marker, which is wider than a cell, is inside of the picture, even at the last cell of a line."""
+def test_text_of_element_zero_is_inside_the_picture(offset):
+    """The text "element zero" is wider than a cell, so it must be shifted at the end of a line."""
     root = ElementTree.fromstring(arrayhub.picture((offset // 2 + 1,), (-2,), offset).svg())
     (words,) = (text for text in root.iter(SVG + "text") if text.text == "element zero")
     x, long = float(words.get("x")), 12 * 5.5
@@ -318,7 +318,7 @@ def test_svg_has_a_label_for_screen_readers():
     )
 
 
-def test_colors_follow_the_logical_order():
+def test_cell_colors_follow_the_logical_order():
     def colors(*numbers):
         return [cell.fill for cell in Drawing(arrayhub.picture(*numbers).svg()).strip]
 
@@ -350,7 +350,7 @@ def test_elements_outside_of_the_buffer_are_red():
 
 
 @pytest.mark.parametrize("shape", [(64,), (8, 8), (4, 4, 4), (2, 32), (1, 64)])
-def test_arrays_of_64_elements_are_drawn_completely(shape):
+def test_all_cells_of_arrays_of_64_elements_are_drawn(shape):
     picture = Drawing(arrayhub.picture(shape, itemsize=8).svg())
     assert len(picture.grid) == len(picture.strip) == 64
 
@@ -379,7 +379,7 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
 
 
 def test_text_contrast_on_light_and_dark_pages():
-    """The prose, numbers, dots and warning in a picture of a view beyond its buffer have enough contrast."""
+    """Draw a view that extends beyond its buffer, because its picture also contains a warning."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
     colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
     assert len(colors) == 2 and "svg:root{color-scheme:light dark}" in svg
@@ -393,7 +393,7 @@ def test_text_contrast_on_light_and_dark_pages():
 
 @pytest.mark.parametrize("array", [np.zeros((4, 6), "f4")[::2, ::-1], np.zeros((3, 40)), np.zeros(1000)[::3]])
 @pytest.mark.parametrize("width", [240, 358, 768])
-def test_svg_width(array, width):
+def test_svg_fits_in_the_requested_width(array, width):
     picture = arrayhub.asarray(array).picture
     narrow, wide = (ElementTree.fromstring(picture.svg(width=asked)) for asked in (width, 3000))
     assert float(narrow.get("width")) <= width
@@ -403,7 +403,7 @@ def test_svg_width(array, width):
         picture.svg(width=239)
 
 
-def test_notebooks_show_values_of_host_memory():
+def test_html_representation_contains_values_of_host_memory():
     page = ElementTree.fromstring(arrayhub.asarray(np.arange(1000.0))._repr_html_())
     assert page.find("pre").text == "[  0.   1.   2. ... 997. 998. 999.]"
     assert (
@@ -414,8 +414,8 @@ def test_notebooks_show_values_of_host_memory():
     assert "<pre>[1 2]</pre>" in arrayhub.asarray(np.array([1, 2], ml_dtypes.bfloat16))._repr_html_()
 
 
-def test_notebooks_do_not_read_device_memory():
-    """The representation of an array does not read device memory. A read of this invalid address would crash."""
+def test_html_representation_does_not_read_device_memory():
+    """The address is invalid, so a read would crash."""
     keys = dict(data=(1 << 40, False), shape=(4,), typestr="<f4", version=3, strides=None, stream=None)
     x = arrayhub.asarray(type("Device", (), {"__cuda_array_interface__": keys})())
     ElementTree.fromstring(x._repr_html_())
@@ -427,7 +427,7 @@ def test_colors_are_hexadecimal():
         assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
 
 
-# ------------------------------------------------------------------------------------------------- arbitrary layouts
+# ---------------------------------------------------------------------------------------------- random layouts
 
 small = st.integers(0, 5).flatmap(
     lambda nd: st.tuples(
@@ -451,9 +451,9 @@ any_layout = st.integers(0, 64).flatmap(
 
 @settings(max_examples=150, deadline=None)
 @given(any_layout)
-@example(([2**45, 1], [2**45, 0], 0, None, 19))  # larger than an address space
+@example(([2**45, 1], [2**45, 0], 0, None, 19))  # spans more than 2**64 bytes
 @example(([2**62, 0], [1, 1], 0, 2**60, 8))
-def test_pictures_of_any_layout_are_small_and_well_formed(numbers):
+def test_pictures_of_random_layouts_are_small_and_well_formed(numbers):
     shape, strides, offset, size, itemsize = numbers
     seen = arrayhub.picture(shape, strides, offset, size, itemsize=itemsize)
     svg = seen.svg()
@@ -466,7 +466,7 @@ def test_pictures_of_any_layout_are_small_and_well_formed(numbers):
 
 @settings(max_examples=150, deadline=None)
 @given(small)
-def test_cells_match_the_layout(numbers):
+def test_cells_of_random_layouts_have_the_computed_positions(numbers):
     shape, strides, offset, size = numbers
     picture = Drawing(arrayhub.picture(shape, strides, offset, size).svg())
     for cell in picture.grid + picture.strip:
@@ -483,7 +483,7 @@ def test_cells_match_the_layout(numbers):
 
 @settings(max_examples=300, deadline=None)
 @given(small, st.integers(1, 4))
-def test_coverage_matches_enumeration(numbers, span):
+def test_coverage_equals_an_enumeration_of_bytes(numbers, span):
     shape, strides, offset, _ = numbers
     covered = {
         offset + sum(i * step for i, step in zip(index, strides, strict=True)) + byte
@@ -498,7 +498,7 @@ def test_coverage_matches_enumeration(numbers, span):
             assert seen.used_below(position) == sum(place < position for place in covered)
 
 
-def test_interleaved_strides_of_large_arrays_are_not_counted():
+def test_used_bytes_of_large_interleaved_layouts_are_not_counted():
     seen = arrayhub.picture((10**6, 10**6, 3), (2 * 10**6, 7, 5))
     assert seen.coverage.used is None
     assert any("interleave" in note for note in seen.notes())
@@ -520,14 +520,14 @@ def tool():
     return module
 
 
-def test_committed_svg_is_current(tool):
-    """The committed SVG is the output of ``python tools/draw_pictures.py``. Run it after each change of pictures."""
+def test_committed_svg_equals_the_drawn_svg(tool):
+    """``python tools/draw_pictures.py`` writes the SVG. Run this command after each change of pictures."""
     assert (STATIC / "layout.svg").read_text() == tool.front_picture()
     assert float(ElementTree.fromstring(tool.front_picture()).get("width")) <= tool.PHONE
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_notebook_page(tool, theme):
+def test_notebook_page_contains_pictures_and_has_a_screenshot(tool, theme):
     page = tool.notebook(theme)
     assert page.count("<svg ") == 3
     assert page.count("Out[") == len(tool.CELLS)
