@@ -52,7 +52,7 @@ def test_float4_e2m1fn_x2_has_two_lanes_in_one_byte():
     assert (PAIR["name"], PAIR["bits"], PAIR["itemsize"]) == ("float4_e2m1fn_x2", 8, 1)
 
 
-def test_dlpack_numbers_are_unique():
+def test_dlpack_type_codes_are_unique():
     canonical = [row for row in element_types() if row["dlpack"] is not None and row["kind"] == "E"]
     assert len({row["dlpack"] for row in canonical}) == len(canonical)
 

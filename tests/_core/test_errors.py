@@ -30,12 +30,12 @@ METHODS = ["__dlpack__", "__dlpack_device__", "__index__"]
 
 
 def producer_with(attributes, exception):
-    """Return an object of a class whose properties of the given names raise `exception`."""
+    """Return an object whose properties `attributes` raise `exception`."""
     return producer(**{name: property(raising(exception)) for name in attributes})
 
 
 def asking(name, exception):
-    """Return an object whose class raises in ``__getattr__`` for one attribute."""
+    """Return an object whose ``__getattr__`` raises `exception` for the attribute `name`."""
 
     class Asked:
         def __getattr__(self, asked):
@@ -102,14 +102,14 @@ CALLS = {
 
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("call", CALLS)
-def test_memory_and_interrupt_errors_propagate(call, exception):
+def test_interrupts_memory_errors_and_recursion_errors_propagate(call, exception):
     with pytest.raises(exception):
         CALLS[call](exception("passing"))
 
 
 @pytest.mark.parametrize("exception", PASSING)
 @pytest.mark.parametrize("name", ["__dlpack__", "requires_grad", "is_conj"])
-def test_memory_and_interrupt_errors_propagate_from_a_tensor_subclass(name, exception):
+def test_interrupts_and_memory_errors_of_a_tensor_subclass_propagate(name, exception):
     torch = pytest.importorskip("torch")
 
     class Tensor(torch.Tensor):
@@ -197,7 +197,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
     ],
     ids=["getattr", "dlpack", "via", "copy", "strides", "record", "as_numpy", "out", "dtype", "buffer", "zeros"],
 )
-def test_interrupts_propagate(call, request):
+def test_interrupt_in_each_python_call_propagates(call, request):
     if FAST_PATHS_OFF and "record" in request.node.callspec.id:
         pytest.skip("NumPy itself loses the interrupt while it describes the fields in its __array_interface__")
     call()  # the first call imports modules and fills caches

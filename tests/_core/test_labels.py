@@ -60,7 +60,7 @@ def field():
         (lambda a: a.reshape(10, 12, 20), (None, None, None, None)),
     ],
 )
-def test_labels_of_views(field, view, expected):
+def test_views_have_labels_of_their_dimensions(field, view, expected):
     dims, *others = expected
     assert labels(view(field)) == (None if dims is None else tuple(dims), *others)
     assert view(field).memory is field.memory
@@ -112,7 +112,7 @@ def part(draw, length):
 
 @given(st.data())
 @settings(deadline=None, max_examples=300)
-def test_origins_of_random_views_match_their_elements(data):
+def test_labels_of_random_views_match_their_elements(data):
     """The labels of a view describe the position of its first element in the source.
 
     `where` contains the flat index in the source of each element of the view.
@@ -221,7 +221,7 @@ def test_align_requires_an_array_with_dims():
         ah.asarray(np.zeros(3)).align("I")
 
 
-def test_with_dims_is_a_view_with_names():
+def test_with_dims_returns_a_view():
     a = ah.asarray(np.zeros((2, 3)))
     b = a.with_dims(("I", "J"), origin=(1, -1))
     assert labels(b) == (("I", "J"), (1, -1), None, None)
@@ -490,7 +490,7 @@ def test_get_dims_reads_a_gt4py_field_annotation():
     assert ah.get_dims(Producer(np.zeros((2, 3)), __gt_dims__=("J", "I")), Field[gtscript.IJ, float]) == ("J", "I")
 
 
-def test_get_origin_is_in_the_order_of_gt4py():
+def test_get_origin_returns_the_dimension_order_of_gt4py():
     a = ah.asarray(np.zeros((2, 3, 4, 5))).with_dims(("1", "K", "I", "0"), origin=(1, 2, 3, 4))
     assert (a.__gt_dims__, a.__gt_origin__) == (("1", "K", "I", "0"), (3, 2, 4, 1))
     assert ah.get_origin(a) == (3, 2, 4, 1)

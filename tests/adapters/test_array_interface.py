@@ -17,12 +17,12 @@ from arrayhub._core.errors import InterfaceError
 
 
 def says(**keys):
-    """Return an object whose ``__array_interface__`` consists of the given keys."""
+    """Return a producer whose ``__array_interface__`` has the given keys."""
     return Shows(__array_interface__=keys)
 
 
 def part(array, name="__array_interface__"):
-    """Return an object with one attribute of another object."""
+    """Return a producer whose only protocol is the attribute `name` of `array`."""
     return Shows(**{name: getattr(array, name)}, keeps=array)
 
 
@@ -121,7 +121,7 @@ def assert_same(seen, x):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
-def test_numpy_round_trip(dtype, layout):
+def test_arrays_round_trip_through_numpy(dtype, layout):
     """NumPy reads the correct values, through whichever protocol it selects."""
     x = LAYOUTS[layout](sample(dtype))
     assert_same(np.asarray(arrayhub.asarray(x)), x)
@@ -223,7 +223,7 @@ def test_typestr_is_used_as_given():
 # ---- Contents of the exported dict ----
 
 
-def test_emitted_dict():
+def test_emitted_dict_of_views_and_read_only_arrays():
     x = np.arange(12, dtype="<i4").reshape(3, 4)
     assert arrayhub.asarray(x).__array_interface__ == x.__array_interface__
     assert arrayhub.asarray(x.T).__array_interface__ == x.T.__array_interface__
@@ -278,7 +278,7 @@ def test_descr_is_read_again_on_each_import():
         assert u.dtype == np.dtype([("a", [(name, "<i4")]), ("b", "<f4")])
 
 
-def test_descr_of_a_number_is_not_read():
+def test_descr_is_not_read_for_number_types():
     assert dict_in(says(shape=(2,), typestr="<i4", descr="nonsense", data=(AT, False))).dtype == np.dtype("<i4")
 
 
@@ -366,7 +366,7 @@ def test_record_with_object_fields_raises(descr):
         dict_in(says(shape=(1,), typestr=f"|V{size}", descr=descr, data=(AT, False)))
 
 
-def test_numpys_stringdtype_is_refused():
+def test_stringdtype_is_rejected():
     """NumPy's StringDType is rejected, although the dict has a valid pointer and a type string that NumPy accepts."""
     x = np.array(["a", "b"], dtype=np.dtypes.StringDType())
     with pytest.raises(InterfaceError, match=r"typestr is '(StringDType|\|T16)"):
@@ -478,7 +478,7 @@ def test_array_struct_must_be_a_capsule(value):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_emitted_struct(layout):
+def test_emitted_struct_equals_numpys_struct(layout):
     x = LAYOUTS[layout](np.arange(24, dtype="<f8").reshape(4, 6))
     u = arrayhub.asarray(x)
     capsule, theirs = u.__array_struct__, x.__array_struct__
@@ -493,7 +493,7 @@ def test_emitted_struct(layout):
 
 
 @pytest.mark.parametrize("dtype", TIMES + VOID + RECORDS + TEXT[2:], ids=str)
-def test_array_struct_is_missing_for_types_it_cannot_describe(dtype):
+def test_types_that_the_struct_cannot_describe_lack_the_attribute(dtype):
     u = arrayhub.asarray(sample(dtype))
     with pytest.raises(AttributeError, match="__array_struct__: the protocol cannot represent"):
         _ = u.__array_struct__
@@ -503,7 +503,7 @@ def test_array_struct_is_missing_for_types_it_cannot_describe(dtype):
 
 
 @pytest.mark.parametrize("way", [dict_in, struct_in])
-def test_the_producer_lives_as_long_as_the_last_view(way):
+def test_last_view_keeps_the_producer_alive(way):
     owner = Both(np.arange(6.0))
     watch = weakref.ref(owner)
     u = way(owner)

@@ -68,7 +68,7 @@ def test_polars_series_is_imported_without_a_copy():
     assert ah.asarray(series).ptr == address_of(series.to_arrow())
 
 
-def test_nested_fixed_lists_are_dimensions():
+def test_nested_fixed_size_lists_become_dimensions():
     flat = pa.array(np.arange(24, dtype="i4"))
     lists = pa.FixedSizeListArray.from_arrays(pa.FixedSizeListArray.from_arrays(flat, 3), 4)
     x = ah.asarray(lists)
@@ -111,7 +111,7 @@ def test_nat_is_exported_as_null(kind):
     ][13] is None
 
 
-def test_nat_in_several_dimensions_is_missing():
+def test_nat_in_several_dimensions_is_exported_as_null():
     times = np.arange(6).astype("M8[s]").reshape(2, 3)
     times[1, 0] = "NaT"
     for column in (pa.array(ah.asarray(times)), ah.as_arrow(times, extension=True).storage):
@@ -185,7 +185,7 @@ def test_arrow_attributes_exist_only_if_valid(x, words):
         (array.array("u", "ab"), ["a", "b"]),
     ],
 )
-def test_errors_for_element_types_name_a_call_that_works(convert, x, values):
+def test_errors_for_element_types_suggest_a_working_call(convert, x, values):
     with pytest.raises(BufferError, match="no format for dtype") as raised:
         convert(x)
     call = re.search(r"Convert the array first, by (arrayhub[^,]+)", str(raised.value))[1]
@@ -213,7 +213,7 @@ def test_columns_that_are_not_dense_are_rejected(x, words):
         ah.asarray(x, via="arrow")
 
 
-def test_null_count_without_nulls():
+def test_null_count_is_computed_from_the_bitmap():
     source = pa.Array.from_buffers(pa.int64(), 3, [pa.py_buffer(b"\x07"), pa.py_buffer(np.arange(3))], null_count=-1)
     assert ah.as_numpy(ah.asarray(source, via="arrow")).tolist() == [0, 1, 2]
 
@@ -368,7 +368,7 @@ OTHER_TYPES = {
 
 
 @pytest.mark.parametrize("name", OTHER_TYPES)
-def test_requested_schema_of_another_type_is_refused(name):
+def test_requested_schema_of_another_type_is_rejected(name):
     """`pyarrow.array` does not cast the result of a protocol, so the export raises. pyarrow casts streams itself."""
     make, requested = OTHER_TYPES[name]
     x = make()
@@ -442,7 +442,7 @@ def test_errors_for_time_units_state_what_the_suggested_call_loses(dtype, call, 
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [(pa.date32(), "M8[D]"), (pa.date64(), "M8[ms]")])
-def test_errors_for_dates_name_the_copy(kind, dtype):
+def test_errors_for_dates_suggest_copy_true(kind, dtype):
     column = Column(pa.field("day", kind), pa.array([datetime.date(2020, 1, 2)], kind))
     with pytest.raises(BufferError, match=r"elements of date\d\d, .*pass copy=True, .* datetime64\[") as raised:
         ah.asarray(column)

@@ -204,7 +204,7 @@ def test_types_without_a_format_are_exported_only_as_bytes(dtype):
 
 
 @pytest.mark.parametrize("typecode", array.typecodes)
-def test_array_array(typecode):
+def test_array_array_is_imported(typecode):
     source = array.array(typecode, "abc" if typecode in "uw" else [1, 2, 3])
     u = take(source)
     assert (u.itemsize, u.shape, u.access, u.base) == (source.itemsize, (3,), "readwrite", source)
@@ -215,13 +215,13 @@ def test_array_array(typecode):
 
 
 @pytest.mark.parametrize("format", "?bBhHiIlLqQnNfdPc")
-def test_memoryview_casts(format):
+def test_cast_memoryviews_are_imported(format):
     u = take(memoryview(bytearray(16)).cast(format))
     assert u.dtype == np.dtype({"n": "p", "N": "P", "c": "S1"}.get(format, format))
     assert u.nbytes == 16
 
 
-def test_memoryview_shapes():
+def test_memoryviews_of_several_layouts_are_imported():
     source = bytearray(range(24))
     u = take(memoryview(source).cast("B", (4, 6)))
     assert (u.shape, u.byte_strides) == ((4, 6), (6, 1))
@@ -255,7 +255,7 @@ def test_access_follows_the_exporter(make, access):
     assert memoryview(u).readonly == (access != "readwrite")
 
 
-def test_mmap_and_shared_memory_are_held():
+def test_array_keeps_mmap_and_shared_memory_open():
     pages = mmap.mmap(-1, 64)
     u = take(pages)
     with pytest.raises(BufferError, match="exported pointers exist"):
@@ -328,7 +328,7 @@ def test_dtype_of_ctypes_structures_comes_from_the_ctypes_type(structure):
             assert u.ptr == ctypes.addressof(source)
 
 
-def test_values_of_a_ctypes_structure():
+def test_ctypes_structure_fields_have_their_values():
     source = (Foreign * 2)(Foreign(1, 2), Foreign(3, 4))
     assert arrayhub.as_numpy(take(source)).tolist() == [(1, 2), (3, 4)]
     arrayhub.as_numpy(take(source))["b"][1] = 5
@@ -350,13 +350,13 @@ def test_values_of_a_ctypes_structure():
         (memoryview((Packed * 2)()).cast("B"), "u1", (18,)),
     ],
 )
-def test_ctypes_simple_types(source, dtype, shape):
+def test_ctypes_simple_types_are_imported(source, dtype, shape):
     u = take(source)
     assert (u.dtype, u.shape) == (np.dtype(dtype), shape)
 
 
 @pytest.mark.skipif(ctypes.sizeof(ctypes.c_wchar) != 4, reason="wide characters have two bytes here")
-def test_ctypes_wide_characters():
+def test_ctypes_wide_characters_are_imported():
     source = ctypes.create_unicode_buffer("añ€", 4)
     assert arrayhub.as_numpy(take(source)).tolist() == ["a", "ñ", "€", ""]
 
@@ -373,12 +373,12 @@ def test_ctypes_wide_characters():
     ],
     ids=lambda source: type(source).__name__,
 )
-def test_ctypes_types_that_are_not_numbers_are_refused(source):
+def test_ctypes_pointers_bit_fields_and_objects_are_rejected(source):
     with pytest.raises((InterfaceError, TypeError), match="accepted"):
         take(source)
 
 
-def test_objects_without_a_buffer():
+def test_objects_without_a_buffer_are_rejected():
     for source in (3, "text", object(), [1], None, int):
         with pytest.raises((TypeError, InterfaceError)):
             take(source)

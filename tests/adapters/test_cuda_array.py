@@ -63,7 +63,7 @@ def test_each_key_of_the_dict_is_imported():
     assert (a.memory.address, a.memory.nbytes) == (ADDRESS, 24)
 
 
-def test_cuda_dict_is_recognized():
+def test_cuda_dict_is_used_without_via():
     assert asarray(Producer(**description())).protocol == "cuda"
 
 
@@ -112,7 +112,7 @@ def test_strides_that_are_not_multiples_of_the_item_size():
         a.__dlpack__(max_version=(1, 0))
 
 
-def test_a_negative_stride_reaches_below_element_zero():
+def test_memory_of_negative_strides_starts_below_the_pointer():
     a = take(shape=(4,), strides=(-4,))
     assert (a.ptr, a.memory.address, a.offset) == (ADDRESS, ADDRESS - 12, 3)
 
@@ -207,7 +207,7 @@ def test_stream_minus_one_keeps_the_producers_stream():
     assert a.__cuda_array_interface__["stream"] == STREAM
 
 
-def test_a_stream_object_lives_as_long_as_the_array():
+def test_array_keeps_the_stream_object_alive():
     stream = CudaStream(STREAM)
     died = weakref.ref(stream)
     a = asarray(Producer(**description(stream=1)), via="cuda", stream=stream)
@@ -290,25 +290,25 @@ def test_dict_values_that_run_code_do_not_crash():
 # ---------------------------------------------------------------------------------------------------------- export
 
 
-def test_dict_round_trip():
+def test_dict_round_trips_without_changes():
     keys = description(stream=STREAM, strides=(24, 8))
     out = asarray(Producer(**keys), via="cuda").__cuda_array_interface__
     assert out == keys
     assert asarray(Producer(**out), via="cuda").__cuda_array_interface__ == out
 
 
-def test_contiguous_memory_has_strides_none():
+def test_emitted_strides_of_contiguous_memory_are_none():
     assert take(strides=(12, 4)).__cuda_array_interface__["strides"] is None
 
 
-def test_host_memory_lacks_the_attribute():
+def test_host_memory_does_not_have_the_cuda_dict():
     a = asarray(np.ones(3))
     assert not hasattr(a, "__cuda_array_interface__")
     with pytest.raises(AttributeError, match="to_device"):
         _ = a.__cuda_array_interface__
 
 
-def test_types_without_typestr_lack_the_attribute():
+def test_types_without_typestr_do_not_have_the_cuda_dict():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4"):
         number = np.dtype(getattr(ml_dtypes, name))

@@ -66,13 +66,13 @@ def refcount(obj):
 # ---- arrayhub's table ----------------------------------------------------------------
 
 
-def test_table_header_fields():
+def test_table_has_the_dlpack_version():
     assert (TABLE.version.major, TABLE.version.minor, TABLE.prev_api) == (1, 3, None)
     for field in ("allocator", "from_py_object", "to_py_object", "borrow", "current_work_stream"):
         assert getattr(TABLE, field)
 
 
-def test_managed_tensor_from_an_array():
+def test_array_is_exported_as_a_managed_tensor():
     owner = np.zeros((2, 3))
     alive = weakref.ref(owner)
     a = arrayhub.asarray(owner[::-1])
@@ -116,7 +116,7 @@ def test_types_without_a_dlpack_code_raise_buffer_error():
                 call(arrayhub.asarray(array))
 
 
-def test_array_from_a_managed_tensor():
+def test_managed_tensor_is_imported_as_an_array():
     made = Handmade(flags=READ_ONLY)
     a = to_py_object(made.managed)
     assert type(a) is USMArray
@@ -137,7 +137,7 @@ def test_array_from_a_managed_tensor():
     [lambda made: to_py_object(made.managed), lambda made: arrayhub.asarray(table_type()[0](made))],
     ids=["our table", "another type's"],
 )
-def test_refused_managed_tensor_is_released(take, fields, error):
+def test_rejected_managed_tensor_is_released(take, fields, error):
     made = Handmade(**fields)
     with pytest.raises(error, match="DLPack"):
         take(made)
@@ -150,7 +150,7 @@ def test_null_managed_tensor_raises():
         to_py_object(None)
 
 
-def test_exchange_round_trip():
+def test_array_round_trips_through_the_table():
     a = arrayhub.asarray(np.arange(4.0))
     before = refcount(a)
     b = to_py_object(from_py_object(a))
@@ -343,7 +343,7 @@ def test_exchange_table_of_another_type_is_used():
     assert made.deleted == 1
 
 
-def test_older_table_behind_a_newer_one_is_used():
+def test_supported_table_is_found_behind_newer_tables():
     _cls, asked, old = table_type()
     newest = old
     for major in (2, 3, 4):

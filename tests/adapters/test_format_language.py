@@ -154,7 +154,7 @@ def test_sub_arrays_are_parsed(format, base, shape):
         ("T{b:a:xi:b:}", record(["a", "b"], ["i1", "i4"], [0, 4], 8)),
     ],
 )
-def test_records(format, expected):
+def test_records_are_parsed(format, expected):
     assert same(parse_format(format, expected.itemsize), expected)
 
 

@@ -229,7 +229,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("protocol", "key", "value"), WRONG)
-def test_invalid_value_error_releases_all_references(protocol, key, value):
+def test_invalid_values_raise_and_all_references_are_released(protocol, key, value):
     keys = PLAIN[protocol]
     first = value[0] if isinstance(value, tuple) and value else None
     if first is HERE:
@@ -263,7 +263,7 @@ def test_attribute_must_be_a_dict(protocol, value):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError])
-def test_error_of_a_property_propagates(protocol, error):
+def test_error_raised_by_a_property_propagates(protocol, error):
     def fail(self):
         raise error("call .detach() first")
 
@@ -304,7 +304,7 @@ def test_integer_values_may_be_objects_with_index(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_producer_lives_as_long_as_a_view(protocol):
+def test_view_keeps_the_producer_alive(protocol):
     producer = type("Producer", (), {PROTOCOLS[protocol]: EVERY[protocol], "owner": USM})()
     died = weakref.ref(producer)
     view = ah.asarray(producer, via=protocol)[1:]

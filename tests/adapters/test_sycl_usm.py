@@ -310,7 +310,7 @@ def test_missing_data_means_the_buffer_of_a_ctypes_array():
     ],
     ids=str,
 )  # fmt: skip
-def test_layouts_outside_the_buffer_are_refused(keys):
+def test_layouts_outside_the_buffer_raise(keys):
     for base, size in ((bytearray, 16), (dpm.MemoryUSMShared, 16)):
         with pytest.raises(ah.InterfaceError, match="a view within|below address 2"):
             ah.asarray(described(base, syclobj=dpctl.SyclQueue(), **keys)(size))
@@ -436,7 +436,7 @@ def test_each_consumer_keeps_the_producer_alive(hold):
     assert not lives(gone)
 
 
-def test_imports_balance_references():
+def test_imports_do_not_leak_references():
     memory = filled()
     result = Result(memory, (3, 4))
     queue = memory.sycl_queue

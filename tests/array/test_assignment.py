@@ -30,7 +30,7 @@ SHAPE = (8, 12)
 
 
 def sample(dtype="f8", seed=0, shape=SHAPE):
-    """Return random values of any dtype."""
+    """Return an array of random values. Any dtype is supported."""
     dtype = np.dtype(dtype)
     rng = np.random.default_rng(seed)
     if dtype.kind == "b":
@@ -183,13 +183,13 @@ def read_only(x):
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_an_unsuitable_out_is_refused(case):
+def test_unsuitable_out_raises(case):
     make, error, match = REFUSED[case]
     with pytest.raises(error, match=match):
         ah.to_device(sample(), "oneapi:0", out=make())
 
 
-def test_copy_false_forbids_out():
+def test_copy_false_with_out_raises():
     with pytest.raises(BufferError, match="copy=False forbids"):
         ah.to_device(sample(), "oneapi:0", out=there(sample()), copy=False)
 
@@ -351,7 +351,7 @@ VALUES = {
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("key", KEYS)
-def test_assignment_follows_numpy(key, value, memory, packing):
+def test_assignment_equals_numpy(key, value, memory, packing):
     expected = sample()
     x = there(expected, memory)
     given = VALUES[value]
@@ -405,7 +405,7 @@ def test_swap_of_device_views_is_rejected():
 
 
 ERRORS = {
-    "a float among integers": (1.5, TypeError, "x\\[\\.\\.\\.\\] = value"),
+    "a float for integers": (1.5, TypeError, "x\\[\\.\\.\\.\\] = value"),
     "out of range": (300, OverflowError, "300"),
     "another shape": (np.zeros(5, "u1"), ValueError, r"value: could not broadcast .*\(5,\) into shape \(8, 12\)"),
     "floats": (np.zeros(SHAPE), TypeError, "same_kind"),
@@ -413,7 +413,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_values_that_do_not_fit_are_refused(case):
+def test_values_that_the_dtype_or_shape_does_not_allow_raise(case):
     value, error, match = ERRORS[case]
     x = there(np.ones(SHAPE, "u1"))
     with pytest.raises(error, match=match):

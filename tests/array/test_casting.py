@@ -96,7 +96,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("case", LOST)
-def test_lossy_values_are_refused(case):
+def test_lossy_values_raise(case):
     own, value, error, words = LOST[case]
     with pytest.raises(error, match=words):
         put(own, value, np.shape(value) if own != RECORD and own != NESTED else ())
@@ -132,7 +132,7 @@ def test_lists_may_contain_elements_of_usm_arrays(dtype):
     ],
     ids=repr,
 )  # fmt: skip
-def test_list_with_dtype_refuses_integer_overflow(value, dtype):
+def test_integers_out_of_the_range_of_dtype_raise(value, dtype):
     for call in (ah.asarray, ah.from_array):
         with pytest.raises(OverflowError, match="dtype is"):
             call(value, dtype=dtype)
@@ -256,13 +256,13 @@ def test_dtype_converts_python_objects(value, dtype):
         ([[1], [2, 3]], "f8", TypeError), (["a", "b"], "f8", ValueError),
     ],
 )  # fmt: skip
-def test_dtype_refuses_lossy_values(value, dtype, error):
+def test_values_that_dtype_cannot_represent_raise(value, dtype, error):
     with pytest.raises(error):
         ah.asarray(value, dtype=dtype)
 
 
 @pytest.mark.parametrize(("dtype", "source"), [("f4", "f8"), ("F", "D"), ("f2", "f4"), ("i4", "i8")])
-def test_range_check_uses_bounded_memory(dtype, source):
+def test_range_check_of_an_assignment_uses_little_memory(dtype, source):
     x, value = ah.asarray(np.zeros(1 << 20, dtype)), np.ones(1 << 20, source)
     x[...] = value
     tracemalloc.start()

@@ -209,7 +209,7 @@ def test_immutable_stays_immutable():
     assert a.access == "immutable"
 
 
-def test_array_over_foreign_memory_holds_the_owner():
+def test_array_over_other_memory_keeps_the_owner_alive():
     source = np.arange(10.0)
     freed = weakref.ref(source)
     a = USMArray((2, 5), "f8", buffer=ah.asarray(source))
@@ -245,7 +245,7 @@ def test_writable_buffer_is_shared(obj):
         USMArray((9,), "f8", buffer=obj)
 
 
-def test_a_held_bytearray_cannot_be_resized():
+def test_bytearray_under_an_array_cannot_be_resized():
     data = bytearray(8)
     a = USMArray((8,), "u1", buffer=data)
     with pytest.raises(BufferError):
@@ -266,7 +266,7 @@ NO_BUFFER = (TypeError, "object with a writable buffer")
         (object(), *NO_BUFFER), ([1.0], *NO_BUFFER), ({}, *NO_BUFFER),
     ],
 )  # fmt: skip
-def test_read_only_or_missing_buffer_is_refused(obj, error, words):
+def test_objects_without_a_writable_buffer_raise(obj, error, words):
     with pytest.raises(error, match=words):
         USMArray((2,), "u1", buffer=obj)
 
@@ -353,7 +353,7 @@ def test_offset_beyond_the_address_space_raises(layout, most):
     ],
     ids=str,
 )  # fmt: skip
-def test_layouts_outside_the_memory_are_refused(layout):
+def test_layouts_outside_the_memory_raise(layout):
     for memory in (bytearray(64), dpm.MemoryUSMDevice(64), USMArray(8, buffer="shared")):
         with pytest.raises(ValueError, match=r"USMArray: (shape|offset)"):
             USMArray(dtype="f8", buffer=memory, **layout)

@@ -63,7 +63,7 @@ def test_invalid_view_types_raise(wrong):
         ah.asarray(BASE).view(wrong)
 
 
-def test_errors_about_packed_elements_name_the_call():
+def test_errors_for_packed_elements_name_the_called_method():
     x = packed_int4()
     calls = {
         "flatten": x.flatten,
@@ -125,7 +125,7 @@ def test_reshape_with_an_order_equals_numpy(a, order, shape):
     assert named.reshape(shape, order=order).tolist() == wanted.tolist()
 
 
-def test_reshape_orders():
+def test_reshape_accepts_orders_c_f_and_a():
     with pytest.raises(ValueError, match="reshape: order is 'K'; accepted: 'C', 'F' or 'A'"):
         ah.asarray(BASE).reshape(-1, order="K")
     x = ah.asarray(BASE)
@@ -188,7 +188,7 @@ def test_attributes_that_require_whole_bytes_raise_for_packed_elements(name):
 
 
 @pytest.mark.parametrize("a", [*VIEWS, np.zeros(3), np.frombuffer(b"ab", "u1"), np.zeros(9, "u1")[1:].view("f8")])
-def test_flags_have_numpy_names(a):
+def test_flags_equal_numpy(a):
     ours, theirs = ah.asarray(a).flags, a.flags
     for key in (
         *(
@@ -246,7 +246,7 @@ INSTEAD = {  # suggested replacements for attributes of ndarray
 
 
 @pytest.mark.parametrize("name", sorted({name for name in dir(np.ndarray) if not name.startswith("_")} | set(INSTEAD)))
-def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
+def test_each_ndarray_attribute_exists_or_its_error_suggests_a_call(name):
     x = ah.asarray(BASE)
     if name not in dir(x):
         instead = re.escape(INSTEAD.get(name, f"arrayhub.as_numpy(x).{name}"))
@@ -256,7 +256,7 @@ def test_every_ndarray_name_exists_or_its_error_names_a_call(name):
         assert getattr(x, name) is not None
 
 
-def test_fill_names_an_assignment():
+def test_error_for_fill_suggests_an_assignment():
     x = ah.asarray(np.zeros(2))
     with pytest.raises(AttributeError, match=r"^fill: USMArray does not have this attribute; use x\[\.\.\.\] = value$"):
         x.fill(2)
@@ -379,7 +379,7 @@ def test_arrays_of_other_libraries_can_be_assigned():
 @pytest.mark.parametrize(
     ("dtype", "value"), [("u1", 300), ("u1", -1), ("i4", 1.5), ("i4", [1.5]), ("f4", 1j), ("?", 2), ("i4", "a")]
 )
-def test_assignment_is_lossless(dtype, value):
+def test_lossy_assignment_raises_and_keeps_the_values(dtype, value):
     a = np.zeros(2, dtype)
     with pytest.raises((TypeError, ValueError, OverflowError)):
         ah.asarray(a)[...] = value
@@ -388,42 +388,42 @@ def test_assignment_is_lossless(dtype, value):
 
 NOON = np.array(["2024-01-01T12"], "M8[ns]")
 LOST = {
-    "integers that wrap": ("i1", np.int64(300)),
-    "their arrays": ("i2", np.array([1, 70000])),
-    "unsigned": ("u1", np.array([256], "u8")),
-    "signs": ("u1", np.array([-1])),
-    "one of them": ("u8", np.array([-1, 1], "i1")),
+    "an integer that wraps": ("i1", np.int64(300)),
+    "an array of integers that wrap": ("i2", np.array([1, 70000])),
+    "unsigned integers": ("u1", np.array([256], "u8")),
+    "negative integers": ("u1", np.array([-1])),
+    "one negative integer": ("u8", np.array([-1, 1], "i1")),
     "fractions of bfloat16": ("i4", np.array([1.5], ml_dtypes.bfloat16)),
-    "of a scalar": ("i4", ml_dtypes.bfloat16(1.5)),
+    "fraction of a bfloat16 scalar": ("i4", ml_dtypes.bfloat16(1.5)),
     "complex": (ml_dtypes.bfloat16, np.array([1j])),
     "complex scalar": (ml_dtypes.bfloat16, 1j),
-    "four bits": (ml_dtypes.int4, 300),
-    "fractions of float4": (ml_dtypes.int4, 1.5),
-    "eight": (ml_dtypes.int4, 8),
+    "300 for int4": (ml_dtypes.int4, 300),
+    "a fraction for int4": (ml_dtypes.int4, 1.5),
+    "8 for int4": (ml_dtypes.int4, 8),
     "decimals": ("f8", [decimal.Decimal("1.1")]),
     "fractions": ("i4", [fractions.Fraction(1, 3)]),
-    "missing": ("f8", [None, 1]),
-    "noon": ("M8[D]", NOON),
-    "noon's scalar": ("M8[D]", NOON[0]),
-    "far": ("M8[ns]", np.array(["9999-01-01"], "M8[s]")),
+    "None": ("f8", [None, 1]),
+    "hours for days": ("M8[D]", NOON),
+    "hours for days, scalar": ("M8[D]", NOON[0]),
+    "a date out of range": ("M8[ns]", np.array(["9999-01-01"], "M8[s]")),
     "not ASCII": ("S3", "é"),
-    "minutes": ("m8[h]", np.array([90], "m8[m]")),
-    "times among numbers": ("i8", NOON),
-    "dates": ("M8[D]", "2024-01-01"),
+    "minutes for hours": ("m8[h]", np.array([90], "m8[m]")),
+    "times for integers": ("i8", NOON),
+    "text for a date": ("M8[D]", "2024-01-01"),
     "cut text": ("S2", "abcdef"),
     "cut text in arrays": ("U2", np.array(["ab", "abc"])),
     "cut bytes": ("S2", b"abc"),
-    "text among numbers": ("f8", "5"),
-    "its arrays": ("i4", np.array(["5"])),
-    "its list": ("i4", ["5"]),
-    "bytes": ("i4", [b"51"]),
-    "numbers among text": ("U3", 5),
+    "text for a float": ("f8", "5"),
+    "an array of text for integers": ("i4", np.array(["5"])),
+    "a list of text for integers": ("i4", ["5"]),
+    "bytes for integers": ("i4", [b"51"]),
+    "a number for text": ("U3", 5),
     "large floats": ("f4", 1e300),
-    "their arrays, narrowed": ("f2", np.array([1.0, -70000.0], "f4")),
+    "an array of large floats": ("f2", np.array([1.0, -70000.0], "f4")),
     "large integers": ("f2", 100_000),
-    "halves": ("c8", np.array([1e300j])),
-    "no infinity": (ml_dtypes.float4_e2m1fn, 100.0),
-    "bytes of nothing": ("V2", np.array([b"abc"], "V3")),
+    "a large imaginary part": ("c8", np.array([1e300j])),
+    "a type without infinity": (ml_dtypes.float4_e2m1fn, 100.0),
+    "raw bytes that are too long": ("V2", np.array([b"abc"], "V3")),
     "fields": ("i1,f4", np.array([(300, 1.5)], "i4,f4")),
 }
 
@@ -440,18 +440,18 @@ def test_values_that_the_dtype_cannot_represent_are_rejected(case):
 
 KEPT = {
     "narrower, values in range": ("i1", np.array([-128, 127])),
-    "without signs": ("u1", np.array([0, 255])),
-    "the largest": ("f4", np.array([3.4028235e38, -3.4028235e38])),
+    "integers for uint8": ("u1", np.array([0, 255])),
+    "the largest floats": ("f4", np.array([3.4028235e38, -3.4028235e38])),
     "infinite": ("f4", np.array([np.inf, np.nan])),
-    "of another unit": ("M8[s]", np.array(["2024-01-01", "NaT"], "M8[D]")),
-    "midnight": ("M8[D]", NOON - np.timedelta64(12, "h")),
+    "dates for seconds": ("M8[s]", np.array(["2024-01-01", "NaT"], "M8[D]")),
+    "midnight for days": ("M8[D]", NOON - np.timedelta64(12, "h")),
     "dates": ("M8[D]", [datetime.date(2024, 1, 1)]),
-    "spans": ("m8[s]", [datetime.timedelta(1)]),
+    "timedeltas": ("m8[s]", [datetime.timedelta(1)]),
     "text": ("U5", np.array(["abc", ""])),
     "bytes": ("S3", b"ab"),
-    "letters as bytes": ("S3", "ab"),
-    "four bits": (ml_dtypes.int4, np.array([-8, 7])),
-    "widened": ("i4", np.array([3], ml_dtypes.int4)),
+    "ASCII text for bytes": ("S3", "ab"),
+    "the range of int4": (ml_dtypes.int4, np.array([-8, 7])),
+    "int4 for int32": ("i4", np.array([3], ml_dtypes.int4)),
     "fields": ("i1,f4", np.array([(30, 1.5)], "i4,f8")),
     "none": ("i4", []),
     "bfloat16": (ml_dtypes.bfloat16, np.array([1e38])),
@@ -520,7 +520,7 @@ SHUFFLES = {  # these seeds change the order of four rows and of six rows
 @pytest.mark.parametrize("shuffle", SHUFFLES.values(), ids=SHUFFLES)
 @pytest.mark.filterwarnings("ignore:you are shuffling:UserWarning")
 @pytest.mark.parametrize("turn", ["ij", "ji", "backwards", "deep"])
-def test_shuffling_rows_is_refused(shuffle, turn):
+def test_shuffling_rows_raises(shuffle, turn):
     """A swap of two rows through views would overwrite one row, so the assignment raises."""
     a = np.arange(24).reshape(6, 4)
     x = ah.asarray(a)
@@ -541,7 +541,7 @@ def test_views_and_copies_of_the_array_can_be_assigned_to_it():
     assert a.tolist() == [[6, 7, 8], [0, 1, 9], [3, 3, 4], [6, 7, 8]]
 
 
-def test_read_only_memory_is_not_written():
+def test_assignment_to_read_only_memory_raises():
     x = ah.asarray(b"abc")
     with pytest.raises(ValueError, match=r"read-only; .*x\.copy\(\)"):
         x[0] = 1

@@ -233,7 +233,7 @@ def test_rows_of_device_memory_are_views(device_array):
 
 
 @pytest.mark.parametrize("name", ["copy", "tobytes", "tolist", "view", "to_host", "__copy__", "__dlpack__"])
-def test_methods_refuse_objects_of_other_classes(name):
+def test_methods_reject_objects_of_other_classes(name):
     with pytest.raises(TypeError, match="'numpy.ndarray'"):
         getattr(ah.USMArray, name)(np.zeros(3))
 

@@ -32,7 +32,7 @@ A, B = np.array([4, 5, 6]), np.array([2, 2, 1])
 
 @pytest.mark.parametrize("symbol", BINARY | COMPARED)
 @pytest.mark.parametrize("other", [1, 2.5, "a", None, object(), ah.asarray(A)], ids=lambda value: type(value).__name__)
-def test_operators_raise(symbol, other):
+def test_binary_operators_with_other_operands_raise(symbol, other):
     x = ah.asarray(A)
     for left, right in ((x, other), (other, x)):
         if (symbol, type(left), type(right)) in SEQUENCES:
@@ -109,7 +109,7 @@ IN_PLACE = {
 
 
 @pytest.mark.parametrize("symbol", IN_PLACE)
-def test_in_place_operators_write_the_memory(symbol):
+def test_in_place_operators_write_to_the_memory_of_the_array(symbol):
     """An in-place operator assigns NumPy's result to the elements of the array, and returns the array."""
     a = A.copy()
     x = y = ah.asarray(a)
@@ -119,7 +119,7 @@ def test_in_place_operators_write_the_memory(symbol):
     assert a.tolist() == expected.tolist()
 
 
-def test_in_place_operators_on_slices_write_once():
+def test_in_place_operators_on_slices():
     a = np.arange(6.0).reshape(2, 3)
     x = ah.asarray(a)
     x[...] += np.ones(3)

@@ -147,7 +147,7 @@ def test_index_errors_equal_numpy(key):
         arrayhub.asarray(array)[key]
 
 
-def test_integers_convert_by_index():
+def test_objects_with_index_method_are_accepted_as_indices():
     class Two:
         def __index__(self):
             return 2
@@ -411,7 +411,7 @@ def test_views_share_one_memory_object():
 
 
 @pytest.mark.parametrize("via", [None, "array_interface", "dlpack", "buffer"])
-def test_the_producer_dies_with_the_last_view(via):
+def test_producer_is_freed_with_the_last_view(via):
     owner = np.zeros((4, 6))
     alive = weakref.ref(owner)
     a = arrayhub.asarray(owner, via=via)
@@ -424,7 +424,7 @@ def test_the_producer_dies_with_the_last_view(via):
     assert not lives(alive)
 
 
-def test_a_cycle_through_an_array_is_collected():
+def test_reference_cycle_through_an_array_is_collected():
     class Owner(np.ndarray):
         pass
 
@@ -502,7 +502,7 @@ def test_arguments_may_be_instances_of_subclasses():
 
 
 @pytest.mark.parametrize("truth", [True, np.True_])
-def test_device_id_refuses_bool(truth):
+def test_device_id_rejects_bool(truth):
     x = arrayhub.asarray(np.arange(6.0))
     for pair in ((truth, 0), (1, truth), (truth, truth), (2, not truth)):
         for call in (arrayhub.Device, x.to_device, lambda pair: x.__dlpack__(dl_device=pair)):
@@ -510,7 +510,7 @@ def test_device_id_refuses_bool(truth):
                 call(pair)
 
 
-def test_sequences_of_integers_are_accepted():
+def test_integer_arrays_and_iterators_are_accepted_as_shapes_and_axes():
     x = arrayhub.asarray(np.arange(6.0))
     assert x.reshape(np.array([2, 3])).shape == (2, 3)
     assert x.reshape(iter([3, 2])).shape == (3, 2)
@@ -590,7 +590,7 @@ def test_numpy_rejects_tuples_derived_from_strides(make, expected):
         np.array(made)
 
 
-def test_strides_items_are_integers_and_lists_are_not_added():
+def test_items_of_strides_are_integers_and_arithmetic_raises():
     steps = arrayhub.asarray(np.zeros((4, 4))).strides
     assert type(steps[0]) is int and steps[-1] == 1
     with pytest.raises(TypeError):

@@ -27,7 +27,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("text", SHAPES)
-def test_lengths_are_checked(text):
+def test_shape_must_match_the_type_string(text):
     accepted, refused, words = SHAPES[text]
     request = Request(text)
     assert request.asarray(np.zeros(accepted)).shape == accepted
@@ -108,7 +108,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_invalid_arguments(name):
+def test_invalid_arguments_of_request_raise(name):
     arguments, kind, words = INVALID[name]
     with pytest.raises(kind, match=f"^Request: .*{words}"):
         Request(**arguments)
@@ -138,7 +138,7 @@ def test_where_accepts_memory_of_a_sycl_device():
 # ------------------------------------------------------------------------------------------------------------- pydantic
 
 
-def test_pydantic_validates_and_converts():
+def test_pydantic_validates_and_converts_arrays():
     pydantic = pytest.importorskip("pydantic")
 
     class Points(pydantic.BaseModel):

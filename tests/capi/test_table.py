@@ -511,7 +511,7 @@ def test_cuda_dict_is_rejected_as_host_memory(probe):
 # ---------------------------------------------------------------------------------------------- arrays of given memory
 
 
-def test_malloced_memory_is_freed_once(probe):
+def test_memory_from_malloc_is_freed_once(probe):
     a = probe.make(None, (2, 3), access=WRITEABLE)
     assert (a.shape, a.dtype, a.access, a.memory.release_function) == (
         (2, 3),

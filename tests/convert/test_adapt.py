@@ -35,14 +35,14 @@ def test_result_has_the_array_type_of_the_argument(library, make, cls):
     assert isinstance(blur(x), getattr(module, cls))
 
 
-def test_labels_of_the_argument_are_kept():
+def test_result_keeps_labels_of_the_argument():
     pandas = pytest.importorskip("pandas")
     result = blur(pandas.Series([1.0, 2.0, 3.0], index=list("abc"), name="n"))
     assert result.index.tolist() == ["a", "b", "c"]
     assert result.name == "n"
 
 
-def test_lists_are_passed_as_numpy():
+def test_lists_are_passed_as_numpy_arrays():
     assert type(blur([1.0, 2.0])) is np.ndarray
 
 
@@ -138,7 +138,7 @@ def test_invalid_missing_raises_at_decoration():
         ah.adapt("numpy", missing=0)(f)
 
 
-def test_metadata_is_kept():
+def test_adapted_function_keeps_its_metadata():
     assert blur.__name__ == "blur"
     assert blur.__doc__ == "Return the moving average."
 
@@ -209,7 +209,7 @@ def test_error_suggests_copy_for_sparse_arguments():
     assert "copy=" not in str(raised.value)
 
 
-def test_a_decorator_without_parentheses_is_refused():
+def test_decorator_without_parentheses_raises():
     with pytest.raises(TypeError, match=r'adapt: to is <function .*Write @arrayhub\.adapt\("numpy"\)'):
 
         @ah.adapt

@@ -46,7 +46,7 @@ def test_index_is_not_passed_to_the_function_but_restored_on_the_result(name, to
 
 
 @pytest.mark.parametrize("convert", [ah.as_polars, ah.as_awkward], ids=["polars", "awkward"])
-def test_the_index_is_not_a_column_in_polars_and_awkward(convert):
+def test_as_polars_and_as_awkward_drop_the_index(convert):
     if convert is ah.as_awkward:
         pytest.importorskip("awkward")
     table = convert(frame(INDEXES["a name"]), copy="if_needed")

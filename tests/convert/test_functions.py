@@ -581,7 +581,7 @@ def test_types_imported_during_the_inspection_of_another_type():
 # ---------------------------------------------------------------------------------------------------------- environment
 
 
-def test_import_loads_only_numpy():
+def test_import_does_not_load_other_libraries():
     out = python(
         """
         import sys

@@ -239,7 +239,7 @@ def test_as_numba_rejects_types_that_numba_does_not_support(dtype):
 @pytest.mark.parametrize(
     "dtype", ["V4", "V0", "f2,f8", "g,f8", "f2", "g", "G", ">f8", ">f8,f8", "M8[ps],f8", "bfloat16", "complex32"]
 )
-def test_suggested_conversions_work(dtype, to):
+def test_calls_suggested_by_conversion_errors_work(dtype, to):
     pytest.importorskip("pyarrow" if to == "arrow" else to)
     x = np.zeros(3, getattr(pytest.importorskip("ml_dtypes"), dtype, dtype))
     for copy in (None, True):

@@ -101,7 +101,7 @@ def test_series_keeps_index_and_name_in_memory_of_numpy(pandas):
     assert np.shares_memory(result.to_numpy(), values)
 
 
-def test_series_of_another_length_has_no_labels(pandas):
+def test_series_of_another_length_does_not_get_labels(pandas):
     result = ah.like(np.ones(3), pandas.Series([1, 2], index=["a", "b"], name="n"))
     assert result.index.tolist() == [0, 1, 2]
     assert result.name is None
@@ -232,7 +232,7 @@ def test_error_for_a_library_name_as_the_model_suggests_convert(name):
     assert eval(call, {"arrayhub": ah, "x": x}) is not None
 
 
-def test_an_element_type_is_not_a_model(torch):
+def test_element_types_and_devices_are_rejected_as_models(torch):
     for model in (torch.float32, torch.device("cpu"), np.dtype("f8")):
         with pytest.raises(TypeError, match="like: the model .* accepted: an array"):
             ah.like(np.ones(3), model)

@@ -109,7 +109,7 @@ def test_out_can_be_a_torch_tensor(torch):
     "key", [2, slice(1, 3), (slice(None), 1), (1, 2), ..., (slice(None, None, -2), slice(1, None, 2))]
 )
 @pytest.mark.parametrize("value", [7, "row", "all", "integers"])
-def test_assignment_follows_numpy(cp, key, value, reordering):
+def test_assignment_equals_numpy(cp, key, value, reordering):
     expected = np.arange(24.0).reshape(4, 6)
     x = asarray(cp.asarray(expected))
     shape = expected[key].shape

@@ -49,7 +49,7 @@ def test_cupy_round_trip(cp, dtype, layout):
     assert (y.get() == x.get()).all()
 
 
-def test_cupy_write_through_and_release(cp):
+def test_cupy_writes_to_shared_memory_and_releases_it(cp):
     x = ramp(cp, "f4")
     y = arrayhub.as_cupy(x)
     y[0, 0] = 77
@@ -94,7 +94,7 @@ def test_array_keeps_the_cupy_stream_alive(cp):
     del a
 
 
-def test_cupy_without_is_hip():
+def test_cupy_without_the_attribute_is_hip():
     """`cupy.cuda.runtime` may lack the attribute `is_hip`."""
     python("""
         import cupy

@@ -113,7 +113,7 @@ def test_elements_of_several_sizes_are_copied(cp, dtype):
         assert np.asarray(there[::-1, ::3].to_host()).tobytes() == x[::-1, ::3].tobytes()
 
 
-def test_sizes_near_the_limits_of_copy_methods(cp):
+def test_copies_of_sizes_near_the_limits_of_copy_methods(cp):
     """The method of a copy depends on its size. The limits are powers of two."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
@@ -630,7 +630,7 @@ def test_keyboard_interrupt_ends_the_wait_for_a_kernel():
     """)
 
 
-def test_forked_child_raises(cp):
+def test_copies_in_a_forked_child_raise(cp):
     """Copies in a forked child raise. They do not free the parent's pinned memory or wait for the parent's lock."""
     text = python("""
         import os, cupy, numpy as np, arrayhub
@@ -668,7 +668,7 @@ def test_copy_in_an_atexit_function():
 
 
 @pytest.mark.parametrize("call", [engine.to_host, engine.from_host], ids=["to_host", "from_host"])
-def test_driver_error_is_raised(cp, host, call):
+def test_missing_kernel_raises_an_error(cp, host, call):
     """If arrayhub's kernel for reordering elements is missing, the error is raised after all threads have ended."""
     assert "refused" in python(f"""
         import numpy as np, cupy, arrayhub

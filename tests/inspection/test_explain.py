@@ -110,7 +110,7 @@ def test_verdicts_for_other_producers_equal_conversions(obj):
         assert verdict.verdict == outcome(obj, verdict.consumer), verdict
 
 
-def test_verdict_for_jax_reads_jax_enable_x64():
+def test_verdict_for_jax_depends_on_jax_enable_x64():
     jax = pytest.importorskip("jax")
     a = aligned(np.zeros(3, "f8"))
     with jax.enable_x64(False):

@@ -152,7 +152,7 @@ def test_extension_true_exports_tensors_without_a_copy(name):
     assert ah.as_arrow(x, extension=True, copy=False).equals(y)
     assert ah.as_arrow(x, extension=True, copy="if_needed").equals(y)
     assert pa.Array._import_from_c_capsule(*x.__arrow_c_array__(y.type.__arrow_c_schema__())).equals(y)
-    assert pa.array(x, type=y.type).equals(y.storage)  # pyarrow requests the storage type, and returns the storage
+    assert pa.array(x, type=y.type).equals(y.storage)  # pyarrow requests and returns only the storage
     stream = pa.chunked_array(x, type=y.type)
     assert stream.type == y.type and stream.chunk(0).equals(y)
 
@@ -201,7 +201,7 @@ def test_booleans_round_trip_by_a_copy():
         assert (back.shape, back.dtype, back.tolist()) == (values.shape, values.dtype, values.tolist())
 
 
-def test_bits_outlive_the_array():
+def test_exported_bits_outlive_the_array():
     source = BOOLEANS.copy()
     alive = weakref.ref(source)
     column = pa.array(ah.asarray(source))
@@ -300,7 +300,7 @@ LAYOUTS = {
 
 
 def outcome(function, values):
-    """Return the result of a function, or None if the library rejects `values`."""
+    """Return ``function(values)``, or None if the function rejects `values`."""
     try:
         return function(values)
     except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):
@@ -336,7 +336,7 @@ def test_random_arrays_equal_the_ndarray_in_each_library(source, layout):
     if values.ndim == 1:
         pd.testing.assert_series_equal(ah.as_pandas(x), pd.Series(values))
     if column.null_count or (values.ndim > 1 and values.dtype.kind in "mM" and np.isnat(values).any()):
-        return  # NaT is missing in Arrow
+        return  # Arrow represents NaT as null
     back = ah.asarray(ah.as_arrow(x, extension=True))
     assert (back.shape, back.dtype, back.ptr) == (x.shape, x.dtype, x.ptr)
     assert np.array_equal(back, values, equal_nan=values.dtype.kind in "fmM")

@@ -89,7 +89,7 @@ def test_explain_does_not_consume_a_reader_without_other_imports():
 
 
 @pytest.mark.parametrize("function", [ah.inspect, ah.debug_repr, ah.check, ah.datashape], ids=lambda f: f.__name__)
-def test_refused_reader_error_names_a_working_call(function):
+def test_as_function_error_for_a_reader_names_a_working_call(function):
     name = function.__name__
     x = reader()
     words = (
@@ -100,7 +100,7 @@ def test_refused_reader_error_names_a_working_call(function):
     assert function(ah.asnested(x, copy=True)) is not None
 
 
-def test_explain_describes_a_reader():
+def test_explain_states_that_a_reader_can_be_read_once():
     told = ah.explain(reader())
     assert told.summary == "a stream of records with 1 field, which can be read once"
     assert "arrayhub.asnested(x)" in told.why
@@ -162,7 +162,7 @@ def test_asarray_rejects_a_schema_with_columns_before_reading_a_chunk():
     "values",
     [pa.array(["a"]), pa.array([[1]]), pa.array([True]), pa.array(["a"]).dictionary_encode(), pa.array([b"a"])],
 )
-def test_nested_schema_is_refused_before_reading(values):
+def test_nested_schema_is_rejected_before_reading(values):
     x = library("arro3.core").ArrayReader.from_arrow(pa.chunked_array([values]))
     with pytest.raises(BufferError, match=r"call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
@@ -245,13 +245,13 @@ def test_reading_a_query_runs_it_once(read):
     assert sorted(query.called) == list(range(100))
 
 
-def test_explain_describes_a_query():
+def test_explain_states_that_an_object_is_a_query():
     told = ah.explain(Counting().relation)
     assert told.summary == "a query, which runs when it is read"
     assert [(offer.protocol, offer.works) for offer in told.offers] == [("arrow", False)]
 
 
-def test_queries_of_datafusion_are_not_run():
+def test_inspection_does_not_run_datafusion_queries():
     ran = []
     datafusion = library("datafusion")
 
@@ -271,7 +271,7 @@ def test_queries_of_datafusion_are_not_run():
     assert ran
 
 
-def test_queries_of_ibis_are_not_run():
+def test_inspection_does_not_run_ibis_queries():
     ibis = library("ibis")
     ran = []
 

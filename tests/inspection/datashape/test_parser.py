@@ -242,7 +242,7 @@ def _packed(dtype):
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="{}[]*:,?'\" 3abint8var_strided\\\n", max_size=40) | st.text(max_size=20))
-def test_random_text_is_parsed_or_rejected(text):
+def test_random_text_is_parsed_or_raises_value_error(text):
     try:
         t = ah.parse_type(text)
     except ValueError as error:

@@ -310,7 +310,7 @@ def test_text_of_element_zero_is_inside_the_picture(offset):
     assert start >= 0 and start + long <= float(root.get("width"))
 
 
-def test_svg_has_a_label_for_screen_readers():
+def test_svg_has_an_aria_label():
     root = Drawing(arrayhub.asarray(np.zeros((2, 3), "f4")).picture.svg()).root
     assert root.get("role") == "img"
     assert root.get("aria-label").startswith(
@@ -422,7 +422,7 @@ def test_html_representation_does_not_read_device_memory():
     assert "<pre>" not in x._repr_html_()
 
 
-def test_colors_are_hexadecimal():
+def test_svg_colors_are_hexadecimal():
     for value in re.findall(r'(?:fill|stroke)="([^"]+)"', arrayhub.picture((30, 30), (40, 1), 0, 1100).svg()):
         assert value == "none" or re.fullmatch("#[0-9a-f]{6}", value)
 
