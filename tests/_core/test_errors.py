@@ -76,7 +76,7 @@ ASKED = {
         name: lambda error, name=name: producer(**{"__dlpack__": lending(np.zeros(3)), name: raising(error)})
         for name in ("__dlpack__", "__dlpack_device__")
     },
-    "the stream of a legacy producer": legacy,
+    "`stream` of a legacy producer": legacy,
     **{
         f"{key} of a dict": lambda error, key=key: producer(
             __array_interface__={**ENTRIES, key: (asking_index(error),)}
@@ -157,7 +157,7 @@ def interrupted_everywhere(call):
         except KeyboardInterrupt:
             assert left[0] < 0
         else:
-            assert left[0] >= 0, f"the interrupt at call {place} was lost"
+            assert left[0] >= 0, f"the interrupt in call {place} did not propagate"
             return place
         finally:
             sys.setprofile(None)
@@ -199,7 +199,7 @@ RECORD = np.zeros(4, "i4,f8,S3")
 )
 def test_interrupt_in_each_python_call_propagates(call, request):
     if FAST_PATHS_OFF and "record" in request.node.callspec.id:
-        pytest.skip("NumPy itself loses the interrupt while it describes the fields in its __array_interface__")
+        pytest.skip("NumPy's __array_interface__ of a record array ignores the interrupt")
     call()  # the first call imports modules and fills caches
     interrupted_everywhere(call)
 

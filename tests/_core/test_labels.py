@@ -289,7 +289,7 @@ def test_with_dims_rejects_an_unknown_dimension(field):
 
 
 def test_labels_are_freed_with_their_arrays():
-    dims = ("I am held by the labels", "J")
+    dims = ("a name in the labels", "J")
     a = ah.asarray(np.zeros((2, 3)))
     name = dims[0]
     before = sys.getrefcount(name)

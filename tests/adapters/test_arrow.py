@@ -343,27 +343,30 @@ OTHER_TYPES = {
     "int64": (lambda: ah.asarray(np.arange(3.0)), pa.int64()),
     "string": (lambda: ah.asarray(np.arange(3.0)), pa.string()),
     "bool": (lambda: ah.asarray(np.arange(3.0)), pa.bool_()),
-    "truth values": (lambda: ah.asarray(np.array([True, False])), pa.uint8()),
-    "truth values in rows": (lambda: ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.uint8(), 3)),
-    "a matrix": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.int64())),
-    "a matrix of others": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.float64(), 3)),
-    "lists": (lambda: ah.asnested([[1], [2, 3]]), pa.list_(pa.int32())),
-    "longer lists": (lambda: ah.asnested([[1], [2, 3]]), pa.large_list(pa.int32())),
-    "missing": (lambda: ah.asnested([1, None]), pa.int32()),
-    "records": (lambda: ah.asnested([{"a": 1}]), pa.struct([("a", pa.int32())])),
-    "records of another name": (lambda: ah.asnested([{"a": 1}]), pa.struct([("b", pa.int64())])),
-    "strings": (lambda: ah.asnested(["a"]), pa.binary()),
-    "strings in a dictionary": (lambda: ah.asnested(["a"]), pa.dictionary(pa.int32(), pa.string())),
-    "a dictionary": (lambda: ah.asnested(pa.array(["a"]).dictionary_encode()), pa.int32()),
-    "a dictionary in order": (
+    "booleans": (lambda: ah.asarray(np.array([True, False])), pa.uint8()),
+    "rows of booleans": (lambda: ah.asarray(np.zeros((2, 3), bool)), pa.list_(pa.uint8(), 3)),
+    "a matrix as variable-size lists": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.int64())),
+    "a matrix of another element type": (lambda: ah.asarray(np.arange(6).reshape(2, 3)), pa.list_(pa.float64(), 3)),
+    "lists of another element type": (lambda: ah.asnested([[1], [2, 3]]), pa.list_(pa.int32())),
+    "lists with 64-bit offsets": (lambda: ah.asnested([[1], [2, 3]]), pa.large_list(pa.int32())),
+    "numbers with nulls": (lambda: ah.asnested([1, None]), pa.int32()),
+    "records of another field type": (lambda: ah.asnested([{"a": 1}]), pa.struct([("a", pa.int32())])),
+    "records of another field name": (lambda: ah.asnested([{"a": 1}]), pa.struct([("b", pa.int64())])),
+    "strings as binary": (lambda: ah.asnested(["a"]), pa.binary()),
+    "strings as a dictionary": (lambda: ah.asnested(["a"]), pa.dictionary(pa.int32(), pa.string())),
+    "a dictionary as indices": (lambda: ah.asnested(pa.array(["a"]).dictionary_encode()), pa.int32()),
+    "an unordered dictionary as ordered": (
         lambda: ah.asnested(pa.array(["a"]).dictionary_encode()),
         pa.dictionary(pa.int32(), pa.string(), ordered=True),
     ),
-    "words of a dictionary": (
+    "a dictionary of another value type": (
         lambda: ah.asnested(pa.array(["a"]).dictionary_encode()),
         pa.dictionary(pa.int32(), pa.large_string()),
     ),
-    "never missing": (lambda: ah.asnested([[1]]), pa.list_(pa.field("item", pa.int64(), nullable=False))),
+    "nullable as required": (
+        lambda: ah.asnested([[1]]),
+        pa.list_(pa.field("item", pa.int64(), nullable=False)),
+    ),
 }
 
 

@@ -284,7 +284,7 @@ MALFORMED = {
     "extent leaves the address space": ({"shape": (2,), "strides": (2**60 - 2,)}, InterfaceError, "data"),
     "extent falls below zero": ({"shape": (2,), "strides": (-(2**50),)}, InterfaceError, "data"),
     "address beyond 2**63": ({"data": 2**63 + 8}, InterfaceError, "data"),
-    "address at the top": ({"data": 2**64 - 8, "shape": (1,)}, InterfaceError, "data"),
+    "address at the end of memory": ({"data": 2**64 - 8, "shape": (1,)}, InterfaceError, "data"),
     "packed extent leaves": ({"data": 2**63 - 1, "dtype": (0, 4, 1)}, InterfaceError, "data"),
     "data NULL": ({"data": 0}, InterfaceError, "data is 0"),
     "data NULL, packed": ({"data": 0, "dtype": (0, 4, 1)}, InterfaceError, "data is 0"),
@@ -776,7 +776,7 @@ def test_tensors_are_freed_during_and_after_finalization(body, version, tmp_path
     python(script, silent=True)
 
 
-@pytest.mark.skipif(NUMPY < (2, 1), reason="from_dlpack returns read-only arrays, which NumPy does not export")
+@pytest.mark.skipif(NUMPY < (2, 1), reason="NumPy imports read-only arrays and does not export them")
 def test_a_long_chain_of_arrays_is_freed_without_recursion():
     """Each array holds the previous one, as after repeated exchanges between two libraries."""
     script = AT_EXIT.format(

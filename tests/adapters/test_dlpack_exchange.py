@@ -210,7 +210,7 @@ REFUSED = {
     "ndim 1000": ({"ndim": 1000}, "InterfaceError", "ndim is 1000"),
     "negative": ({"shape": (-1,)}, "InterfaceError", "shape"),
     "too many elements": ({"shape": (2**62, 4)}, "InterfaceError", "below 2**63"),
-    "more than there is": ({"shape": (2**59,)}, "MemoryError", "bytes"),
+    "more than the memory of the machine": ({"shape": (2**59,)}, "MemoryError", "bytes"),
     "unknown type": ({"dtype": (99, 1, 1)}, "InterfaceError", "(99, 1)"),
     "lanes": ({"dtype": (2, 32, 4)}, "BufferError", "lanes is 4"),
     "no such device": ({"device": (99, 0)}, "InterfaceError", "device_type is 99"),
@@ -365,7 +365,7 @@ def unusable():
     base, _asked, _table = table_type()
     heir = type("Heir", (base,), {})
     return {
-        "newer version only": newer, "a chain back to itself": ring, "no functions": empty, "another name": named,
+        "newer version only": newer, "prev_api is the table itself": ring, "no functions": empty, "another name": named,
         "a number": number, "inherited": heir,
     }  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_error_releases_all_references(protocol, wrong):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("power", [0, 14, 15, 29, 30, 31, 32, 59, 60])
 def test_lengths_near_powers_of_two(protocol, power):
-    """CPython represents small and large integers differently. An empty array can have any other length."""
+    """CPython represents small and large integers differently. A length can be large if another length is 0."""
     for number in (2**power - 1, 2**power, 2**power + 1):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
         with pytest.raises(InterfaceError, match=f"shape.*{-number}" if number else "version"):

@@ -431,7 +431,7 @@ TAKE_OBJECTS = (
 def test_null_object_raises_or_propagates_a_pending_exception(probe, call):
     with pytest.raises(SystemError, match=f"^{call.partition(',')[0]}: the object is NULL"):
         probe.of_null(call, False)
-    with pytest.raises(KeyError, match="of the call before"):
+    with pytest.raises(KeyError, match="raised before the call"):
         probe.of_null(call, True)
 
 

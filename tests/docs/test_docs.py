@@ -208,7 +208,7 @@ def test_each_public_name_is_importable():
 
 
 def test_version_is_defined_once():
-    """Of the build files, only the pkg-config file repeats the version. test_extension_authors.py compares it."""
+    """Only the pkg-config file repeats the version, and test_extension_authors.py compares both."""
     others = ("pyproject.toml", "meson.build", "docs/conf.py", "arrayhub/cmake/arrayhub-config-version.cmake")
     assert not [file for file in others if arrayhub.__version__ in (ROOT / file).read_text()]
 

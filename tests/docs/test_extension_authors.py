@@ -774,7 +774,7 @@ ENDINGS = {
     "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",
     "busy": "sys.setswitchinterval(100); plain.drop_late(numpy.ones(3)); wait(0.6)",
     "busy, then pausing": "sys.setswitchinterval(100); s = Slow(); plain.drop_late(numpy.ones(3)); wait(0.6)",
-    "dropped after the end": "s = Slow(); plain.drop_late(numpy.ones(3))",
+    "destroyed during finalization": "s = Slow(); plain.drop_late(numpy.ones(3))",
 }
 
 

@@ -17,7 +17,7 @@ def test_notebooks_show_the_stored_output(path):
         pytest.skip(f"could not import {absent!r}")
     stored, again = nbformat.read(path, 4), executed(path)
     if stored.metadata.versions != versions(path):
-        pytest.skip(f"the notebook runs; its stored output is of other releases: {stored.metadata.versions}")
+        pytest.skip(f"the notebook runs, but its stored output is from other releases: {stored.metadata.versions}")
     assert shown(again) == shown(stored), "store the output with: PYTHONPATH=.:tests/support python -m notebooks"
 
 

@@ -77,7 +77,7 @@ def cuda():
     """Return numba.cuda. Skip the test if numba does not find a GPU."""
     cuda = pytest.importorskip("numba.cuda")
     if not cuda.is_available():
-        pytest.skip("numba finds no GPU")
+        pytest.skip("numba does not find a GPU")
     return cuda
 
 

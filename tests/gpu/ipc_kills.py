@@ -46,14 +46,14 @@ def forked(function):
 
 
 def received(connection):
-    assert connection.poll(LIMIT), "a process does not answer"
+    assert connection.poll(LIMIT), "a process has not sent a message"
     return connection.recv()
 
 
 def end(child):
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), f"process {child} ended by itself with {status}"
+    assert os.WIFSIGNALED(status), f"process {child} ended before it was killed, with status {status}"
 
 
 def resources():

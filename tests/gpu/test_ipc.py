@@ -83,7 +83,7 @@ class Child:
         theirs.close()
 
     def receive(self):
-        assert self.connection.poll(WAIT), "the other process does not answer"
+        assert self.connection.poll(WAIT), "the other process has not sent a message"
         return self.connection.recv()
 
     def send(self, message="go on"):

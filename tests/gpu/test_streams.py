@@ -28,7 +28,7 @@ def race(cp, spin):
             self.x = cp.zeros(SIZE, "f4")
 
         def write(self, value):
-            """Queue a long kernel and a write of `value`, both of which are pending on return."""
+            """Queue a long kernel and a write of `value`. Both are pending when the function returns."""
             with self.ours:
                 spin()
                 self.x.fill(value)

@@ -77,7 +77,7 @@ def test_verdicts_equal_conversions(producer):
             met.add(verdict.verdict)
             said, does = verdict.verdict, outcome(obj, verdict.consumer)
             if said != does:
-                wrong.append(f"{element} {layout} into {verdict.consumer}: said {said} ({verdict.reason}), is {does}")
+                wrong.append(f"{element} {layout} to {verdict.consumer}: {said} ({verdict.reason}), expected {does}")
             assert (verdict.reason == "") == (said == "zero-copy")
         assert explained.taken == ah.asarray(obj).protocol
         del obj, made

@@ -156,7 +156,7 @@ def test_unknown_null_count_is_computed():
     assert ah.asnested(producer).to_list() == [1, None, 3]
 
 
-# Creates arrays of length 0, whose empty offsets buffer starts at a page without read access.
+# A program that creates arrays of length 0. Their empty offsets buffer starts at a page without read access.
 GUARDED = """
 import arrow_by_hand as by_hand
 import arrayhub as ah

@@ -293,8 +293,7 @@ def test_inspection_does_not_run_ibis_queries():
     assert ran == [1, 2, 3]
 
 
-# Functions from a lazy array to a call with this array as an element of a list. NumPy would call its `__array__`,
-# which computes the query.
+# Calls with a lazy array as an element or value. NumPy would call the `__array__` of the array, which computes it.
 ELEMENT_CALLS = {
     "asarray": lambda x: ah.asarray([x]),
     "asarray with a dtype": lambda x: ah.asarray([1.0, x], dtype="f4"),

@@ -128,7 +128,7 @@ static PyObject *of_null(PyObject *module, PyObject *args) {
     void *queue;
     (void)module;
     if (!PyArg_ParseTuple(args, "sp", &call, &pending)) return NULL;
-    if (pending) PyErr_SetString(PyExc_KeyError, "of the call before");
+    if (pending) PyErr_SetString(PyExc_KeyError, "raised before the call");
     if (strcmp(call, "PyUSMArray_FromObject") == 0) return PyUSMArray_FromObject(NULL);
     if (strcmp(call, "PyUSMArray_Request") == 0) return PyUSMArray_Request(NULL, &any);
     if (strcmp(call, "PyUSMArray_Explain") == 0) return PyUSMArray_Explain(NULL, &any);
