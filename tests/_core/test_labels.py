@@ -299,7 +299,7 @@ def test_labels_are_freed_with_their_arrays():
     a = a.reshape(-1)
     gc.collect()
     assert sys.getrefcount(name) == before
-    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # these arrays reuse freed objects
+    assert all(ah.asarray(np.zeros(3)).dims is None for _ in range(200))  # arrays that reuse freed memory
 
 
 # -------------------------------------------------------------------------------------------------- foreign objects

@@ -3,9 +3,9 @@
     python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
 
 In even rounds, a borrower is killed, and the owner survives. In odd rounds, an owner is killed, and the borrower
-survives. The same surviving owner and the same surviving borrower serve all rounds, and must read correct elements. In
-the last rounds, they must not have more open files than in the first rounds, or lower free device memory by more than
-`TOLERANCE`. The main process does not use CUDA, which a forked process could not use afterwards.
+survives. One owner and one borrower survive all rounds, and must read correct elements. In the last rounds, their
+processes must not have more open files than in the first rounds, and at most `TOLERANCE` bytes less free device memory.
+The main process does not use CUDA, because the forked processes could not use CUDA afterwards.
 """
 
 import multiprocessing

@@ -114,7 +114,7 @@ def test_elements_of_several_sizes_are_copied(cp, dtype):
 
 
 def test_copies_of_sizes_near_the_limits_of_copy_methods(cp):
-    """The method of a copy depends on its size. The limits are powers of two."""
+    """The method of a copy depends on its size."""
     for power in (16, 17, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
             x = np.random.default_rng(power).integers(0, 256, nbytes, "u1")
@@ -579,7 +579,7 @@ def test_copies_do_not_leak(cp, host):
 
 
 def test_keyboard_interrupts_end_copies():
-    """Send SIGINT during copies at 40 different times. The lock must be free afterwards, and the next copy correct."""
+    """Send SIGINT during copies at 40 different times. Afterwards, the lock is free and copies are correct."""
     assert "40 interrupts" in python("""
         import os, signal, threading, cupy, numpy as np, arrayhub
         from arrayhub.transfer import pinned
