@@ -1,4 +1,4 @@
-"""check: compare the descriptions of an object's memory by several protocols."""
+"""check: compare how the protocols of an object describe its memory."""
 
 from collections.abc import Iterator
 from traceback import format_exception_only
@@ -13,8 +13,8 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray, check_exportable
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
-# Names of the interfaces in messages, and of their protocols in `via=`. The first interface that succeeds is the
-# reference.
+# The name of each interface in messages, and the name of its protocol in `via=`. The first interface that succeeds is
+# the reference for the others.
 _INTERFACES = {row.interfaces[0]: name for name, row in BY_VIA.items()}
 _REFUSALS = (AttributeError, BufferError, ImportError, NotImplementedError, RuntimeError, TypeError, ValueError)
 _NOT_IN_LEGACY_CAPSULES = "the access"  # also not compared for Arrow, which declares all memory immutable
@@ -27,9 +27,9 @@ def check(obj: Any, /) -> list[str]:
     ----------
     obj : object
         An object that supports one or more of the protocols that `asarray` accepts. A protocol that rejects the object,
-        for example because it cannot represent the element type, is not compared. If `obj` is not dense, all offsets,
-        views, indices and strings are validated. An awkward array that `asnested` can only copy, such as an array whose
-        lists are not in order, is validated in a copy. A sparse array on a device is validated in a copy on the host.
+        for example because it cannot represent the element type, is not compared. If `obj` is nested or sparse, all its
+        offsets, views, indices and strings are validated. A copy is validated if `obj` is a sparse array on a device,
+        or an awkward array that `asnested` cannot view, such as an array whose lists are not in order.
 
     Returns
     -------
@@ -43,8 +43,8 @@ def check(obj: Any, /) -> list[str]:
         `obj` does not support any protocol, has values that can only be copied, such as a list, or has elements that a
         `USMArray` cannot hold, such as Python objects.
     BufferError
-        All protocols reject `obj`, for example because it is a tensor that requires a gradient. Also raised for
-        queries, and for streams that can be read only once. `check` does not read them.
+        All protocols reject `obj`, for example because it is a tensor that requires a gradient. Also raised for a query
+        or a stream that can be read only once, unless the object supports another protocol than Arrow.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def check(obj: Any, /) -> list[str]:
             found.append((name, _facts(obj, via)))
         except InterfaceError as error:
             texts.append(f"{name} violates its specification: {error}")
-        except PASSES_ON:  # must precede _REFUSALS, which contains base classes of these
+        except PASSES_ON:  # before _REFUSALS, which contains base classes of these exceptions
             raise
         except _REFUSALS:
             continue
@@ -110,7 +110,7 @@ def _explain_no_interface(obj: Any, texts: list[str]) -> None:
 
 
 def _facts(obj: Any, via: Any) -> dict[str, Any]:
-    """Return the facts to compare, as one interface of `obj` reports them."""
+    """Return the facts that `check` compares, as reported by one interface of `obj`."""
     if via == "dlpack":
         capsule = _capsule_of(obj)
         facts = _read(asarray(capsule, via=via))
@@ -135,7 +135,7 @@ def _capsule_of(obj: Any) -> Any:
 
 
 def _read(array: USMArray) -> dict[str, Any]:
-    """Return the facts to compare. Empty arrays may differ in pointer and strides, which are not used."""
+    """Return the facts that `check` compares. The pointer and strides of an empty array are not used, so omit them."""
     facts = {
         "pointer": f"{array.ptr:#x}",
         "shape": array.shape,

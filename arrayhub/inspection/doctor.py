@@ -15,9 +15,9 @@ from arrayhub.inspection.probe import ANSWER
 from arrayhub.libraries import known
 from arrayhub.libraries.plugins import entry_points, words_of
 
-_PATIENCE = 60  # seconds for one library
+_PATIENCE = 60  # maximum seconds for the import of one library
 
-# Libraries that can be installed by a command. Only numpy is required.
+# Libraries that can be installed by a command. arrayhub requires only numpy.
 LIBRARIES = {row.name: row for row in known.LIBRARIES if row.install is not None}
 _ENVIRON = {name: value for row in known.LIBRARIES for name, value in row.environ.items()}
 
@@ -38,8 +38,8 @@ def examine() -> dict[str, Any]:
             By name: ``status`` (``"works"``, ``"missing"`` or ``"broken"``), ``version``, ``protocols``, ``asarray``
             (the protocol that `asarray` uses), ``error`` and ``fix`` (None if no command helps).
         ``plugins``
-            Libraries that entry points of the group ``arrayhub.libraries`` add. By name: ``entry_point``, ``types``,
-            ``emits`` (whether `convert` makes arrays of the library) and ``error``.
+            Libraries that are registered by an entry point of the group ``arrayhub.libraries``. By name:
+            ``entry_point``, ``types``, ``emits`` (whether `convert` can create arrays of the library) and ``error``.
         ``sycl``
             ``platforms`` with their ``devices``, ``runtime`` and ``error``.
         ``cuda``
@@ -70,7 +70,7 @@ def examine() -> dict[str, Any]:
 
 
 def plugins() -> dict[str, dict[str, Any]]:
-    """Examine each library that an entry point registers, in a separate process, and return the results by name."""
+    """Examine the libraries that entry points register, each in a separate process. Return the results by name."""
     empty: dict[str, Any] = {"types": [], "emits": False, "error": None}
     return {
         root: {"entry_point": " and ".join(map(words_of, points)), **empty, **probe(f"plugin:{root}")}
@@ -88,7 +88,8 @@ def run(as_json: bool) -> int:
 def _package() -> dict[str, Any]:
     """Return version and location of the imported package.
 
-    The version is not read from the metadata of the distribution, which may be missing or belong to another copy.
+    The version is not read from the metadata of the installed distribution, because the metadata may be missing or may
+    belong to another copy of arrayhub.
     """
     arrayhub = importlib.import_module("arrayhub")
     return {"version": arrayhub.__version__, "location": os.path.dirname(arrayhub.__file__ or "")}
@@ -133,9 +134,10 @@ def verdict(name: str, answer: dict[str, Any] | None, install: str | None) -> di
 
 
 def _reinstall(name: str) -> str:
-    """Return the command that reinstalls a library by the name of its distribution.
+    """Return the command that reinstalls a library.
 
-    An extra of arrayhub is not used here, because it would reinstall arrayhub.
+    The command names the library's distribution instead of an extra of arrayhub, such as ``arrayhub[torch]``, because
+    an extra would also reinstall arrayhub.
     """
     distributions = importlib.metadata.packages_distributions().get(name, [name])
     return f"pip install --force-reinstall {distributions[0]}"
@@ -157,7 +159,7 @@ def _problems(report: dict[str, Any]) -> Iterator[dict[str, str]]:
     if cuda["error"] is not None:
         yield {"what": f"CUDA: {cuda['error']}", "fix": "install or repair the GPU's driver"}
     if cuda["devices"] and report["libraries"]["cupy"]["status"] == "missing":
-        yield {"what": "CUDA: there is a GPU, and cupy is missing", "fix": report["libraries"]["cupy"]["fix"]}
+        yield {"what": "CUDA: the machine has a GPU, but cupy is missing", "fix": report["libraries"]["cupy"]["fix"]}
 
 
 def _devices(sycl: dict[str, Any]) -> list[dict[str, Any]]:

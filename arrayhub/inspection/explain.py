@@ -36,27 +36,35 @@ from arrayhub.libraries import plugins, wrappers
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.runtimes.host import is_host_readable
 
-LONGEST_TEXT = 300  # characters of foreign text
-LOOKED_AT = 1000  # items of nested sequences that are inspected
+LONGEST_TEXT = 300  # maximum characters of a text from other libraries, such as an error message
+LOOKED_AT = 1000  # maximum number of items of nested sequences that are inspected
 _CAPSULE = type(USMArray.__dlpack_c_exchange_api__)
 
 
 def explain(obj: Any, /, to: Any = None) -> Explanation:
-    """Explain how an object is imported, and which libraries can import it, with the reason.
+    """Explain how `asarray` imports an object, and which libraries can import the object without a copy.
 
-    A conversion that copies only on request is tried with a small array of the same type instead of `obj`. A conversion
-    that copies without a request, such as booleans to Arrow, copies `obj`, or up to 1,000 items of a Python sequence.
-    Queries, and streams that can be read only once, are not read. Installed libraries are imported. Errors of `obj` and
-    of the libraries are part of the explanation, except KeyboardInterrupt.
+    Each conversion is tried:
+
+    - A conversion that requires ``copy=True`` is tried with a small array of the same type instead of `obj`.
+    - A conversion that always copies, such as booleans to Arrow, copies `obj`, or up to 1,000 items of a Python
+      sequence.
+    - Queries, and streams that can be read only once, are not read.
+
+    For this purpose, `explain` imports the installed libraries. An exception of `obj` or of a library becomes part of
+    the explanation, except KeyboardInterrupt.
 
     Parameters
     ----------
     obj : object
         Any object.
     to : str, module or type, optional
-        Try only this library, named as in `convert`. The default depends on `obj`. Dense data: the libraries of dense
-        arrays. Nested data: numpy, torch, arrow, polars, pandas and awkward. Nested Python values: both groups of
-        libraries. Sparse arrays: the libraries with sparse arrays.
+        Try only this library, named as in `convert`. The default depends on `obj`:
+
+        - dense data: the libraries of dense arrays
+        - nested data: numpy, torch, arrow, polars, pandas and awkward
+        - nested Python values: the libraries of both dense and nested data
+        - sparse arrays: the libraries of sparse arrays
 
     Returns
     -------
@@ -97,8 +105,8 @@ def _is_dense(explanation: Explanation) -> bool:
 def _with_call(obj: Any, verdict: Verdict, to: str | None) -> Verdict:
     """Replace the advice of an error with a call that works, if the library rejects the data and such a call is known.
 
-    For libraries other than numpy, torch and the libraries of nested arrays, calls are tried only for
-    ``explain(x, to=...)``.
+    For libraries other than numpy, torch and the libraries of nested arrays, calls are tried only if `to` names the
+    library.
     """
     if verdict.verdict not in (CANNOT, NOT_TRIED) or verdict.call:
         return verdict
@@ -118,9 +126,8 @@ def _examine(obj: Any, to: str | None) -> Explanation:
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
     array, protocol_used, why = _import_besides_stream(obj, stream) if stream else _import(obj, name)
-    is_wrapper = (
-        array is not None and protocol_used is None and wrappers.unwraps(type(obj))
-    )  # the protocols of a wrapper are not used
+    # `asarray` imports the array in a wrapper, and does not use the wrapper's own protocols.
+    is_wrapper = array is not None and protocol_used is None and wrappers.unwraps(type(obj))
     offers = tuple(_offers(obj, array, protocol_used, why, stream)) if to is None and not is_wrapper else ()
     if array is None and stream:
         asked = (*CONSUMERS, *nested_consumers()) if to is None else (to,)
@@ -180,7 +187,7 @@ def _reason(error: BaseException) -> str:
     message, kind = printable(text), type_name(type(error))
     if " " in message:
         return message
-    return f"{kind}: {message}" if message else kind  # a single word needs the class, as in KeyError: 'shape'
+    return f"{kind}: {message}" if message else kind  # one word is unclear without the class, as in KeyError: 'shape'
 
 
 def printable(text: str) -> str:
@@ -201,10 +208,7 @@ def type_name(cls: type) -> str:
 
 
 def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
-    """Import `obj` without a copy. Return the array, the protocol of `obj` that was used, and the reason.
-
-    The array and the protocol can be None.
-    """
+    """Import `obj` without a copy. Return the array or None, the protocol that was used or None, and the reason."""
     cls = type(obj)
     if cls is _CAPSULE:
         array, refusal = attempt(peek, obj)
@@ -247,7 +251,10 @@ def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str 
 
 
 def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
-    """Return the array, protocol and reason for a value, which `asarray` copies unless it supports a protocol."""
+    """Import a value, such as a list, through a protocol. Return the array, the protocol and the reason.
+
+    `asarray` copies values that do not support a protocol. For these, the array and the protocol are None.
+    """
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)
         if array is not None:
@@ -262,10 +269,10 @@ def _protocols(cls: type) -> tuple[bool, tuple[str, ...]]:
 
 
 def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: str, stream: str) -> Iterator[Offer]:
-    """Yield the result of each protocol of the object. The protocol that the import has used is not tried again.
+    """Yield the result of each protocol of the object. The protocol that the import used is not tried again.
 
-    If the import failed, `why` is the reason. `stream` describes the object if it is a stream, for which Arrow's
-    interface is not tried.
+    If the import failed, `why` is the reason. If the object is a stream, `stream` describes it, and Arrow's interface
+    is not tried.
     """
     known, protocols = _protocols(type(obj))
     for protocol in ("dlpack",) if type(obj) is _CAPSULE else protocols:
@@ -273,10 +280,8 @@ def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: st
             yield Offer(protocol, True, _summary(array))
         elif protocol == "arrow" and stream:
             yield Offer(protocol, False, f"{stream}; it is not read here")
-        elif protocol == "exchange" and known:  # the library's importer checks more than the exchange table contains
-            yield Offer(
-                protocol, array is not None, why if array is None else "DLPack's C table, without a Python call"
-            )
+        elif protocol == "exchange" and known:  # the library's importer also checks facts that the table does not have
+            yield Offer(protocol, array is not None, why if array is None else "DLPack's C exchange table")
         elif type(obj) is not _CAPSULE:
             found, refusal = attempt(offer, obj, protocol)
             if found is not None:
@@ -299,7 +304,7 @@ def _facts(array: USMArray) -> Iterator[str]:
     if not flags.aligned:
         yield f"unaligned: the address is {array.ptr:#x}; asarray(x).aligned() copies"
     if _is_swapped(array):
-        yield "byte-swapped: not in the machine's order; asarray(x).native() copies"
+        yield "byte-swapped: not in the machine's byte order; asarray(x).native() copies"
     if array.access != "readwrite":
         yield _ACCESS[array.access]
     if not is_host_readable(array):
@@ -329,7 +334,7 @@ def _alike(consumers: Iterable[str], verdict: str, why: str) -> tuple[Verdict, .
 def _verdict(obj: Any, array: USMArray, consumer: str, asked: bool) -> Verdict:
     """Try to convert `array`, which was imported from `obj`.
 
-    If the conversion requires a copy, try to copy the array of `_stand_in`.
+    If the conversion requires a copy, try it again with ``copy=True`` and the small array of `_stand_in`.
     """
     refusal = ""
     if consumer == "jax":
@@ -350,7 +355,7 @@ def _verdict(obj: Any, array: USMArray, consumer: str, asked: bool) -> Verdict:
     return Verdict(consumer, CANNOT, obstacle)
 
 
-_ROWS_IN_POLARS = "a Series of rows; polars.DataFrame(arrayhub.as_numpy(x)) is a frame of the columns"
+_ROWS_IN_POLARS = "a Series of rows; for a frame of the columns, use polars.DataFrame(arrayhub.as_numpy(x))"
 
 
 def _why_no_copy(array: USMArray, consumer: str) -> str:
@@ -365,9 +370,9 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
 
 
 def _stand_in(array: USMArray) -> USMArray:
-    """Return an array for a trial copy, with at most one element and the same type, device and number of dimensions.
+    """Return an array for a trial copy, with the same type, device and number of dimensions as `array`.
 
-    Packed elements cannot be sliced. For these, the result has the shape of `array`.
+    The result has at most one element, or the shape of `array` if its elements are packed and cannot be sliced.
     """
     if array.size and not is_host_readable(array):  # a copy of an empty array would succeed on an unsupported device
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
@@ -395,7 +400,7 @@ def _why_jax_copies(array: USMArray) -> str:
 
 
 def _one_element(array: USMArray) -> USMArray:
-    """Return fresh memory for one element of the same type."""
+    """Return a new 0-d array of the same type."""
     one: USMArray = empty_like(array[(0,) * array.ndim])
     return one
 

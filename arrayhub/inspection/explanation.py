@@ -8,13 +8,13 @@ ZERO_COPY, COPY, CANNOT, NOT_TRIED = "zero-copy", "copy=True", "cannot", "not tr
 # These colors are mixed with the text color, because no single color reaches the contrast of 4.5:1 (WCAG 2) both on
 # white and on the usual dark page colors, such as #1e1e1e.
 _COLORS = {ZERO_COPY: "#2a9d4a", COPY: "#c98500", CANNOT: "#d94848", NOT_TRIED: "#888888"}
-_COLORED = "color:{0};color:color-mix(in srgb,{0} 70%,currentColor)"  # renderers without `color-mix` use the first
+_COLORED = "color:{0};color:color-mix(in srgb,{0} 70%,currentColor)"  # the first if `color-mix` is unknown
 _CELL = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One protocol that the object supports.
+    """Result of an import through one protocol that the object supports.
 
     Attributes
     ----------
@@ -40,18 +40,18 @@ class Verdict:
     consumer : str
         The name in `convert`.
     verdict : str
-        - ``"zero-copy"``: the result uses the same memory, also with ``copy=False``.
-        - ``"copy=True"``: the result is a copy, which the caller has to request. Without a request, only Python values,
-          booleans to Arrow or polars, nested booleans and string views to pandas, runs and times in seconds to polars,
-          NumPy strings to Arrow, polars, pandas or awkward, and parts of nested arrays to awkward are copied.
-        - ``"cannot"``: the conversion fails even with a copy.
-        - ``"not tried"``: `reason` names the side effect of trying.
+        - ``"zero-copy"``: the result shares the memory of the object, and the conversion accepts ``copy=False``.
+        - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for Python values, booleans to
+          Arrow or polars, nested booleans and string views to pandas, runs and times in seconds to polars, NumPy
+          strings to Arrow, polars, pandas or awkward, and parts of nested arrays to awkward.
+        - ``"cannot"``: the conversion also fails with ``copy=True``.
+        - ``"not tried"``: `explain` does not try the conversion, for example because it would consume a stream.
     reason : str
-        Why the conversion is not zero-copy. For ``"zero-copy"``, a note about the result, such as the offsets that
-        polars requires, or "".
+        Why the conversion is not zero-copy, or was not tried. For ``"zero-copy"``, a note about the result, or "".
     call : str
-        Expression in ``x`` that converts the object, or each of its columns or rows, if `consumer` rejects the object.
-        If `consumer` also rejects these, the expression returns a NestedArray. "" if none is known.
+        Call to use instead if `consumer` rejects the object, which the call names ``x``. The call converts the object,
+        or each of its columns or rows. If `consumer` rejects all of these, the call returns a NestedArray. "" if no
+        such call is known.
     """
 
     consumer: str
@@ -76,15 +76,15 @@ class Explanation:
     offers : tuple of Offer
         The protocols that the object supports, in the order in which `asarray` tries them.
     taken : str or None
-        The protocol that `asarray` uses, or `asnested` if the object is not dense. None if the import fails or uses
-        none of `offers`.
+        The protocol that is used by `asarray`, or by `asnested` if the object is not dense. None if the import fails or
+        does not use any of `offers`.
     why : str
         The reason for `taken`.
     verdicts : tuple of Verdict
         One for each consumer.
     call : str
-        The shortest call that works, a Python expression in ``arrayhub`` and in the object, which is called ``x``. The
-        call for a dict of columns also contains ``pyarrow``. "" if no call is known.
+        The shortest call that works, as a Python expression with the names ``arrayhub`` and ``x`` (the object). The
+        call for a dict of columns also uses ``pyarrow``. "" if no such call is known.
     """
 
     type_name: str
@@ -121,7 +121,7 @@ class Explanation:
         return f"{'taken' if offer.protocol == self.taken else 'gives' if offer.works else 'refuses'}: {offer.gives}"
 
     def _reason(self, verdict: Verdict) -> str:
-        """Return what is printed after a verdict: the reason, unless `why` contains it, and the call."""
+        """Return the text after a verdict: its reason, unless the reason equals `why`, and its call."""
         reason = verdict.reason if verdict.reason != self.why else ""
         call = f"call {verdict.call}" if verdict.call else ""
         return "; ".join(filter(None, (reason, call)))

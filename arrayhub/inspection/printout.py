@@ -33,20 +33,20 @@ def inspect(obj: Any, /) -> dict[str, Any]:
         ``address``, ``refcount``
             Address and reference count of the array object, without the references of the call itself.
         ``type``
-            ``pointer`` (address of the dtype object; the type number for a number without dimensions, and for an
-            element type that NumPy does not have), ``symbolic`` and ``fixed`` (the datashape in both forms).
+            ``pointer`` (address of the dtype object, or the type number for a 0-d array of a number and for an element
+            type that NumPy does not have), ``symbolic`` and ``fixed`` (the datashape in both forms).
         ``arrmeta``
             ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (list of dicts with
             ``stride``, None for packed elements, and ``size`` in elements), ``fields`` (None, or a list of dicts with
             ``name`` and ``offset`` of the fields of a record).
         ``data``
             ``pointer`` (address of element zero), ``protocol``, ``device``, ``usm_type``, and ``memory_block`` with the
-            keys ``address`` and ``refcount`` (of the block object), ``kind``, ``start`` and ``nbytes`` (of the memory;
+            keys ``address`` and ``refcount`` (of the block object), ``kind``, ``start`` and ``nbytes`` (of the memory,
             None if unknown), ``object`` (address of the owner, None if the block owns the memory),
             ``release_function`` and ``release_address``.
 
         In the dict of a sparse or nested array, ``type`` lacks ``pointer``, and ``data`` has a dict for each part
-        (indices, offsets, content, the fields of a record). The dict of a dense part has the form above and ``nbytes``.
+        (indices, offsets, content, the fields of a record). The dict of a dense part has the keys above and ``nbytes``.
         For a sparse array, ``arrmeta`` has ``flags``, ``access``, ``format``, ``shape``, ``batch_ndim``,
         ``dense_ndim``, ``blocksize`` and ``stored`` (number of stored values). For a nested array, ``arrmeta`` has
         ``flags``, ``access``, ``kind``, ``length``, ``validity_offset`` and ``meaning``.
@@ -54,7 +54,8 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     Raises
     ------
     TypeError, ValueError, BufferError
-        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
+        object supports another protocol than Arrow.
 
     Examples
     --------
@@ -88,7 +89,8 @@ def debug_repr(obj: Any, /) -> str:
     Raises
     ------
     TypeError, ValueError, BufferError
-        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
+        object supports another protocol than Arrow.
 
     Examples
     --------
@@ -121,11 +123,11 @@ def _imported(obj: Any, function: str) -> Any:
 
 
 def shared(counted: int) -> int:
-    """Return a reference count without the references of the local variable and of the call of ``sys.getrefcount``.
+    """Return how many references an object has besides a local variable and the argument of ``sys.getrefcount``.
 
-    `counted` is the result of ``sys.getrefcount`` for a local variable. The function subtracts the result for an object
-    with a single reference, because interpreters differ in whether the argument adds a reference (CPython 3.14 mostly
-    does not). The result is at least 1.
+    `counted` is the result of ``sys.getrefcount`` for the local variable. The function subtracts the result for an
+    object with a single reference, because interpreters differ in whether the argument adds a reference (CPython 3.14
+    mostly does not). The result is at least 1.
     """
     unshared = object()
     return max(1, counted - sys.getrefcount(unshared))
@@ -158,9 +160,9 @@ def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
 
 
 def _type_pointer(array: USMArray, fixed: Any) -> int:
-    """Return the type number of a number without dimensions, or the address of the dtype, which the array keeps alive.
+    """Return the address of the dtype, which the array keeps alive.
 
-    For an element type that NumPy does not have, return the type number.
+    Return the type number for a 0-d array of a number, and for an element type that NumPy does not have.
     """
     if isinstance(fixed, Number | Complex):
         return array.typenum
@@ -173,7 +175,7 @@ def _type_pointer(array: USMArray, fixed: Any) -> int:
 def _strides(array: USMArray) -> tuple[int | None, ...]:
     try:
         return array.byte_strides
-    except ValueError:  # elements of less than a byte are packed
+    except ValueError:  # packed elements of less than a byte
         return (None,) * array.ndim
 
 
@@ -254,7 +256,7 @@ def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
 
 
 def head_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the first lines of `debug_repr` for an array of several parts, up to its flags."""
+    """Yield the first lines of `debug_repr` for a sparse or nested array, up to its access flags."""
     flags = facts["arrmeta"]["flags"]
     yield f" address: {hexadecimal(facts['address'])}"
     yield f" refcount: {facts['refcount']}"
@@ -265,7 +267,7 @@ def head_lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def part_lines(name: str, facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of `debug_repr` for a part of an array."""
+    """Yield the lines of `debug_repr` for a dense part of a sparse or nested array."""
     data = facts["data"]
     yield f"  {name}: {facts['type']['fixed']}"
     yield f"   pointer: {hexadecimal(data['pointer'])}"

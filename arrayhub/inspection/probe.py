@@ -16,7 +16,7 @@ from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.libraries import plugins, wrappers
 from arrayhub.libraries.known import LIBRARIES
 
-ANSWER = "arrayhub probe: "  # before the JSON
+ANSWER = "arrayhub probe: "  # marker before the JSON
 
 _SAMPLES = {row.name: row.sample for row in LIBRARIES}
 _ATTRIBUTES = [name for row in PROTOCOLS for name in row.attributes]
@@ -35,7 +35,7 @@ def library(name: str) -> dict[str, Any]:
 
 
 def plugin(root: str) -> dict[str, Any]:
-    """Load the entry point of a library and report what it registers."""
+    """Load the entry point of a library. Report the types and the emitter that the entry point registers."""
     plugins.load_library(root)
     rows = {name: row for (owner, name), row in wrappers.ROWS.items() if owner == root and row.parse is not None}
     return {"types": sorted(name or "all" for name in rows), "emits": plugins.emitter(root) is not None}

@@ -1,4 +1,4 @@
-"""trace: record imports, exports, copies and waits of a running program, with the line of code that caused each."""
+"""trace: record the imports, exports, copies and waits of a running program, and the line of code that causes each."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple, Self, TextIO
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
-# Code below these folders belongs to a library, so an event is attributed to the caller of this code. `_INSTALLED`
-# contains folder names instead of paths, because several folders have these names: the environment's, the user's, and
-# those of the interpreter that the environment was created from.
+# Code in these folders belongs to a library. An event in a library is attributed to the code that calls the library.
+# `_INSTALLED` contains folder names instead of paths, because several folders have these names: the environment's, the
+# user's, and those of the interpreter that the environment was created from.
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
 )
 _INSTALLED = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
-# Names of each kind of event in the table, singular and plural, the most expensive kind first.
+# Names of each kind of event, singular and plural. The table is sorted in this order, the most expensive kind first.
 _KINDS = {"copy": ("copy", "copies"), "wait": ("wait", "waits"), "in": ("in", "in"), "out": ("out", "out")}
 _HEADS = ("what", "from", "to", "by", "times", "bytes", "time", "line")
 
@@ -34,20 +34,23 @@ class Event(NamedTuple):
         ``"in"``: an object was imported as a USMArray, a NestedArray or a SparseArray. ``"out"``: the memory was
         exported to a library.
     by : str
-        The protocol or the function. For a wait, a text that names what waits: the host or a consumer's stream.
+        The protocol or the function that causes the event. For a wait, the waiting side: the host or a consumer's
+        stream.
     source, target : str
         - Import: the type of the object, and the device of the result.
         - Export by ``as_*`` or `convert`: the types of the object and of the result.
         - Export by a protocol: the device, and ``""``, because a protocol does not identify its consumer.
-        - Copy: both devices. If an import or an assignment copies an object, the source is the type of the object.
+        - Copy: the devices of source and target. If an import or an assignment copies an object, the source is the type
+          of the object.
         - Wait: the device whose work is awaited, and ``""``.
     nbytes : int
-        Size of the elements in bytes, for nested data including offsets. 0 if unknown.
+        Size of the elements in bytes. The size of nested data includes its offsets. 0 if unknown.
     seconds : float
         Duration. The duration of an import or an export includes its copies and waits.
     file, line : str, int
-        Line of the innermost frame outside of arrayhub, installed libraries and the standard library. If all frames are
-        in libraries, the innermost frame outside of arrayhub. ``""`` and 0 for a thread without other Python code.
+        Line of the innermost stack frame outside of arrayhub, installed libraries and the standard library. If all
+        frames are in libraries, line of the innermost frame outside of arrayhub. ``""`` and 0 if the thread does not
+        run Python code outside of arrayhub.
     """
 
     kind: Literal["in", "out", "copy", "wait"]
@@ -115,8 +118,8 @@ class trace:
 
     def _record(self, kind: str, by: str, source: str, target: str, nbytes: int, seconds: float) -> None:
         try:
-            frame = sys._getframe(1)  # f_back hides a MemoryError
-        except ValueError:  # a thread without Python code
+            frame = sys._getframe(1)  # unlike `f_back`, does not hide a MemoryError
+        except ValueError:  # the thread does not run Python code
             frame = None
         file, line = _line_of_program(frame)
         self.events.append(Event(kind, by, source, target, nbytes, seconds, file, line))  # type: ignore[arg-type]
@@ -128,7 +131,7 @@ class trace:
         return "\n".join(self._lines())
 
     def _summary(self) -> str:
-        """Return the number of events of each kind, and the amounts copied and waited, as text."""
+        """Return a line with the numbers of hand-overs, copies and waits, and their bytes and durations."""
         hand_overs = sum(event.kind in ("in", "out") for event in self.events)
         parts = [f"{hand_overs} hand-over{'' if hand_overs == 1 else 's'}"]
         for kind in ("copy", "wait"):

@@ -47,7 +47,7 @@ def array_besides(obj: Any, function: str) -> USMArray | None:
 
 
 def refuse_copies(obj: Any, function: str, error: BaseException | None) -> None:
-    """Raise TypeError for an object that `asnested` imports as a copy. `function` describes only existing memory."""
+    """Raise TypeError for an object that `asnested` copies, because `function` describes only existing memory."""
     if hooks.is_copied_by_asnested(obj):
         raise TypeError(
             f"{function}: {show(obj)} does not have memory that asnested can view, only values to copy. Call"

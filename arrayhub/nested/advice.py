@@ -1,7 +1,4 @@
-"""Find a call that converts an object for a library that rejects the object.
-
-Calls are tried with a sample of the object.
-"""
+"""Find a call that converts an object that a library rejects. Calls are tried with a sample of the object."""
 
 import re
 import sys
@@ -29,9 +26,9 @@ from arrayhub.nested.missing import call_with_cast, has_missing
 from arrayhub.nested.to_device import offsets_on_host
 
 _COPIED = (list, tuple)  # types whose values `asnested` copies
-_MAX_ITEMS = 10  # columns or rows whose calls are tried for all columns or rows
+_MAX_ITEMS = 10  # number of columns or rows for which a call is searched
 
-# Expressions that errors suggest. Their result is an object that more libraries accept.
+# Expressions that error messages suggest. Each returns an object that more libraries accept.
 _PREPARATIONS = (
     "x.to_numpy()",
     "x.set_axis(range(x.shape[1]), axis=1)",
@@ -52,8 +49,8 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
 
     The call keeps all columns of a table, all rows of lists and all strings. If `consumer` rejects all of these calls,
     return a call that does not use `consumer`, such as ``arrayhub.asnested(x)``, or "" for a USMArray. Also return ""
-    if `consumer` is not installed, if its device is missing, or if `asnested` rejects the object. For a stream, calls
-    are not tried, because a stream can be read only once.
+    if `consumer` is not installed, if its device is missing, or if `asnested` rejects the object. For a stream, return
+    a call without trying it, because a stream can be read only once.
 
     Parameters
     ----------
@@ -136,7 +133,7 @@ def _take(obj: Any, rows: list[int]) -> Any:
 
 
 def sample_of_node(x: NestedArray) -> NestedArray:
-    """Return some elements of each chunk of a node as one array, see `sample_of`."""
+    """Select some elements of each chunk of a node, as in `sample_of`, and concatenate them."""
     samples = _samples_of_chunks(x)
     return samples[0] if len(samples) == 1 else concatenate(samples)
 
@@ -220,7 +217,7 @@ def _converted(name: str, array: Any, consumer: str) -> str:
 def _converted_items(name: str, node: Any, consumer: str) -> str:
     """Return a call that converts each column of records, or each row of lists. `name` is the expression for the node.
 
-    Return "" if all calls fail, or for other nodes.
+    Return "" if all calls fail, or if the node does not consist of records or lists.
     """
     if not isinstance(node, NestedArray):
         return ""
@@ -256,7 +253,7 @@ def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
 
 
 def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
-    """Yield calls that may convert `first`, which the calls name ``x``. `refusal` is the error of the library."""
+    """Yield calls that may convert `first`, which is named ``x``. `refusal` is the library's error message."""
     export = partial(_call, consumer)
     node = first if isinstance(first, NestedArray) else attempt(asnested, first)[0]
     decimal = node is not None and str(node.chunks[0].meaning if not kind_of(node).named else "").startswith("d:")
@@ -276,7 +273,7 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
     narrower = re.search(NARROWER, refusal)
     if narrower:
-        # The call has copy='if_needed', because jax shares only memory that is aligned to 64 bytes.
+        # `export` passes copy='if_needed', because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):
             yield export(narrower[0])
         yield export(f"{narrower[0][:-1]}, copy=True)")

@@ -1,5 +1,7 @@
 """The class `NestedArray`: lists, strings, records and missing values, stored as flat arrays.
 
+This module includes these files:
+
 - indexing: elements, slices and fields
 - to_list: conversion to Python objects
 - to_dense: conversion of lists of equal lengths, and of records, to one array
@@ -37,7 +39,7 @@ include "strings.pxi"
 include "from_values.pxi"
 
 
-# Attributes that other libraries' arrays, columns and tensors have, and the corresponding calls for a NestedArray.
+# Attributes of other libraries' arrays, columns and tensors, and the corresponding expressions for a NestedArray.
 _ELSEWHERE = {
     **dict.fromkeys(("shape", "ndim", "size"), "len(x), x.type, or arrayhub.asarray(x) if its lists have equal lengths"),
     "copy": "arrayhub.asnested(x, copy=True)",
@@ -84,7 +86,7 @@ cdef class NestedArray(Tree):
 
     __module__ = "arrayhub.nested.array"     # for `inspect.getmodule`, as in USMArray
 
-    def __cinit__(self):      # `new_tree` creates nodes without this method
+    def __cinit__(self):      # `new_tree` creates nodes without calling this method
         raise TypeError("NestedArray: cannot be instantiated directly; use arrayhub.asnested")
 
     # -------------------------------------------------------------------------------------------------- structure
@@ -105,7 +107,7 @@ cdef class NestedArray(Tree):
 
         Row or string i is ``content[offsets[i]:offsets[i + 1]]``. In a list_view, row i is
         ``content[offsets[i]:offsets[i] + sizes[i]]``. In a dense union, ``offsets[i]`` is the index of element i in its
-        child. Sparse unions, whose children have the length of the union, return None.
+        child. None for a sparse union, whose children are as long as the union.
         """
         if has(self, TYPES) and (<Tree> self).offsets is None:
             return None
@@ -121,7 +123,10 @@ cdef class NestedArray(Tree):
 
     @property
     def run_offset(self):
-        """int : number of elements that a slice of a run_end node skips at the start of the runs. 0 for other kinds."""
+        """int : position in the runs of the first element of a run_end node, which is not 0 after slicing.
+
+        0 for other kinds.
+        """
         return (<Tree> self).skip
 
     @property
@@ -131,12 +136,12 @@ cdef class NestedArray(Tree):
 
     @property
     def indices(self):
-        """USMArray : index in `content` of each element of a categorical."""
+        """USMArray : index in `content` for each element of a categorical."""
         return self.part_named("indices", (<Tree> self).indices if has(self, INDICES) else None)
 
     @property
     def type_codes(self):
-        """USMArray : type code of each element of a union, as int8. `meaning` lists the code of each child."""
+        """USMArray : type code of each element of a union, as int8. `meaning` contains the codes of the children."""
         return self.part_named("type_codes", (<Tree> self).indices if has(self, TYPES) else None)
 
     @property
@@ -157,7 +162,7 @@ cdef class NestedArray(Tree):
 
     @property
     def buffers(self):
-        """tuple of USMArray : character buffers of a string_view or bytes_view, for strings longer than 12 bytes."""
+        """tuple of USMArray : buffers of a string_view or bytes_view that contain the strings longer than 12 bytes."""
         cdef Tree t = self
         return self.part_named("buffers", t.parts if has(t, VIEWS) else None)
 
@@ -195,7 +200,7 @@ cdef class NestedArray(Tree):
 
     @property
     def field_names(self):
-        """tuple of str : names of the fields of a record or the children of a union. Arrow allows equal names."""
+        """tuple of str : names of the fields of a record or the children of a union. As in Arrow, names may be equal."""
         return self.part_named("field_names", self.first_chunk().names)
 
     @property
@@ -310,7 +315,7 @@ cdef class NestedArray(Tree):
     # ------------------------------------------------------------------------------------------- pickle and copies
 
     def __reduce__(self):
-        """Reduce for pickle.
+        """Return the state for pickle.
 
         A pickle of host memory contains only the bytes that the array references. From protocol 5 on, pickle can write these
         bytes out of band.
@@ -332,8 +337,8 @@ cdef class NestedArray(Tree):
     def __dask_tokenize__(self):
         """Return a token for dask.
 
-        In host memory, arrays with equal structure and equal bytes have equal tokens in all processes. The token of device
-        memory is new in each call.
+        In host memory, arrays with equal structure and equal bytes have equal tokens in all processes. For device memory,
+        each call returns a new token.
         """
         return hooks.nested_token(self)
 
@@ -379,7 +384,7 @@ cdef class NestedArray(Tree):
         Raises
         ------
         IndexError, KeyError
-            The element or the field does not exist, or several fields have the name.
+            The element or the field does not exist, or several fields have this name.
         ValueError
             The element is a record in which two fields have the same name.
         InterfaceError
@@ -395,7 +400,7 @@ cdef class NestedArray(Tree):
         return node
 
     def __getattr__(self, str name):
-        """Raise an AttributeError that names the call to make instead."""
+        """Raise an AttributeError that names an alternative, if there is one."""
         attribute = getattr(type(self), name, None)
         if attribute is not None:      # a property raised AttributeError for this kind; call it again, for the message
             return attribute.__get__(self, type(self))
@@ -427,7 +432,7 @@ cdef class NestedArray(Tree):
         ----------
         copy : {None, True, False, "if_needed"}, optional
             True returns a copy. None and False return a view, or raise BufferError. "if_needed" returns a view, or a copy if a
-            view is impossible. Packed booleans, date32, records, run-end encoded arrays and several chunks require a copy.
+            view is impossible. Packed booleans, date32, records, runs, and arrays of several chunks require a copy.
 
         Returns
         -------
@@ -456,8 +461,8 @@ cdef class NestedArray(Tree):
         """Return a boolean array (one byte per element) that is True for missing elements.
 
         The result is in host memory if the host can read the array, else on the array's device. Missing elements inside lists
-        and records are not reported. NaT counts as missing, with two exceptions: memory from Arrow, because the smallest
-        integer is a valid Arrow timestamp, and memory that the host cannot read.
+        and records are not reported. NaT counts as missing, except in memory from Arrow, because NaT's integer is a valid
+        Arrow timestamp, and in memory that the host cannot read.
 
         Returns
         -------

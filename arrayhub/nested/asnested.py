@@ -1,4 +1,4 @@
-"""asnested: select an importer for a nested object, and import the object."""
+"""asnested: import a nested object with the importer for its type."""
 
 import sys
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
     Raises
     ------
     TypeError
-        The elements have several kinds, or a kind that arrays do not support.
+        The elements have different types, such as numbers and strings, or a type that arrays do not support.
     ValueError
         A string in a list contains surrogates, which UTF-8 cannot encode.
     OverflowError
@@ -118,8 +118,8 @@ def is_column(obj: Any) -> bool:
 def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     """Convert a pandas DataFrame, an Arrow object or an awkward array to a dense array. Copy the elements if necessary.
 
-    Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for columns that
-    are not dense, for example because they contain strings, ragged lists or missing values.
+    Return the array, and whether it is a copy of columns or chunks. Return None for other objects, and for a single
+    column that is not dense, for example because it contains strings, ragged lists or missing values.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
 
 
 def refuse_storage(obj: Any, x: NestedArray) -> None:
-    """Raise the error of `asarray` for pandas data whose numbers do not represent the values, such as periods."""
+    """Raise the error of `asarray` for pandas data whose stored numbers are not the values, such as periods."""
     first = x.chunks[0]
     if unwraps(type(obj)) and kind_of(first).numbers and first.extension is not None:
         asarray(obj)
@@ -187,8 +187,8 @@ _COLUMNS = ("__arrow_c_array__", "__arrow_c_stream__", "__arrow_array__")
 def arrow_loses_structure(obj: Any) -> bool:
     """Return whether `obj` is an array whose Arrow export loses structure.
 
-    An ``xarray.DataArray`` exports a table without the dimensions that lack coordinates. A ``PIL.Image`` exports padded
-    pixels without rows. Other objects with ``__array_interface__`` are assumed to lose their dimensions, too.
+    An ``xarray.DataArray`` exports a table that lacks all dimensions without coordinates. A ``PIL.Image`` exports a
+    flat sequence of padded pixels. Other objects with ``__array_interface__`` are assumed to lose dimensions, too.
     """
     if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
         return True
@@ -240,7 +240,7 @@ def _by_series(obj: Any) -> NestedArray | None:
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
-    """Import an object as a one-dimensional dense array, for example complex numbers, which Arrow does not support.
+    """Import a one-dimensional dense array without Arrow, for example complex numbers, which Arrow does not support.
 
     Return None if `asarray` rejects the object, or if the array does not have exactly one dimension. A DataFrame would
     otherwise lose its column names.

@@ -1,4 +1,4 @@
-"""Boolean and validity bitmaps: eight bits per byte, least significant bit first."""
+"""Bitmaps of booleans or of validity: eight bits per byte, least significant bit first."""
 
 import numpy as np
 
@@ -54,19 +54,19 @@ cpdef object bitmap_of(object mask):
 
 
 cpdef object covered(object node, object validity, Py_ssize_t bit):
-    """Return a node in which an element is missing if it is missing in `node` or in a bitmap.
+    """Return `node` with a validity bitmap. An element is missing if `node` or the bitmap marks the element as missing.
 
-    If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose bits start at another
-    position than `bit` are unpacked to a byte each. Unions and runs do not have a bitmap: their elements are marked in the
-    children of the union, or in the values of the runs.
+    If `node` does not have missing elements, the result shares the bitmap. Packed booleans whose first bit is not at
+    position `bit` are unpacked to one byte each. Unions and runs do not have a bitmap, so missing elements are marked in
+    the children of the union, or in the values of the runs.
 
     Parameters
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap, in which 0 marks a missing element. None: the bitmap marks no element as missing.
+        Bitmap, in which 0 marks a missing element. None if there is no bitmap.
     bit : int
-        Position of the first element's bit.
+        Position of the first element's bit in the bitmap.
     """
     cdef Tree part = same_node(<Tree> checked_node(node)) if isinstance(node, Tree) else flat(checked_node(node))
     if validity is None:

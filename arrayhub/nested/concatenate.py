@@ -24,7 +24,7 @@ from arrayhub.nested.to_device import offsets_on_host, reached_runs, to_host, ty
 
 
 def concatenate(chunks: Sequence[NestedArray]) -> NestedArray:
-    """Concatenate arrays of one type, and their chunks, in host memory. Only referenced elements are copied.
+    """Concatenate all chunks of arrays of one type in host memory. Only referenced elements are copied.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def _joined(nodes: list[Any]) -> Any:
         return _as_list_views(_joined_in_order([in_order(node) for node in nodes]), nodes[0].offsets.dtype)
     if kind.views:
         joined = _joined_in_order([with_offsets(node) for node in nodes])
-        return with_views(joined) if joined.content.nbytes < 2**31 else joined  # views have int32 offsets
+        return with_views(joined) if joined.content.nbytes < 2**31 else joined  # a view contains an int32 offset
     return _joined_in_order(nodes)
 
 
@@ -197,7 +197,7 @@ def _are_adjacent(starts: Any, ends: Any) -> bool:
 
 
 def _rows(node: NestedArray) -> tuple[Any, Any, Any]:
-    """Return the starts and sizes of the rows of list views, and the offsets of lists with these sizes."""
+    """Return the starts and sizes of the rows of list views, and the offsets that contiguous rows would have."""
     starts, sizes = (as_numpy(array.to_host()).astype(np.int64) for array in (node.offsets, node.sizes))
     ends = np.zeros(len(node) + 1, np.int64)
     np.cumsum(sizes, out=ends[1:])

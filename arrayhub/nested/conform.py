@@ -79,7 +79,7 @@ def with_wide_offsets(x: NestedArray) -> NestedArray:
 def conform(node: Any, described: tuple[str, list[Any]]) -> Any:
     """Convert a node to a requested Arrow type as far as possible without copying its content.
 
-    On request, int32 offsets become int64, and strings with offsets become string views. Other requests are ignored.
+    If requested, int32 offsets become int64, and strings with offsets become string views. Other requests are ignored.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def for_polars(node: Any) -> Any:
     """Convert a node to the layout that polars imports without a copy: int64 offsets, and string views.
 
     List views that are out of order are copied to lists, and run-end encoded arrays are decoded. The validity bitmap of
-    fixed-length rows is copied to a byte boundary, because polars panics if an array of fixed-length rows has both a
-    bitmap and an offset. ``except Exception`` does not catch the PanicException.
+    fixed-length rows is copied so that it starts at a byte boundary, because polars panics if an array of fixed-length
+    rows has both a bitmap and an offset. The panic raises PanicException, which ``except Exception`` does not catch.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def for_polars(node: Any) -> Any:
         _check_widths(node, node.content.shape[1:])
         return rebuild(node, identity) if node.validity_offset and node.content.ndim > 1 else node
     if kind.fields:
-        check_names(node, "polars", error=BufferError)  # inside lists, polars drops all but one field of a name
+        check_names(node, "polars", error=BufferError)  # polars keeps one of several fields of a name inside lists
     if kind.width:
         _check_widths(node, (node.width,))
     if kind.characters:

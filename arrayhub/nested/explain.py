@@ -50,7 +50,7 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    # Replaces the offer of `asarray` for the same protocol, which states why `asarray` rejects the object.
+    # Replaces the offer for this protocol that states why `asarray` rejects the object.
     used = Offer("arrow" if x is obj else x.protocol, True, summary)
     others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
@@ -59,12 +59,12 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
 
 
 def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, ...]:
-    """Return `offers` with `used` in place of the offer of the same protocol, without other offers unless `others`."""
+    """Return `offers` with `used` in place of the offer of its protocol. Omit other offers unless `others` is true."""
     return tuple(used if o.protocol == used.protocol else o for o in offers if others or o.protocol == used.protocol)
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
-    """Explain an object that `asnested` can only copy, or that only `as_pandas` shares. Return None for others."""
+    """Explain an object that `asnested` copies, or that only `as_pandas` shares. Return None for other objects."""
     x, refusal = _copied(obj)
     if x is None and consumers == ("pandas",) and _is_shared_with_pandas(obj):
         unchanged = (Verdict("pandas", ZERO_COPY, ""),)
@@ -141,7 +141,7 @@ def _why_not_dense(x: NestedArray, consumer: str) -> str:
 
 
 def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
-    """Return why a library rejects `x`. `obstacle`, the error for the object, is used if no other reason is found."""
+    """Return why a library rejects `x`. Return `obstacle`, the error for the object, if no other reason is found."""
     of_node = _why_not_dense(x, consumer) or attempt(convert, sample_of_node(x), consumer, copy=True)[1] or obstacle
     if has_missing(x) and ("missing" in of_node or "?" in of_node):
         return "elements are missing"
@@ -149,7 +149,7 @@ def _cause_of(x: NestedArray, consumer: str, obstacle: str) -> str:
 
 
 def _reason_of_copy(x: NestedArray, consumer: str) -> str:
-    """Return what a copy of `x` changes, such as "a copy unpacks its bits", or "" if no change is known."""
+    """Describe how a copy differs from `x`, as in "a copy unpacks its bits". Return "" if no difference is known."""
     kind = kind_of(x.chunks[0])
     changes = ["concatenates its chunks"] if kind_of(x).chunks else []
     if consumer in NESTED_CONSUMERS:
@@ -173,9 +173,9 @@ def verdict_of_values(obj: Any, consumer: str) -> Verdict:
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
-    """Return how `consumer` imports nested data that `asarray` also accepts, such as structured dtypes and strings.
+    """Return how `consumer` imports an object that `asarray` also accepts, such as an array of records or strings.
 
-    Return None for plain numbers.
+    Return None for arrays of numbers.
     """
     x = view_of(obj)
     if x is not None and not isinstance(unwrapped(x), NestedArray):
@@ -207,7 +207,7 @@ def _verdict(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 
 
 def _made_for_polars(x: NestedArray) -> list[str]:
-    """Describe the conversions that `as_polars` makes.
+    """Describe how `as_polars` converts `x`.
 
     Numbers and characters are shared, except in run-end encoded arrays, and in list views that are out of order.
     """
@@ -261,8 +261,8 @@ def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
     """Yield the name and the array of each part of a node.
 
-    The children of a union are named ``children[k]``. So are all fields of a record if two fields have the same name or
-    one is named ``validity``, the name of the record's bitmap.
+    The children of a union are named ``children[k]``. The fields of a record are also named ``children[k]`` if two
+    fields have the same name, or if a field is named ``validity``, like the record's bitmap.
     """
     if kind_of(x).chunks:
         for k, chunk in enumerate(x.chunks):
@@ -309,8 +309,8 @@ def check_nested(obj: Any, texts: list[str]) -> list[str] | None:
     """Check the offsets, views, indices and strings of nested data. Return `texts` and the first fault of each node.
 
     `texts` contains messages about the object's interfaces. For a NestedArray, `texts` is omitted, because the
-    interfaces report the same faults as this function. An awkward array is copied for the check if necessary. Return
-    None for other objects that `asnested` rejects with ``copy=False``.
+    interfaces report the same faults as this function. An awkward array is copied for the check if `asnested` cannot
+    view it. Return None for all other objects that `asnested` cannot view.
     """
     if issubclass(type(obj), NestedArray):
         return list(_faults(obj, "x"))

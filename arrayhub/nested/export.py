@@ -40,7 +40,7 @@ from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
 def _imported(obj: Any, copy: Copy, call: str) -> Any:
-    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host array."""
+    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
     if wanted(copy, call) and not issubclass(type(obj), NestedArray):
         return unwrapped(asnested(obj, copy=True))
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
@@ -50,13 +50,13 @@ def _imported(obj: Any, copy: Copy, call: str) -> Any:
 def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
     """Return a chunked array as one array. Two or more chunks with elements require a copy.
 
-    Return other arrays unchanged. If `obj` is a stream, the error also says that this call has read the stream.
+    Return other arrays unchanged. If `obj` is a stream, the error also states that this call has read the stream.
     """
     one = one_chunk(x)
     if one is not None:
         return one
     if not copy:
-        read = ". x has been read by this call; create a stream again before the next call" if unread(obj) else ""
+        read = ". This call has read the stream x; create the stream again first" if unread(obj) else ""
         raise BufferError(
             f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
             f" them{read}"
@@ -96,7 +96,7 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
     if not if_needed(copy):
         copied = bool(wanted(copy, call))
         array = _imported(obj, copy, call)
-        if copy is False and call != "as_awkward":  # `_to_awkward` raises the error itself
+        if copy is False and call != "as_awkward":  # `_to_awkward` itself raises an error instead of copying
             _check_copies(array, call, extension, obj)
         return emit(array, copied), array
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
@@ -109,7 +109,7 @@ def _exported(obj: Any, call: str, emit: Callable[[Any, bool], Any], copy: Copy,
 
 
 def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
-    """Raise BufferError if the export copies without a request."""
+    """Raise BufferError if the export copies even without ``copy=True``."""
     library = call.removeprefix("as_")
     why = why_always_copied(array, library, obj, extension)
     if why:
@@ -120,10 +120,10 @@ def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
 
 
 def why_always_copied(array: Any, library: str, obj: Any, extension: bool = False) -> str:
-    """Return why the export of `array`, imported from `obj`, copies without a request, or "" if it does not.
+    """Return why the export of `array`, imported from `obj`, copies without ``copy=True``, or "" if it does not.
 
-    These copies are booleans of one byte each, string views for pandas, runs and some times for polars, and the copies
-    of `as_awkward`.
+    The export copies booleans of one byte each, string views for pandas, and the parts that `as_awkward` documents. For
+    polars, the export also copies runs, list views that are out of order, and times in some units.
     """
     if library == "awkward":
         return _why_awkward_copies(array, obj)
@@ -193,13 +193,13 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     obj : object
         Any object that `asnested` accepts, including dense arrays.
     copy : {None, True, False, "if_needed"}, optional
-        True: copy to host memory, where ``datetime64[D]`` becomes date32. "if_needed": share the memory if possible,
-        otherwise copy. None: share the memory except for booleans, or raise BufferError. False: share the memory, or
-        raise BufferError.
+        True: copy to host memory, and convert ``datetime64[D]`` to date32. "if_needed": share the memory if possible,
+        otherwise copy. None: copy booleans, and share all other memory or raise BufferError. False: share the memory,
+        or raise BufferError.
     extension : bool, default: False
         Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
-        ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. Tensors keep names of
-        dimensions and permuted strides. Nested arrays keep their own extension types in either case.
+        ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. A tensor keeps the names
+        and the order of the dimensions in memory. Nested arrays always keep their own extension types.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -299,16 +299,18 @@ def _on_host(x: Any, library: str) -> Any:
 
 
 def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
-    """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records, see `as_arrow`.
+    """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
+
+    The parameters have the same meanings as in `as_arrow`.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
     are out of order and run-end encoded arrays are copied. The name of a Series of pandas or polars is kept, even if
     `asnested` imported the Series. Like ``polars.from_pandas``, this function drops the index of a pandas DataFrame.
 
-    If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-    Ordered categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks
-    differ. Inside lists, and inside records of a Series, ordered categories stay a ``Categorical``.
+    If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows. Ordered
+    categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks differ.
+    Inside lists, and inside records of a Series, ordered categories stay a ``Categorical``.
 
     An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
     ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
@@ -396,11 +398,11 @@ def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
 def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
-    The type of `obj` determines the types of the columns:
+    The type of `obj` determines the result and the types of its columns:
 
     - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True. An Index or an
       ExtensionArray becomes a Series on the same memory.
-    - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN is missing.
+    - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN means missing.
     - Arrow columns and tables, such as those of pyarrow or polars, and NestedArrays get Arrow types
       (``pandas.ArrowDtype``).
     - Data without a NumPy type, such as strings, lists and integers with missing values, also gets Arrow types.
@@ -419,9 +421,9 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     Returns
     -------
     pandas.Series or pandas.DataFrame
-        If some records are missing, the result is a Series. In a DataFrame, fields can be missing, but not whole rows.
-        The name of a Series of pandas or polars is kept, even if `asnested` imported the Series. The index of a table
-        follows the pandas metadata in the table's schema.
+        If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows. The name
+        of a Series of pandas or polars is kept, even if `asnested` imported the Series. The index of a table is
+        restored from the pandas metadata in the table's schema.
 
     Examples
     --------
@@ -448,7 +450,7 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
 
 def _of_pandas(pandas: Any, obj: Any) -> Any:
-    """Return pandas' own data as a Series or a DataFrame on the same memory, or None for other objects."""
+    """Return a pandas object as a Series or a DataFrame on the same memory, or None for other objects."""
     cls = type(obj)
     if issubclass(cls, (pandas.Series, pandas.DataFrame)):
         return obj
@@ -473,7 +475,7 @@ def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
 
 
 def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
-    """Return a Series or a DataFrame, of NumPy's dtype for dense arrays that pandas supports, else of an Arrow type."""
+    """Return a Series or a DataFrame, with Arrow types unless the array is dense and pandas supports its dtype."""
     array = unwrapped(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
         return _with_arrow_types(pandas, array, copied)
@@ -488,7 +490,7 @@ def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
 
 
 def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
-    """Return a Series of an Arrow type. Records become a DataFrame, whose index follows the pandas metadata."""
+    """Return a Series of an Arrow type. Records become a DataFrame, with the index from the pandas metadata."""
     pyarrow = needed("pyarrow", "to create its arrays")
     metadata = array.metadata if isinstance(array, NestedArray) else None
     array = _to_arrow(for_pandas(array), copied)
@@ -520,8 +522,8 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     - children of unions that awkward merges, such as integers and floats;
     - date32, which is converted to ``datetime64[D]``.
 
-    Arrays that awkward requires and that `obj` does not have are created, even with ``copy=False``: the offsets of list
-    views, the index of sparse unions, and validity bitmaps that start at a byte boundary.
+    Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of
+    sparse unions, and validity bitmaps that start at a byte boundary.
 
     Examples
     --------
@@ -605,7 +607,7 @@ def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
             " without a zone. Use arrayhub.asnested(x).content, which holds the values without this type, or"
             " arrayhub.asnested(x).to_list()"
         )
-    forbidden(copy, "as_awkward", "Arrow's days of four bytes are converted to NumPy's of eight")
+    forbidden(copy, "as_awkward", "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes")
     days = dense_as_numpy(node.content).astype("M8[D]")
     return awkward.contents.NumpyArray(days)
 
@@ -627,7 +629,7 @@ def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     lists = in_order(node)
     if lists.content is not node.content and len(lists.content):
-        forbidden(copy, "as_awkward", "the rows of a list view are copied in order")
+        forbidden(copy, "as_awkward", "the rows of list views that are out of order are copied")
     return _list(awkward, lists, copy)
 
 
@@ -819,7 +821,7 @@ def _need_copy(copy: bool | None, why: str) -> None:
 def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
     """Return a plain tensor of numbers, or a jagged tensor of lists of variable length.
 
-    With a copy, records and lists of fixed length also become a plain tensor.
+    If `copy` is true, records and lists of fixed length also become a plain tensor.
     """
     x = single_chunk(x, copy, "torch")
     if kind_of(x).numbers and x.null_count == 0:

@@ -21,7 +21,7 @@ def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
     """Import an awkward array as a NestedArray that shares its memory.
 
     A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.
-    Elements that an index reorders are copied, and so are strings without contiguous offsets.
+    Elements are copied if an index reorders them. Strings are copied unless they have offsets, as in a ListOffsetArray.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def _walk(layout: Any, copy: bool | None) -> Any:
 
 
 def _index(index: Any) -> Any:
-    """Return an index as int32 or int64, as offsets require. awkward indices may also be uint32."""
+    """Return an awkward index as int32 or int64, the types of offsets. An index of uint32 is copied."""
     data = index.data
     return asarray(data if data.dtype != np.uint32 else data.astype(np.int64))
 
@@ -103,7 +103,10 @@ def _by_mask(layout: Any, copy: bool | None) -> Any:
 
 
 def _option(layout: Any, copy: bool | None) -> Any:
-    """Import an IndexedOptionArray, whose index is negative for missing elements. Consecutive elements are shared."""
+    """Import an IndexedOptionArray, whose index is negative for missing elements.
+
+    The elements are shared if the index is consecutive and no element is missing.
+    """
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
@@ -117,7 +120,7 @@ def _option(layout: Any, copy: bool | None) -> Any:
 
 
 def _filler(content: Any) -> Any:
-    """Return a content with one zero element, in place of an empty content. Missing elements refer to this element."""
+    """Return a content with one element, zero, to replace an empty content. Missing elements refer to this element."""
     try:
         return content.form.length_one_array(highlevel=False)
     except TypeError:  # the type is unknown, as in an empty list

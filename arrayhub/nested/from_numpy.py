@@ -12,7 +12,7 @@ from arrayhub.nested.from_python import characters, from_python
 
 
 def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
-    """Import an ndarray as a NestedArray. Fields of structured arrays are views. Strings and objects are copied.
+    """Import an ndarray as a NestedArray. Numbers and fields are views. Strings and Python objects are copied.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     TypeError, BufferError
         `asarray` rejects the elements.
     BufferError
-        `copy` is False, and strings or objects must be copied.
+        `copy` is False, and strings or Python objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(
@@ -55,7 +55,7 @@ def _records(array: Any, copy: bool | None) -> NestedArray:
 def _masked(array: Any, copy: bool | None) -> NestedArray:
     """Import a masked array. Numbers are shared, and the mask is packed into a bitmap.
 
-    Masked strings are missing, and their characters are not copied.
+    Masked strings become missing elements without characters.
     """
     if array.dtype.names is not None:
         raise TypeError("asnested: the masked array has records; accepted: numbers or strings. Pass one field of x")

@@ -15,7 +15,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.numpy import count_elements, refuse_unit
 from arrayhub.nested.array import NestedArray, ascii_texts, bitmap_of, make, rows_of_numbers, unwrapped
 
-MAX_LEVELS = 64  # depth of nested lists; limits the recursion for a list that contains itself
+MAX_LEVELS = 64  # maximum depth of nested lists; limits the recursion for a list that contains itself
 MAX_ELEMENTS = 2**32  # a small list of repeated references to one list can have more elements than fit in memory
 _LARGEST = 2**31 - 1  # largest int32 offset
 
@@ -34,8 +34,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     Raises
     ------
     TypeError
-        The elements have several kinds, or a kind that arrays do not support. The message names the first element that
-        does not fit.
+        The elements have different types, such as numbers and strings, or a type that arrays do not support. The
+        message names the first element whose type does not fit.
     ValueError
         A string contains surrogates, which UTF-8 cannot encode.
     OverflowError
@@ -48,7 +48,7 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeError(
             f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, where a repeated list"
-            " counts each time. Pass each repeated list by itself"
+            " counts each time. Pass each repeated list separately"
         )
     if level > MAX_LEVELS:
         raise TypeError(
@@ -94,7 +94,7 @@ def _is_array_type(cls: type) -> bool:
 
 
 def _with_ndarrays(values: Sequence[Any]) -> list[Any]:
-    """Return the values with ndarrays in place of other libraries' arrays.
+    """Replace the arrays of other libraries by ndarrays, and return the values.
 
     Raises
     ------
@@ -195,8 +195,8 @@ def _moments(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     zones = {_zone_of(value) for value in present}
     if len(zones) > 1:
         raise TypeError(
-            "asnested: the times have several time zones, or some have none; accepted: one. Convert each value by"
-            " value.astimezone(zone)"
+            "asnested: the times have several time zones, or only some have a time zone; accepted: one time zone."
+            " Convert each value by value.astimezone(zone)"
         )
     (zone,) = zones
     if zone is None:
@@ -248,14 +248,14 @@ def _durations(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _days(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
-    """Copy date objects as Arrow's date32. Reject datetime objects, a subclass of date, whose time would be lost."""
+    """Copy date objects as Arrow's date32. Reject datetime objects, which are dates too, but would lose their time."""
     if any(isinstance(value, datetime.datetime) for value in present):
         raise _several_kinds(present)
     return _meaning("tdD", _numbers(values, np.array(present, "M8[D]").astype(np.int32), mask, level))
 
 
 def _meaning(meaning: str, numbers: NestedArray) -> NestedArray:
-    """Return a node of the same numbers with the logical type of the Arrow format `meaning`."""
+    """Return a node with the same numbers and the logical type `meaning`, an Arrow format string."""
     return make("flat", len(numbers), content=numbers.content, validity=numbers.validity, meaning=meaning)
 
 
@@ -313,13 +313,13 @@ def _lists(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
 
 
 def _are_alike(rows: Any) -> bool:
-    """Return whether all rows are ndarrays of numbers or times of one dtype, which differ only in length."""
+    """Return whether all rows are ndarrays of one dtype of numbers or times, and differ only in length."""
     if not all(isinstance(row, np.ndarray) for row in rows):
         return False
     if len({(row.dtype, row.shape[1:]) for row in rows}) != 1:
         return False
     dtype = rows[0].dtype
-    return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # registered by a library, such as ml_dtypes
+    return dtype.kind in "biufcmM" or dtype.isbuiltin == 2  # 2: registered by a library, such as ml_dtypes
 
 
 def _joined(rows: Any) -> Any:
@@ -329,7 +329,7 @@ def _joined(rows: Any) -> Any:
 def _records(values: Any, present: Any, mask: Any, level: int) -> NestedArray:
     """Copy dicts to a record node with the keys of all dicts, in order of appearance.
 
-    If a dict does not have a key, the element of this field is missing.
+    If a dict lacks a key, the field of this name is missing in its record.
     """
     names = tuple(dict.fromkeys(chain.from_iterable(present)))
     if not all(isinstance(name, str) for name in names):

@@ -23,8 +23,8 @@ def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
     Raises
     ------
     BufferError
-        The layout is ``torch.strided``, or a dimension other than 1 is ragged, or the offsets are not contiguous and
-        `copy` is False.
+        The layout is ``torch.strided``, a dimension other than 1 is ragged, or `copy` is False and the offsets are not
+        contiguous.
     """
     torch = sys.modules["torch"]
     ragged = _ragged_in(obj) if obj.layout is torch.jagged else None
@@ -45,7 +45,7 @@ def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
 def _call_for(obj: Any, ragged: int | None) -> str:
     if ragged is not None:
         return f"arrayhub.asnested(x.transpose(1, {ragged}))"
-    if len({part.shape[1:] for part in obj.unbind()}) > 1:  # ragged in further dimensions
+    if len({part.shape[1:] for part in obj.unbind()}) > 1:  # several dimensions are ragged
         return "x.to_padded_tensor(0.0), or the tensors of x.unbind() one by one"
     return "torch.nested.nested_tensor(list(x.unbind()), layout=torch.jagged), which copies"
 
@@ -78,7 +78,7 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
 
 
 def _shortest_and_longest(x: NestedArray) -> dict[str, int]:
-    """Return torch's arguments for the lengths of the shortest and the longest row, or no arguments for device memory.
+    """Return torch's arguments for the lengths of the shortest and the longest row. Return {} for device memory.
 
     Without these arguments, ``to_padded_tensor`` pads each row to the total number of values.
     """

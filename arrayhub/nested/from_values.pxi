@@ -1,4 +1,4 @@
-"""Fast import of the two most frequent kinds of Python lists: ASCII strings, and rows of numbers of one type."""
+"""Import the two most frequent kinds of Python lists in C: lists of ASCII strings, and lists of rows of numbers."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def ascii_texts(list values not None):
 def rows_of_numbers(list values not None):
     """Return the offsets, numbers and mask of a list of rows and None. All rows are lists of float, or all are lists of int.
 
-    Return None for other lists, and for integers that int64 cannot represent. The mask is as in `ascii_texts`.
+    Return None for other lists, and for integers that int64 cannot represent. `ascii_texts` documents the mask.
     """
     cdef Py_ssize_t k, j, n = len(values), at
     cdef int overflow = 0

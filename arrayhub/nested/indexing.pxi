@@ -81,7 +81,7 @@ cpdef int check_names(Tree t, str call, str instead="arrayhub.as_arrow(x)", obje
     call : str
         Call or protocol at the start of the message.
     instead : str
-        Call that the message names.
+        Call that the message recommends.
     error : type
         Class of the error.
     """
@@ -95,7 +95,7 @@ cdef object range_error(Tree t, object key):
 
 
 cdef object masked_field(Tree t, object field):
-    """Return a field of records, in which elements of missing records are also missing."""
+    """Return a field of a record, with the elements of missing records marked as missing."""
     return field if count_nulls(t) == 0 else covered(field, t.validity, t.bit)
 
 

@@ -1,4 +1,4 @@
-"""Convert Arrow's timestamps with a zone, times of day, dates and decimals to Python objects."""
+"""Convert Arrow's timestamps with a time zone, times of day, dates and decimals to Python objects."""
 
 import datetime
 import decimal
@@ -14,7 +14,7 @@ def listed(numbers, meaning):
     """Convert an ndarray to Python objects of the type that the Arrow format `meaning` describes.
 
     Times in nanoseconds, and dates and times outside the years 1 to 9999, become integers, as in
-    ``numpy.ndarray.tolist``. So do times of day outside of a day.
+    ``numpy.ndarray.tolist``. Times of day that are negative, or at least 24 hours, also become integers.
     """
     if numbers.ndim > 1:
         return [listed(row, meaning) for row in numbers]

@@ -48,7 +48,7 @@ def columns_to_arrow(array: Any, requested_schema: Any = None) -> Any:
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
     """Return the names and arrays of the fields of a record, without the index of a pandas frame.
 
-    In a missing record, all fields are missing.
+    If a record is missing, all its fields are missing in the result.
     """
     index = _index_columns(node)
     names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
@@ -73,7 +73,6 @@ def columns_of_frame(frame: Any) -> list[tuple[Any, Any]]:
 
 def from_frame(frame: Any) -> Any:
     """Return a matrix of the columns of a ``pandas.DataFrame`` without its index. Raises as `from_record` does.
-
     The columns are not imported through Arrow, because pandas' Arrow export converts NaN to null.
     """
     columns = []
@@ -152,7 +151,7 @@ def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:
             except TypeError:
                 common = None
         if common is None:
-            why = f"elements are of dtype {column.dtype}, and the columns before have the common type {dtype}"
+            why = f"elements are of dtype {column.dtype}, and the preceding columns have the common type {dtype}"
             raise _column_error(TypeError, call, name, f"{why}; accepted: columns with a common type in NumPy")
         dtype = common
     return dtype

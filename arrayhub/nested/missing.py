@@ -42,7 +42,7 @@ from arrayhub.nested.from_python import characters, from_python
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, matrix
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
-_NAN = object()  # fills each type with its own NaN or NaT
+_NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
 _NUMBERS_AND_TIMES = (numbers.Number, datetime.date, datetime.time, datetime.timedelta)
 # The accepted value for each of NumPy's dtype kinds, for messages.
 _ACCEPTED = {
@@ -59,7 +59,7 @@ _MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
 
 
 def is_null(x: NestedArray) -> Any:
-    """Return a mask of the missing elements, see `NestedArray.is_null`."""
+    """Return a mask of the missing elements. See `NestedArray.is_null`."""
     masks = list(map(_null_mask, x.chunks))
     mask = asarray(masks[0] if len(masks) == 1 else np.concatenate(masks))
     return mask if is_on_host(x) else mask.to_device(x.device)
@@ -108,7 +108,7 @@ def _null_mask_of_union(node: NestedArray) -> Any:
 
 
 def _without_validity(node: Any) -> Any:
-    """Return a node with the same values and without validity bitmaps, or its array if the node is then dense."""
+    """Remove the validity bitmaps of a node and its descendants. Return an array if the result is dense."""
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
@@ -171,14 +171,14 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
 def covered_without_bitmap(node: NestedArray, validity: Any, bit: int) -> NestedArray:
     """Mark elements of a union or of runs as missing, for `covered`. Return an array of type null unchanged.
 
-    Elements of a union become missing in its children, and elements of runs in the values. The runs are split at the
-    elements that `validity` marks as missing.
+    Elements of a union are marked in its children, and elements of runs in the values of the runs. A run is split if
+    `validity` marks only some of its elements as missing.
 
     Raises
     ------
     BufferError
-        Elements of a dense union share an element of a child, and only some of them are marked as missing. Or the host
-        cannot read a dense union or runs.
+        Two elements of a dense union reference the same element of a child, and only one of the two is marked as
+        missing. Also raised for a dense union or runs in memory that the host cannot read.
     """
     kind = kind_of(node)
     if kind.all_missing:
@@ -194,7 +194,7 @@ def covered_without_bitmap(node: NestedArray, validity: Any, bit: int) -> Nested
 
 
 def _covered_union(node: NestedArray, valid: Any) -> NestedArray:
-    """Mark the elements of the children that the missing elements of a dense union reference."""
+    """Mark an element of a child as missing if a missing element of a dense union references it."""
     codes, offsets, children = as_numpy(node.type_codes), as_numpy(node.offsets), []
     for k, (code, child) in enumerate(zip(type_codes(node), node.children, strict=True)):
         own = codes == code
@@ -224,7 +224,7 @@ def _covered_runs(node: NestedArray, valid: Any) -> NestedArray:
 
 
 def _repeated(values: NestedArray, order: Any) -> NestedArray:
-    """Return the elements of `values` in a nondecreasing order in which each element occurs once or more."""
+    """Repeat elements of `values`. `order` contains each index of `values` at least once, in ascending order."""
     if len(order) == len(values):
         return values
     kind = kind_of(values)
@@ -242,7 +242,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
 
 
 def fill_null(x: NestedArray, value: Any) -> Any:
-    """Replace missing elements, see `NestedArray.fill_null`."""
+    """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
     _check_value(x, value, "x")
@@ -255,7 +255,7 @@ def _check_value(node: Any, value: Any, name: str) -> None:
     """Raise TypeError if `value` cannot replace numbers or times of a node, even if no element is missing.
 
     For records, raise ValueError if `value` is a dict with unknown field names. Other values for records are not
-    checked, because a value may suit only some of the fields.
+    checked, because a value need not fit all fields.
     """
     node = nested_of(node).chunks[0]
     kind = kind_of(node)
@@ -279,7 +279,7 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless `value` is a single number or time. `casting.checked` tests whether it fits the dtype."""
+    """Raise TypeError unless `value` is a single number or time, whether or not the dtype can represent the value."""
     if value is _NAN:
         return
     if np.ndim(value) != 0 or isinstance(value, str):
@@ -289,7 +289,7 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
 
 
 def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
-    """Return the error about a value that cannot be an element of a node."""
+    """Return the error for a value that cannot be an element of a node."""
     kind, text = kind_of(node), _shown(value)
     if kind.characters:
         accepted = "a str, such as ''" if kind.utf8 else "bytes, such as b''"
@@ -333,7 +333,7 @@ def _has_records(node: Any) -> bool:
 
 
 def has_missing(node: Any) -> bool:
-    """Return whether an element of a node, or of a node below it, is missing."""
+    """Return whether an element of a node or of one of its descendants is missing."""
     node = nested_of(node)
     kind = kind_of(node)
     if kind.chunks:
@@ -396,7 +396,7 @@ def _as_floats(array: Any, value: Any) -> Any:
 
 def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
     content = node.content
-    if value is _NAN and node.meaning == "tdD":  # Arrow's days do not have a NaT
+    if value is _NAN and node.meaning == "tdD":  # date32 does not have a NaT
         days = as_numpy(content).astype("M8[D]")
         days[mask] = np.datetime64("NaT")
         return asarray(days)
@@ -572,7 +572,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
 
 
 def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
-    """Return a column with `value` in place of missing elements. ``copy=False`` raises if an element would change."""
+    """Return a column with `value` in place of missing elements. For ``copy=False``, raise if elements would change."""
     try:
         if copy is not False:
             return fill_null(column, value)
@@ -610,7 +610,7 @@ def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, 
         narrower = re.search(NARROWER, text)
         if narrower:
             raise BufferError(text.replace(narrower[0], call_with_cast(name, missing, narrower[1]))) from error
-        # Other functions do not have the argument `missing`.
+        # Omit the advice to call `to_device`, which does not have the argument `missing`.
         raise BufferError(named_as(path, _TO_DEVICE.sub("", text))) from error
 
 
@@ -627,7 +627,7 @@ def call_with_cast(name: str, missing: Any, dtype: str) -> str:
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:
-    """Fill missing values, and export the result to a library that could also represent missing values.
+    """Fill missing values for a library that can also represent missing values, and export the result.
 
     Raises
     ------
@@ -681,7 +681,7 @@ def _is(missing: Any, word: str) -> bool:
 def _column(column: Any, value: Any) -> NestedArray:
     """Import a field or a pandas Series as a NestedArray, to fill missing elements with `value`.
 
-    As in pandas, NaN and NaT of a Series are missing. A `value` of None replaces neither NaN nor NaT.
+    As in pandas, NaN and NaT of a Series are missing. If `value` is None, NaN and NaT are kept.
     """
     if issubclass(type(column), (NestedArray, USMArray)):
         return nested_of(column)

@@ -61,7 +61,7 @@ cdef extern from *:
             wide[n] = here;                                                                                            \
             return !falls;                                                                                             \
         }
-    /* GCC vectorizes loops of unknown length from -O3 on, clang from -O2 on. */
+    /* GCC vectorizes loops of unknown length only with -O3, and clang also with -O2. */
     #if defined(__GNUC__) && !defined(__clang__)
     ARRAYHUB_WIDEN(arrayhub_widen_any, __attribute__((optimize("O3"))))
     #else
@@ -178,15 +178,15 @@ cdef int align_bitmap(Tree t) except -1:
 
 
 cdef object one_array(object node):
-    """Return `node`, or raise TypeError if it is chunked, because only the outermost node may be chunked."""
+    """Return `node`. Raise TypeError if `node` is chunked, because only the outermost node may be chunked."""
     if isinstance(node, Tree) and has(<Tree> node, CHUNKS):
-        raise TypeError("NestedArray: a part of an array is chunked; accepted: chunks of the array itself. Pass copy=True to"
-                        " asnested, which concatenates them")
+        raise TypeError("NestedArray: a part of the array has chunks; accepted: chunks only of the array itself. Pass copy=True"
+                        " to asnested, which concatenates them")
     return node
 
 
 def field_facts(Tree t):
-    """Return the column name, and the flags and metadata of a node and its children in Arrow's schema, for `make`."""
+    """Return the arguments of `make` for the column name, and for Arrow's flags and metadata of a node and its children."""
     return {"field": t.field, "child_fields": t.child_fields, "name": t.name}
 
 
@@ -222,14 +222,14 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
     """
     if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
                           or width and a.itemsize_ != width):
-        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, the same for sizes and offsets")
+        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, and one type for offsets and sizes")
     return a
 
 
 cdef Descriptor never_written(Descriptor a):
     """Return a read-only view of a writable array, and other arrays unchanged.
 
-    Offsets that the caller changes after validation could exceed the content.
+    Otherwise, the caller could change offsets after they are validated.
     """
     if a is None or not a.flags_ & WRITEABLE:
         return a

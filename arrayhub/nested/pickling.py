@@ -1,9 +1,9 @@
 """Pickles, copies, tokens and sizes of NestedArrays.
 
 A pickle contains ``arrayhub._unpickle_nested(state)``. ``state`` is a dict with the kind, the length and the parts of a
-node. A part is the state of another node, or a USMArray, which is reduced separately. A buffer that several nodes share
-is pickled once. In host memory, buffers are reduced to the bytes that the array references. In device memory, buffers
-are pickled in full.
+node. A part is the state of another node, or a USMArray, which has its own ``__reduce__``. A buffer that several nodes
+share is pickled once. In host memory, only the bytes of a buffer that the array references are pickled. In device
+memory, buffers are pickled in full.
 """
 
 import copy
@@ -29,7 +29,7 @@ _INLINE_VIEW = 12  # maximum length, in bytes, of a string that is stored in its
 
 
 def reduce(x: NestedArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Reduce an array to a function and its argument, for ``NestedArray.__reduce__``."""
+    """Return the function and the argument that restore an array, for ``NestedArray.__reduce__``."""
     try:
         return _unpickle_nested, (_state(_compact(x), {}),)
     except PASSES_ON:
@@ -45,7 +45,7 @@ def _compact(node: Any) -> Any:
 
 
 def _compact_views(node: NestedArray) -> NestedArray:
-    """Return string views with only the referenced part of each buffer."""
+    """Return a copy of string views whose buffers contain only the referenced part."""
     views = np.array(as_numpy(node.content)).view(np.int32).reshape(-1, 4)
     valid = ~as_numpy(node.is_null())
     views[~valid] = 0
@@ -106,7 +106,8 @@ def _named_arrays(node: NestedArray) -> Iterator[tuple[str, Any]]:
 
 
 def _states(nodes: Any, seen: dict[Any, Any]) -> tuple[Any, ...]:
-    states = []  # not a generator, because CPython 3.11 leaks the arguments if it cannot allocate the closure
+    # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
+    states = []
     for node in nodes:
         states.append(_state(node, seen))
     return tuple(states)
@@ -205,7 +206,7 @@ def deep_copy(x: NestedArray, memo: dict[int, Any]) -> NestedArray:
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a node with `change` applied to each array."""
+    """Return a node with `change` applied to each of its arrays."""
     if not isinstance(node, NestedArray):
         return change(node)
     arrays: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """Draw a NestedArray for a notebook: one line of cells per node, with arcs from each row to its elements.
 
-The caption of a line is to the right of the cells, where no arcs are drawn.
+The caption of a line is to the right of its cells, where it does not overlap the arcs.
 """
 
 from html import escape
@@ -10,7 +10,7 @@ from arrayhub._core.tree import kind_of
 from arrayhub.inspection.pictures.canvas import CELL, GAP, MARGIN, Canvas, cell, for_page, rainbow, text
 from arrayhub.nested.array import NestedArray, check, part, valid_mask
 
-MOST_CELLS = 16  # cells per line; further cells are drawn as an ellipsis
+MOST_CELLS = 16  # maximum number of cells per line; an ellipsis replaces further cells
 MOST_LEVELS = 6
 MOST_CHUNKS = 4
 _WIDTH = 40  # width of a cell, in pixels
@@ -23,7 +23,7 @@ _MISSING = "#e4e4e4"
 def picture_of(x: NestedArray) -> str:
     """Return the drawing of an array as HTML.
 
-    If the host cannot read the array, or the array is invalid, the drawing ends with the reason.
+    If the host cannot read the array, or if the array is invalid, the drawing ends with an error message.
     """
     canvas = Canvas()
     canvas.write(f"{x.type}, {x.access}, on {x.device}", 13)

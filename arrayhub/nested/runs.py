@@ -12,13 +12,13 @@ from arrayhub.nested.to_device import reached_runs
 
 
 def decoded(node: NestedArray) -> NestedArray:
-    """Return a run-end encoded array as an array in which the value of a run is repeated for each of its elements.
+    """Decode a run-end encoded array by repeating the value of each run for all elements of the run.
 
     Raises
     ------
     BufferError
-        The values are not numbers, booleans, categories or strings, for example lists of variable length, records or
-        byte strings. The message names a call that decodes them.
+        The values are not numbers, booleans, categories or strings, but for example lists of variable length, records
+        or byte strings. The message names a call that decodes the runs.
     """
     ends, values = reached_runs(node)
     return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0))
@@ -41,6 +41,6 @@ def _repeated(values: NestedArray, counts: Any) -> NestedArray:
     if kind.utf8:
         return from_string_dtype(np.repeat(to_string_dtype(values), counts))
     decoding = "pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
-    if kind.types or kind.runs or kind.views:  # pyarrow 26 does not decode runs of unions, runs and byte string views
+    if kind.types or kind.runs or kind.views:  # pyarrow 26 cannot decode runs of these types
         decoding = "arrayhub.asnested(x).to_list()"
     raise BufferError(f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")

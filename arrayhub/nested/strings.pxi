@@ -1,4 +1,4 @@
-"""Import and export of NumPy's StringDType through its C API, and conversion between string offsets and string views."""
+"""Conversion of strings from and to NumPy's StringDType, and between offsets and views."""
 
 import numpy as np
 
@@ -81,16 +81,16 @@ cdef enum:
 cdef struct Block:
     PyArray_StringDTypeObject* descr
     const char* data
-    Py_ssize_t step                  # bytes
+    Py_ssize_t step                  # distance between adjacent strings, in bytes
     uint8_t* valid                   # set to 0 for missing elements; NULL without an na_object
-    char* ends                       # offsets from the first string of the block on; NULL if offsets are not needed
+    char* ends                       # offset of the block's first string; NULL if offsets are not needed
     bint wide                        # whether the offsets are int64
-    char* characters                 # of all strings, not only of the block
+    char* characters                 # buffer for the characters of all blocks
     Py_ssize_t capacity              # of `characters`, in bytes
 
 
 cdef Py_ssize_t load_block(Block* block, Py_ssize_t count, Py_ssize_t total) noexcept nogil:
-    """Append the characters of `count` strings at offset `total`. Return the end offset, or -1 if NumPy failed.
+    """Write the characters of `count` strings from offset `total` on. Return the end offset, or -1 if NumPy fails.
 
     Strings that exceed the capacity are not copied, but the end offset includes them.
     """
@@ -214,11 +214,11 @@ def to_string_dtype(Tree t):
 # -------------------------------------------------------------------------------------------------- characters of a node
 
 
-# Addresses of a validated node's characters, for loops that do not use Python objects.
+# Addresses of the characters of a validated node, for loops without Python objects.
 cdef struct Characters:
     bint views
-    Py_ssize_t size             # of an offset, in bytes
-    const char* offsets         # or the views, if `views` is true
+    Py_ssize_t size             # size of an offset, in bytes
+    const char* offsets         # the views if `views` is true
     const char* characters
     const char* buffers[<int> MAX_BUFFERS]
     Py_ssize_t count
@@ -229,7 +229,8 @@ cdef Characters characters_of(Tree t) except *:
     cdef Py_ssize_t k
     memset(&place, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
-        raise BufferError("NestedArray: the array does not hold strings; accepted: kinds 'string', 'bytes' and their views")
+        raise BufferError("NestedArray: the array does not contain strings; accepted: kinds 'string', 'bytes', 'string_view'"
+                          " and 'bytes_view'")
     place.views = has(t, VIEWS)
     if place.views:
         if len(t.parts) > MAX_BUFFERS:

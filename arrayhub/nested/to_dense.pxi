@@ -29,7 +29,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 
 
 def densified_with(node, copy):
-    """Call `densified`, for `view_or_copy`."""
+    """Call `densified` with the arguments that `view_or_copy` passes."""
     return densified(node, bool(copy))
 
 
@@ -66,14 +66,14 @@ cdef object densified(object node, bint copy):
         dense.flags_ |= COPIED
         return dense
     if has(t, ALL_MISSING):
-        raise BufferError("to_dense: the array has the type null, without elements; use x.to_list()")
+        raise BufferError("to_dense: the array has the type null, and is empty; use x.to_list()")
     if has(t, RUNS):
         if not copy:
             raise BufferError("to_dense: the elements are run-end encoded; call to_dense(copy=True), which repeats the value"
                               " of each run")
         return densified(hooks.nested_decoded(t), copy)
     if has(t, TYPES):
-        raise BufferError("to_dense: the elements have several types; use x.children, arrays of one type each, or x.to_list()")
+        raise BufferError("to_dense: the elements have several types; use x.children, which have one type each, or x.to_list()")
     if not has(t, LISTS):
         raise BufferError(
             f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths, and records."
@@ -125,7 +125,7 @@ cdef object of_numpys_type(Tree t, bint copy):
             " arrayhub.as_arrow(x)"
         )
     if not copy:
-        raise BufferError("to_dense: Arrow's days have four bytes, and NumPy's have eight; pass copy=True, which converts to"
+        raise BufferError("to_dense: Arrow's dates have 4 bytes, and NumPy's dates have 8; pass copy=True, which converts to"
                           " datetime64[D], or use x.content")
     return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
 

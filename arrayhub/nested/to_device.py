@@ -26,12 +26,12 @@ from arrayhub.runtimes.sycl import named_queue
 
 
 def to_host(x: NestedArray) -> NestedArray:
-    """Return `x` in memory that the host can read, see `NestedArray.to_host`."""
+    """Return `x` in memory that the host can read. See `NestedArray.to_host`."""
     return x if is_on_host(x) else moved(x, lambda array: array.to_host())
 
 
 def to_device(x: NestedArray, device: Any) -> NestedArray:
-    """Return `x` on a device, see `NestedArray.to_device`."""
+    """Return `x` on a device. See `NestedArray.to_device`."""
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
@@ -75,7 +75,8 @@ def moved(node: Any, move: Callable[[Any], Any], views: Callable[[NestedArray], 
 
 
 def _moved_parts(nodes: tuple[Any, ...], move: Callable[[Any], Any], views: Any) -> tuple[Any, ...]:
-    parts = []  # not a generator, because CPython 3.11 leaks the arguments if it cannot allocate the closure
+    # Not a generator, because CPython 3.11 leaks the arguments of a generator if it cannot allocate the closure.
+    parts = []
     for node in nodes:
         parts.append(moved(node, move, views))
     return tuple(parts)
@@ -101,11 +102,11 @@ def offsets_on_host(node: NestedArray) -> Any:
 
 
 def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the content from the first to the last row, and the offsets, shifted to start at 0."""
+    """Move the content from the first to the last row, and the offsets, which are shifted to start at 0."""
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # the number of characters was stored only in the offsets
+    if kind_of(node).characters and content.size < stop:  # imported from a device; see `sized`
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)
@@ -113,7 +114,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
 
 
 def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> dict[str, Any]:
-    """Move the type codes, the referenced part of each child, and the offsets, shifted to start at 0 for each child."""
+    """Move the type codes, the referenced part of each child, and the offsets, which are shifted accordingly."""
     facts: dict[str, Any] = {"names": node.field_names, "type_codes": move(node.type_codes)}
     children = node.children
     if node.offsets is not None:
@@ -131,7 +132,7 @@ def _moved_union(node: NestedArray, move: Callable[[Any], Any], views: Any) -> d
 
 
 def _reached(child: Any, offsets: Any, rows: Any) -> Any:
-    """Return the part of a union's child that `rows` reference, and shift their offsets in place to start at 0."""
+    """Return the part of a union's child that `rows` reference. Shift the offsets of `rows` in place to start at 0."""
     if not rows.any():
         return part(child, 0, 0)
     first, last = int(offsets[rows].min()), int(offsets[rows].max())
@@ -140,7 +141,7 @@ def _reached(child: Any, offsets: Any, rows: Any) -> Any:
 
 
 def reached_runs(node: NestedArray) -> tuple[Any, Any]:
-    """Return the runs that a node references: their ends, counted from the first element, and their values."""
+    """Return the ends and the values of the runs that a node references. Ends are relative to the first element."""
     ends = _numbers(node.run_ends)
     check(make("run_end", len(node), run_ends=asarray(ends), content=node.content, skip=node.run_offset))
     if not len(node):

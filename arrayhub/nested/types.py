@@ -1,6 +1,6 @@
 """Determine the datashape of a NestedArray.
 
-`arrayhub.parse_type` parses all datashapes. awkward parses datashapes without raw bytes, Arrow's logical types and
+`arrayhub.parse_type` parses all datashapes. awkward parses all except those with raw bytes, Arrow's logical types or
 extension types.
 """
 
@@ -47,7 +47,7 @@ def _element(node: Any) -> Type:
     return inner if node.validity is None or _none_missing(node) else Option(inner)
 
 
-_CONVERTED = ("arrow.bool8", "arrow.fixed_shape_tensor")  # imported as booleans and as an array, not as their storage
+_CONVERTED = ("arrow.bool8", "arrow.fixed_shape_tensor")  # imported as booleans and as a dense array
 
 
 def _number(node: NestedArray) -> Type:
@@ -56,7 +56,7 @@ def _number(node: NestedArray) -> Type:
 
 
 def _logical(meaning: str) -> Type:
-    """Return the type of the Arrow format `meaning`: a date, time of day, time with a zone, decimal or interval."""
+    """Return the type of the Arrow format `meaning`: a date, time of day, timestamp, decimal or interval."""
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         return Logical(name, f"{precision}, {scale}")
@@ -75,7 +75,7 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
 
 def _none_missing(node: NestedArray) -> bool:
-    """Return whether all elements are known to be valid. A bitmap in device memory is not read."""
+    """Return whether no element is missing. If the bitmap is in device memory, return False without reading it."""
     try:
         return node.null_count == 0
     except BufferError:
@@ -83,7 +83,7 @@ def _none_missing(node: NestedArray) -> bool:
 
 
 def _merged(types: list[Type]) -> Type:
-    """Return the common element type of chunks. The result is optional if the type of any chunk is optional."""
+    """Return the common element type of chunks. It is an `Option` if the type of any chunk is an `Option`."""
     first = types[0]
     if len(types) == 1 or (len(set(map(type, types))) > 1 and not any(isinstance(one, Option) for one in types)):
         return first

@@ -52,10 +52,10 @@ class SparseArray(SparseParts):
         csr: column of each stored value. csc: row of each stored value. bsr: block column of each stored block. bsc:
         block row of each stored block. None for coo.
     indptr : USMArray or None
-        Row i of csr, and column i of csc, consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``. Block
-        rows of bsr and block columns of bsc consist of stored blocks in the same way. None for coo.
+        csr: row i consists of the stored values ``indptr[i]`` to ``indptr[i + 1] - 1``. csc: the same for column i.
+        bsr, bsc: the same for the stored blocks of block row or block column i. None for coo.
     blocksize : tuple of int or None
-        Shape of the blocks of bsr and bsc.
+        Shape of the blocks of bsr and bsc. None for other formats.
     batch_ndim : int
         Number of batch dimensions.
 
@@ -105,7 +105,7 @@ class SparseArray(SparseParts):
     def nnz(self) -> int:
         """int : number of stored values, including explicit zeros, duplicates, padding and all values of blocks.
 
-        The dense dimensions are not counted.
+        If there are dense dimensions, each dense subarray counts as one value.
         """
         end = self.batch_ndim + 1 + (2 if self.blocksize else 0)
         return math.prod(self.data.shape[:end])
@@ -138,7 +138,7 @@ class SparseArray(SparseParts):
 
     @property
     def T(self) -> "SparseArray":
-        """SparseArray : transposed array that shares the memory. csr becomes csc, and csc becomes csr."""
+        """SparseArray : transposed array on the same memory. csr becomes csc, and csc becomes csr."""
         row = FORMATS[self.format]
         if row.transposed is None or self.batch_ndim or self.dense_ndim or self.ndim != 2:
             what = f"{self.format} of shape {self.shape}"
@@ -210,8 +210,8 @@ class SparseArray(SparseParts):
         Raises
         ------
         ValueError
-            `format` is unknown. The number of sparse dimensions is not two, and `format` is not coo. `blocksize` is
-            invalid, or does not divide the lengths of the sparse dimensions.
+            `format` is unknown. Also raised if `format` is not coo and the array does not have exactly two sparse
+            dimensions, and if `blocksize` is invalid or does not divide the lengths of these dimensions.
         """
         found: SparseArray = to_format(self, row_of(format), blocksize)
         return found
@@ -228,17 +228,17 @@ class SparseArray(SparseParts):
     def __binsparse__(self) -> dict[str, USMArray]:
         """Return the arrays of the binsparse protocol by name. The arrays share the memory.
 
-        The call raises a BufferError for the formats bsr and bsc, and for arrays with padding or without exactly two
-        dimensions.
+        The call raises a BufferError for the formats bsr and bsc, for arrays with padding, and if the number of
+        dimensions is not two.
         """
         return arrays_of(self)
 
     def __reduce__(self) -> Any:
-        """Reduce for pickle. A pickle contains the bytes of each part, out of band from protocol 5 on."""
+        """Return the state for pickle. From protocol 5 on, pickle can write the bytes of each part out of band."""
         return hooks.sparse_reduce(self)
 
     def __copy__(self) -> "SparseArray":
-        """Return the array itself for ``copy.copy``, because a shallow copy would share all parts."""
+        """Return the array itself for ``copy.copy``, because a shallow copy shares all parts anyway."""
         return self
 
     def __deepcopy__(self, memo: Any) -> "SparseArray":

@@ -1,4 +1,4 @@
-"""assparse: select an importer for a sparse object by its type, and import the object."""
+"""assparse: import a sparse object with the importer for its type."""
 
 import sys
 from collections.abc import Callable
@@ -28,8 +28,8 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
         True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
     validate : bool, optional
         False: exports do not validate the indices. The caller guarantees that the indices are within the shape, and
-        that they are sorted and distinct if the receiving library requires this. Invalid indices may crash the
-        receiving library. `arrayhub.check`, and methods of the array that use indices, still validate the indices.
+        that they are sorted and distinct if the receiving library requires it. Invalid indices may crash the receiving
+        library. `arrayhub.check`, and methods of the array that use the indices, still validate them.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     TypeError
         `obj` is not sparse.
     BufferError
-        The object cannot be imported without a copy or at all, for example because its format is not supported.
+        The format of the object is not supported, or the object requires a copy and `copy` does not permit it.
     InterfaceError
         The shapes or types of the arrays are inconsistent. Indices are validated later, on first use or on export.
 

@@ -1,8 +1,8 @@
 """The binsparse protocol: ``__binsparse_descriptor__`` and ``__binsparse__``, drafted in data-apis/array-api#840.
 
-The descriptor is a dict with the content of a binsparse file's descriptor
-(https://graphblas.org/binsparse-specification/). The arrays are a dict. Its keys are names of the specification, such
-as ``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
+``__binsparse_descriptor__`` returns the descriptor of a binsparse file as a dict
+(https://graphblas.org/binsparse-specification/). ``__binsparse__`` returns a dict of arrays, whose keys are names in
+the specification: ``values``, ``pointers_to_1``, ``indices_0`` and ``indices_1``.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ def _shape_of(facts: dict[str, Any]) -> tuple[int, ...]:
 def _format_of(facts: dict[str, Any], ndim: int) -> str:
     """Return the format that a descriptor specifies by name or by levels.
 
-    The result ``"joined"`` stands for coo with all coordinates in one array.
+    Return ``"joined"`` for coo with all coordinates in one array.
     """
     name = facts.get("format")
     if isinstance(name, str) and name in _FORMATS:
@@ -74,9 +74,9 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
 
 
 class _Parts:
-    """Arrays of an object by name. Each access validates the element type in the descriptor.
+    """Arrays of an object by name.
 
-    The type of ``pointers_to_1`` is not validated.
+    Each access compares the element type of the array with the descriptor, except for ``pointers_to_1``.
     """
 
     def __init__(self, arrays: dict[str, Any], types: Any) -> None:
@@ -88,7 +88,7 @@ class _Parts:
         array = asarray(self.arrays[name])
         expected = self.types.get(name)
         if expected is not None and expected != type_name(array.dtype) and name != "pointers_to_1":
-            accepted = f"{type_name(array.dtype)}, that of the array"
+            accepted = f"{type_name(array.dtype)}, the type of the array"
             raise interface_error(_DESCRIPTOR, f"data_types[{name!r}]", expected, accepted)
         return array
 

@@ -16,7 +16,7 @@ _INT32_MAX = 2**31 - 1
 
 
 def to_dense(x: Any) -> Any:
-    """Return a dense copy, see `SparseArray.to_dense`."""
+    """Return a dense copy. See `SparseArray.to_dense`."""
     if not is_on_host(x):
         return to_dense(to_host(x)).to_device(x.device)
     dense = np.zeros(x.shape, x.dtype)
@@ -40,7 +40,7 @@ def _add(target: Any, coords: tuple[Any, ...], stored: Any) -> None:
 
 
 def elements(x: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Validate an array in host memory, and yield the coordinates and the values of the stored elements of each batch.
+    """Validate an array in host memory, and yield for each batch the coordinates and the values of its elements.
 
     Padding is omitted. The blocks of bsr and bsc are expanded to elements. The coordinates are int32 or int64.
     """
@@ -67,7 +67,7 @@ def _each(x: Any) -> Iterator[tuple[Any, ...]]:
     all_indices, all_pointers = (as_numpy(array).reshape(batches, array.shape[-1]) for array in (x.indices, x.indptr))
     for own, starts in zip(all_indices, all_pointers, strict=True):
         major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        used = own[: len(major)]  # the rest is padding
+        used = own[: len(major)]  # further indices are padding
         yield (major, used) if compressed == 0 else (used, major)
 
 
@@ -83,7 +83,7 @@ def _used(x: Any, coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...]
 
 
 def _of_blocks(blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any) -> tuple[tuple[Any, ...], Any]:
-    """Return the coordinates and the values of the elements of blocks."""
+    """Expand blocks to elements. Return the coordinates and the values of the elements."""
     height, width = blocksize
     rows = coords[0][:, None, None] * height + np.arange(height, dtype=coords[0].dtype)[:, None]
     columns = coords[1][:, None, None] * width + np.arange(width, dtype=coords[1].dtype)
@@ -92,7 +92,7 @@ def _of_blocks(blocksize: tuple[int, int], coords: tuple[Any, ...], stored: Any)
 
 
 def has_padding(x: Any) -> bool:
-    """Return whether some elements of an array are padding. The array must have been validated."""
+    """Return whether some elements of a validated array are padding."""
     if x.format != "coo":
         return bool((as_numpy(x.indptr)[..., -1] != x.indices.shape[-1]).any())
     return any(
@@ -104,7 +104,7 @@ def has_padding(x: Any) -> bool:
 
 
 def to_format(x: Any, row: Format, blocksize: tuple[int, int] | None = None) -> Any:
-    """Return a canonical copy in the format `row`, see `SparseArray.to_format`."""
+    """Return a canonical copy in the format `row`. See `SparseArray.to_format`."""
     sparse = len(x.shape) - x.batch_ndim - x.dense_ndim
     if row.compressed is not None and sparse != 2:
         raise ValueError(f"to_format: {row.name} has 2 sparse dimensions, and the array has {sparse}; accepted: 'coo'")
@@ -148,7 +148,7 @@ def _to_coo(x: Any) -> Any:
 
 
 def _joined(x: Any, parts: list[Any]) -> tuple[tuple[Any, ...], Any]:
-    """Return the coordinates and the values of all batches."""
+    """Concatenate the coordinates and the values of all batches."""
     coords, stored = zip(*(parts or [_no_elements(x)]), strict=True)
     return tuple(map(np.concatenate, zip(*coords, strict=True))), np.concatenate(stored)
 
@@ -171,9 +171,9 @@ def _compressed(compressed: int, lengths: Any, blocksize: Any, coords: Any, stor
 
 
 def _stacked(batch: tuple[int, ...], parts: list[Any], models: Any) -> list[Any]:
-    """Return the arrays of all batches, padded to the length of the longest batch.
+    """Stack the arrays of all batches, padded with zeros to the length of the longest batch.
 
-    `models` are arrays of one batch, which define the element types and the further dimensions.
+    `models` are the arrays of one batch. They determine the element types and the remaining dimensions of the result.
     """
     found = []
     for k, model in enumerate(models):

@@ -15,7 +15,7 @@ _VERSION = "0.1"
 
 
 def descriptor_of(x: Any) -> dict[str, Any]:
-    """Return the descriptor of an array, see `SparseArray.__binsparse_descriptor__`."""
+    """Return the descriptor of an array. See `SparseArray.__binsparse_descriptor__`."""
     arrays = arrays_of(x)
     return {
         "binsparse": {
@@ -30,7 +30,7 @@ def descriptor_of(x: Any) -> dict[str, Any]:
 
 
 def arrays_of(x: Any) -> dict[str, Any]:
-    """Return the arrays by the specification's names, see `SparseArray.__binsparse__`."""
+    """Return the arrays by their names in the specification. See `SparseArray.__binsparse__`."""
     if x.format not in FORMAT_NAMES or x.batch_ndim or x.dense_ndim or len(x.shape) != 2:
         raise BufferError(
             f"__binsparse__: {x.format} of shape {x.shape} is not a format of the specification; accepted: coo, csr and"
@@ -45,7 +45,7 @@ def arrays_of(x: Any) -> dict[str, Any]:
 
 
 def type_name(dtype: np.dtype[Any]) -> str:
-    """Return the specification's name of an element type."""
+    """Return the name of an element type in the specification."""
     if dtype.kind == "c":
         return f"complex[float{4 * dtype.itemsize}]"
     return "bint8" if dtype.kind == "b" else str(dtype)

@@ -21,7 +21,7 @@ from arrayhub.sparse.rules import RULES
 from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
 
-# Matches the call that the error for 64-bit values suggests. jax requires jax_enable_x64 for such values.
+# Matches the call that the error for 64-bit values suggests, which jax supports only with jax_enable_x64.
 _NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
 
 
@@ -58,7 +58,7 @@ def _shortest_call(x: SparseArray, verdicts: tuple[Verdict, ...], to: str | None
     narrower = _NARROWER.search(verdicts[0].reason)
     if narrower:
         return f"arrayhub.as_{to}({narrower[0]}, copy='if_needed')"
-    dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # instead of a dense copy of `x`, which may be large
+    dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # small, because a dense copy of `x` may be large
     return hooks.prepared_call("arrayhub.assparse(x).to_dense()", dense, to) or ""
 
 

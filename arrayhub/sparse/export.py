@@ -28,9 +28,9 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     Returns
     -------
     scipy.sparse.coo_array, csr_array, csc_array or bsr_array
-        The format is that of `obj`. Parts in read-only memory are read-only. Arrays and matrices of SciPy are returned
-        unchanged, or as SciPy's ``obj.copy()`` if `copy` is True, so ``*`` of a matrix remains the matrix product.
-        `like` keeps the class of its model, as in ``like(obj, scipy.sparse.csr_matrix)``.
+        An array in the format of `obj`. Parts in read-only memory are read-only. SciPy's arrays and matrices are
+        returned unchanged, or as ``obj.copy()`` if `copy` is True. To choose between an array and a matrix, use `like`,
+        as in ``like(obj, scipy.sparse.csr_matrix)``.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
     Returns
     -------
     sparse.COO or sparse.GCXS
-        GCXS for csr and csc.
+        COO for coo, and GCXS for csr and csc.
 
     Examples
     --------
@@ -70,14 +70,14 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
 def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
-    `arrayhub.trace` reports the conversion as one export.
-
-    `matrix` requests a SciPy matrix instead of a SciPy sparse array.
+    `matrix` requests a SciPy matrix instead of a SciPy sparse array. `arrayhub.trace` reports the conversion as one
+    export.
 
     Raises
     ------
     BufferError
-        The library does not support this sparse array, or requires a copy. The message names the call to make instead.
+        The library does not support this sparse array, or a copy is required and `copy` does not permit it. The message
+        names the call to make instead.
     """
     if not tracing.is_active():
         return _give(obj, library, copy, allow_readonly, matrix)

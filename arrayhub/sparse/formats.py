@@ -19,7 +19,7 @@ class Format:
     blocks : bool
         Whether each index refers to a dense block.
     transposed : str or None
-        Format in which the same arrays represent the transposed array. None if there is none.
+        Format in which the same arrays represent the transposed array, or None.
     """
 
     name: str
@@ -70,17 +70,18 @@ def check_parts(
     lead = batch + 1
     dense = len(of_data) - lead - blocks
     if dense < 0 or len(stored) != lead or of_data[:lead] != stored:
-        raise interface_error(source, "shape of data", of_data, f"{stored}, that of indices, and further dimensions")
+        accepted = f"{stored}, the shape of indices, and further dimensions"
+        raise interface_error(source, "shape of data", of_data, accepted)
     if len(shape) != batch + 2 + dense:
         raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays have")
     compressed = shape[batch + row.compressed]  # type: ignore[operator]
     if row.blocks:
         if of_data[lead : lead + 2] != blocksize or min(of_data[lead : lead + 2]) < 1:
-            raise interface_error(source, "shape of data", of_data, f"blocks of {blocksize}, of 1 or more elements")
+            raise interface_error(source, "shape of data", of_data, f"nonempty blocks of shape {blocksize}")
         check_blocks(source, shape, batch, blocksize)
         compressed //= blocksize[row.compressed]  # type: ignore[index]
     if indptr.shape != (*stored[:-1], compressed + 1):
-        accepted = f"{(*stored[:-1], compressed + 1)}, one more than the {DIMENSIONS[row.compressed or 0]}"
+        accepted = f"{(*stored[:-1], compressed + 1)}, one more than the number of {DIMENSIONS[row.compressed or 0]}"
         raise interface_error(source, "shape of indptr", indptr.shape, accepted)
     if shape[:batch] != stored[:-1] or shape[batch + 2 :] != of_data[lead + blocks :]:
         raise interface_error(source, "shape", shape, f"the lengths of the arrays, {stored[:-1]} and {of_data}")
@@ -91,17 +92,17 @@ def check_parts(
 def check_blocks(source: str, shape: tuple[int, ...], batch: int, blocksize: Any) -> None:
     """Raise InterfaceError unless the lengths of both matrix dimensions are multiples of the block lengths."""
     if any(length % block for length, block in zip(shape[batch : batch + 2], blocksize, strict=True)):
-        raise interface_error(source, "shape", shape, f"multiples of the blocks of {blocksize}")
+        raise interface_error(source, "shape", shape, f"multiples of the blocksize {blocksize}")
 
 
 def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, joined: Any, batch: int) -> None:
-    """Validate the shapes and types of the data and coordinates of a coo array, see `check_parts`."""
+    """Validate the shapes and types of the data and coordinates of a coo array, like `check_parts`."""
     each = [joined.shape[1:]] * joined.shape[0] if coords is None else [array.shape for array in coords]
     of_data = data.shape
     lead = batch + 1
     dense = len(of_data) - lead
     if dense < 0 or any(stored != of_data[:lead] for stored in each):
-        raise interface_error(source, "shapes of coordinates", each, f"{of_data[:lead]}, that of data")
+        raise interface_error(source, "shapes of coordinates", each, f"{of_data[:lead]}, as the shape of data requires")
     if len(shape) != batch + len(each) + dense:
         raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays have")
     if shape[:batch] != of_data[:batch] or shape[batch + len(each) :] != of_data[lead:]:
@@ -112,7 +113,7 @@ def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, jo
         check_integers(source, **{f"coords[{k}]": array for k, array in enumerate(coords)})
 
 
-# NumPy type numbers of integers of 8 to 64 bits, which indices can have.
+# NumPy type numbers of the integers that indices can have: 8 to 64 bits.
 INTEGERS = frozenset(range(1, 11))
 
 

@@ -42,7 +42,7 @@ def _check_batches(shape: tuple[int, ...], batch: int, *arrays: Any) -> None:
         if array.shape[:batch] != shape[:batch]:
             raise BufferError(
                 f"{_NAME}: an array of shape {array.shape} is broadcast to the batches {shape[:batch]}; accepted:"
-                f" arrays with all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
+                f" arrays of all batches. Call jax.experimental.sparse.bcoo_update_layout(x, n_batch=0) first, which"
                 " copies. Convert a BCSR matrix by x.to_bcoo() before this call"
             )
 

@@ -1,4 +1,4 @@
-"""`like` and `placement` for sparse arrays: the library and the device of a model."""
+"""`like` and `placement` for sparse arrays: find the library and the device of a model."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from arrayhub.sparse.assparse import assparse, sparse_or_none
 from arrayhub.sparse.export import give_any
 from arrayhub.sparse.validation import SEEN
 
-# Libraries of dense arrays, and the library whose sparse arrays `like` returns for a model of the dense library.
+# For a dense model of the first library, `like` returns a sparse array of the second library.
 _SPARSE_LIBRARY = {"numpy": "scipy", "numba": "scipy", OWN: SPARSE}
 
 
@@ -62,9 +62,9 @@ def sparse_like(
 
 
 def _is_of(obj: Any, library: str, cls: type | None) -> bool:
-    """Return whether an object belongs to a library and, like the model's type `cls`, is a matrix or an array.
+    """Return whether an object belongs to a library, and is a matrix if and only if the model's type `cls` is a matrix.
 
-    The formats may differ.
+    The format is not compared.
     """
     if library == SPARSE:
         return type(obj) is SparseArray

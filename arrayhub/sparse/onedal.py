@@ -1,4 +1,4 @@
-"""oneDAL: csr tables of scikit-learn-intelex, which can only be copied. `asarray` imports dense tables."""
+"""oneDAL: import csr tables of scikit-learn-intelex, which requires a copy. `asarray` imports dense tables."""
 
 import sys
 from typing import Any

@@ -1,8 +1,8 @@
 """Pickles, copies, tokens and sizes of SparseArrays.
 
 A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
-Each part is a USMArray, whose own reduction passes the bytes out of band in protocol 5, and follows the policy of
-`arrayhub.pickling` for device memory.
+Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
+`arrayhub.pickling` to device memory.
 """
 
 import copy
@@ -19,7 +19,7 @@ from arrayhub.transport.unpickling import restored, state_error
 
 
 def reduce(x: SparseArray) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Reduce an array for ``SparseArray.__reduce__`` to a function and its argument."""
+    """Return the function and the argument that restore an array, for ``SparseArray.__reduce__``."""
     return _unpickle_sparse, (_state(x),)
 
 

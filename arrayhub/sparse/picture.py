@@ -9,12 +9,12 @@ from arrayhub.inspection.pictures.canvas import MARGIN, Canvas, for_page
 from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.validation import is_on_host
 
-MOST_CELLS = 32  # along each side
+MOST_CELLS = 32  # maximum number of cells along each side
 _SIDE = 240  # length of the longer side, in pixels
 
 
 def picture_of(x: SparseParts) -> str:
-    """Return a drawing of the pattern as HTML. If the indices are invalid or on a device, draw only text."""
+    """Return a drawing of the pattern as HTML. If the indices are invalid or on a device, return only text."""
     canvas = Canvas()
     canvas.write(repr(x)[1:-1], 13)
     if not is_on_host(x):

@@ -33,7 +33,7 @@ class Rules:
     Attributes
     ----------
     bit : int
-        Bit of `SparseParts._state` that is set for accepted arrays. 0 if acceptance depends on a setting.
+        Bit of `SparseParts._state` that marks accepted arrays. 0 if acceptance depends on a setting of the library.
     formats : dict
         Accepted index types by format, the preferred type first.
     canonical : tuple of str
@@ -150,7 +150,7 @@ def _need(copy: bool | None, library: str, why: str) -> None:
 
 
 def _without_padding(x: Any, library: str, copy: bool | None) -> Any:
-    """Return an array without jax's padding, as a copy if some elements are padding."""
+    """Return an array without jax's padding. The array is copied only if some elements are padding."""
     if not has_padding(x):
         return moved(x, lambda array: array, x._state & ~PADDED)
     _need(copy, library, "some elements are padding, which only jax ignores")
@@ -220,10 +220,10 @@ def _joined(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _cast(array: Any, dtype: np.dtype[Any]) -> Any:
-    """Cast an array to `dtype`, and copy the result as `_beside` does. Return `array` itself if it has this type."""
+    """Cast an array to `dtype`, in host memory or on the device of the array. See `_beside`."""
     return array if array.dtype == dtype else _beside(asarray(array.to_host(), dtype=dtype), array)
 
 
 def _beside(array: Any, model: Any) -> Any:
-    """Copy a host array to the device of `model`, unless the host can read `model`."""
+    """Copy a host array to the device of `model`. If the host can read `model`, return the host array itself."""
     return array if is_host_readable(model) else array.to_device(model.device)

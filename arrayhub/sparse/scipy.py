@@ -29,7 +29,7 @@ def parse(obj: Any) -> SparseArray:
     stored = indices.shape
     if len(stored) == 1 and stored == data.shape[:1] and indptr.ndim == 1 and indptr.shape[0]:
         used = int(pointers[-1])
-        if 0 <= used < stored[0]:  # the arrays have unused elements at the end
+        if 0 <= used < stored[0]:  # the elements after `used` are unused
             data, indices = data[:used], indices[:used]
         elif (  # the same checks as in `check_parts`, but faster
             (not row.blocks and data.ndim == 1 and indptr.shape[0] == shape[row.compressed] + 1)

@@ -25,7 +25,7 @@ def moved(x: Any, move: Callable[[Any], Any], state: int | None = None) -> Any:
 
 
 def to_host(x: Any) -> Any:
-    """Return `x` in memory that the host can read, see `SparseArray.to_host`."""
+    """Return `x` in memory that the host can read. See `SparseArray.to_host`."""
     return x if is_on_host(x) else moved(x, _to_host)
 
 
@@ -34,7 +34,7 @@ def _to_host(array: Any) -> Any:
 
 
 def to_device(x: Any, device: Any) -> Any:
-    """Return `x` on a device, see `SparseArray.to_device`."""
+    """Return `x` on a device. See `SparseArray.to_device`."""
     target = device if isinstance(device, Device) else Device(device)
     if target == x.device and named_queue(device) is None:
         return x
@@ -42,12 +42,12 @@ def to_device(x: Any, device: Any) -> Any:
 
 
 def copied(x: SparseParts) -> Any:
-    """Return an array with a copy of each part, see `SparseArray.copy`."""
+    """Return an array with a copy of each part. See `SparseArray.copy`."""
     return moved(x, transfer.copy)
 
 
 def copied_besides(x: Any, source: Any) -> Any:
-    """Return `x` with copies of the arrays that it shares with `source`. The other arrays are copies already."""
+    """Return `x` with copies of the arrays that it shares with `source`. All other arrays are already copies."""
     shared = {id(array) for array in parts_of(source)}
     return moved(x, lambda array: transfer.copy(array) if id(array) in shared else array)
 

@@ -26,7 +26,7 @@ def format_of(obj: Any) -> str | None:
         text = str(obj.layout)
     except PASSES_ON:
         raise
-    except Exception:  # raised by a subclass
+    except Exception:  # a subclass of Tensor may raise any exception
         return None
     name = text.removeprefix("torch.sparse_")
     return name if name in FORMATS else None

@@ -12,8 +12,8 @@ from arrayhub.sparse.formats import DIMENSIONS, FORMATS, check_integers
 # Bits of `SparseParts._state`.
 CHECKED = 1  # the indices are within the shape
 CANONICAL = 2  # the indices are sorted and distinct
-NOT_CANONICAL = 4
-PADDED = 8  # elements outside the shape, or after the last pointer, are padding, as in jax
+NOT_CANONICAL = 4  # the indices are unsorted or repeated
+PADDED = 8  # as in jax, elements outside the shape or after the last pointer are padding
 TRUSTED = 64  # exports do not read the indices, because the caller passed validate=False
 SEEN = CHECKED | CANONICAL | NOT_CANONICAL | PADDED | TRUSTED
 
@@ -85,7 +85,7 @@ def _check_compressed(x: SparseParts) -> None:
 
 
 def _check_each(good: Any, values: Any, name: str, last: int, accepted: str) -> None:
-    """Raise InterfaceError for the first batch for which `good` is False. The error names element `last` of it."""
+    """Raise InterfaceError for the first batch where `good` is False. The error names element `last` of the batch."""
     if good.all():
         return
     place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
@@ -112,7 +112,7 @@ def _check_below(name: str, values: Any, length: int, what: str) -> None:
     """Raise InterfaceError for the first index that is negative, or `length` or more."""
     if values.size == 0:
         return
-    # As unsigned integers, negative values exceed the signed type, so one comparison finds both faults.
+    # Viewed as unsigned integers, negative values exceed the signed maximum, so one comparison finds both faults.
     unsigned = values if values.dtype.kind == "u" else values.view(f"u{values.itemsize}")
     if int(unsigned.max()) < min(length, np.iinfo(values.dtype).max + 1):
         return
@@ -133,7 +133,7 @@ def validate_export(x: SparseParts) -> None:
 
 
 def is_marked_canonical(x: SparseParts) -> bool:
-    """Return whether an exported array is marked as canonical. Indices on a device and trusted indices are not read."""
+    """Return whether to mark an exported array as canonical. Indices on a device and trusted indices are not read."""
     if x._state & PADDED:
         return False
     if x._state & TRUSTED or not is_on_host(x):

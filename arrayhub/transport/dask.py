@@ -20,8 +20,8 @@ from arrayhub.transport.deferred_error import not_restored
 
 _FORM = 1  # version of the frames, in the header; a reader rejects any other version
 
-# A frame of unused space precedes each frame of elements, so that the elements can be moved to a boundary within the
-# receive buffer. The first byte of the space stores the number of bytes by which the elements were moved.
+# A frame of unused space precedes each frame of elements, so that the elements can be moved to an aligned address in
+# the receive buffer. The first byte of the space contains the number of bytes by which the elements were moved.
 _SPACE = bytes(BOUNDARY)
 
 
@@ -35,7 +35,7 @@ def register_dask(client: Any = None) -> Any:
     ----------
     client : distributed.Client, optional
         Client whose current and future workers register the serializers. Without a client, only this process registers
-        them. Use this form in a preload module of workers, and in a second client of a registered cluster.
+        them. Omit the client in a preload module of workers, and in a second client of a registered cluster.
 
     Returns
     -------
@@ -50,15 +50,14 @@ def register_dask(client: Any = None) -> Any:
 
     Notes
     -----
-    The receiving process needs the deserializer. An import of arrayhub after distributed registers the deserializer.
-    Workers import arrayhub in this order when their first array arrives. A process that imported arrayhub first, for
-    example a second client, does not have the deserializer, and dask raises "No dispatch for" the type. Call
-    ``register_dask()`` there. Once `register_dask` has
-    been called, every worker must have arrayhub installed.
+    The receiving process needs the deserializer. arrayhub registers the deserializer if it is imported after
+    distributed, as in workers, which import arrayhub when their first array arrives. In a process that imports arrayhub
+    before distributed, for example in a second client, dask raises "No dispatch for" the type. Call ``register_dask()``
+    in such a process. After a call of `register_dask`, every worker must have arrayhub installed.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
     64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.
-    docs/howto/cluster_user.md contains a program and counts the copies.
+    docs/howto/cluster_user.md contains an example, and the number of copies.
 
     Examples
     --------
@@ -97,7 +96,7 @@ def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
     Raises
     ------
     pickle.UnpicklingError
-        The version is unknown, or the frames do not match the version, and the reader reports errors.
+        The frames are invalid or have an unknown version, and the reader reports errors.
     """
     from distributed.protocol.serialize import pickle_loads
 
@@ -113,8 +112,8 @@ def _check(header: dict[str, Any], frames: list[Any]) -> None:
     form = header.get("form") if isinstance(header, dict) else None
     if type(form) is not int or form != _FORM:
         raise pickle.UnpicklingError(
-            f"arrayhub: dask's frames have form {show(form)}; this release reads form {_FORM}. Install the same release"
-            " of arrayhub in the client and all workers"
+            f"arrayhub: dask's frames have version {show(form)}; this release reads version {_FORM}. Install the same"
+            " release of arrayhub in the client and all workers"
         )
     writeable = header.get("writeable")
     if not isinstance(writeable, (tuple, list)) or len(frames) != 1 + 2 * len(writeable):
@@ -134,9 +133,9 @@ def _on_boundaries(frames: list[Any]) -> Iterator[memoryview]:
 
 
 def _on_boundary(space: memoryview, elements: memoryview) -> memoryview:
-    """Return `elements`, after moving them to a 64-byte boundary if `space` precedes them in a writable buffer.
+    """Return `elements`. If `space` precedes them in a writable buffer, first move them to a 64-byte boundary.
 
-    Elements that cannot be moved and are not aligned are copied later, during unpickling.
+    Unaligned elements that cannot be moved are copied later, during unpickling.
     """
     if not elements.nbytes or space.nbytes != len(_SPACE) or space.obj is not elements.obj:
         return elements

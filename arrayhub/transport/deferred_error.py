@@ -26,14 +26,14 @@ _TRANSPORTS = {"multiprocessing.queues", "multiprocessing.connection"}
 
 
 def refused(error: Exception) -> tuple[Callable[[str], Any], tuple[str]]:
-    """Return the reduction of a placeholder if dask is sending the array, otherwise raise `error`."""
+    """Return the pickle function and arguments of a placeholder if dask is sending the array, else raise `error`."""
     if not _is_sent_by_dask():
         raise error
     return _refused, (_message_of(error),)
 
 
 def not_restored(error: Exception) -> Refused:
-    """Return a placeholder for a received array if the reader loses errors, otherwise raise `error`."""
+    """Return a placeholder for a received array if the reader loses errors, else raise `error`."""
     if not _reader_loses_errors():
         raise error
     return Refused(_message_of(error))
@@ -44,7 +44,7 @@ def _message_of(error: Exception) -> str:
 
 
 def is_read_by_scheduler() -> bool:
-    """Return whether dask's scheduler is unpickling. The scheduler only forwards the objects of a graph to a worker."""
+    """Return whether dask's scheduler is unpickling, which only forwards the objects of a graph to a worker."""
     return not _modules_calling().isdisjoint(_FORWARDING.callers)
 
 
@@ -87,7 +87,7 @@ def _reader_loses_errors() -> bool:
 
 
 def _is_read_by_pool() -> bool:
-    """Return whether a process pool reads the pickle. A task may also read pickles from its own queue."""
+    """Return whether a process pool reads the pickle, and not a task that reads from a queue of its own."""
     reading = False
     for module, _ in calling():
         if reading and module not in _TRANSPORTS:
@@ -140,7 +140,7 @@ class Refused:
             raise AttributeError(name)  # libraries probe every object for protocol attributes
         raise pickle.PicklingError(self._message)
 
-    __hash__ = None  # type: ignore[assignment]  # as for arrays; of the errors of `hash`, dask catches only TypeError
+    __hash__ = None  # type: ignore[assignment]  # not hashable, like arrays; dask catches the TypeError of `hash`
 
 
 # Python looks up special methods in the class.

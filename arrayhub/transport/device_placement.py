@@ -63,12 +63,12 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
 def restored(array: USMArray, place: object) -> Any:
     """Return a received host array, or a copy on the recorded device if the policy restores devices.
 
-    In dask's scheduler, return a wrapper that preserves the record, because the scheduler only forwards the array.
+    In dask's scheduler, which only forwards the array, return a wrapper that keeps the recorded device.
 
     Raises
     ------
     pickle.UnpicklingError
-        The record is invalid, the device does not exist here, or the environment variable of the policy is invalid.
+        The recorded device is invalid or does not exist here, or the environment variable of the policy is invalid.
     """
     kind, number = _checked(place)
     if is_read_by_scheduler():
@@ -129,6 +129,6 @@ def _checked(place: object) -> tuple[str, int]:
         if kind in kinds and type(number) is int and 0 <= number < 1 << 16:
             return kind, number
     raise pickle.UnpicklingError(
-        f"arrayhub: the place in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and a"
+        f"arrayhub: the device in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and a"
         " device number"
     )

@@ -77,7 +77,7 @@ def decode(element: object) -> np.dtype[Any]:
 def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Rebuild an unpickled dtype through NumPy's constructor, which validates its parts.
 
-    NumPy restores a pickled dtype without validation. It accepts fields outside of the element, hidden object fields,
+    NumPy restores a pickled dtype without validation, and accepts fields outside of the element, hidden object fields,
     and sizes or alignments of zero or less.
 
     The result has the same scalar type, such as ``np.record`` or a user's subclass of ``np.void``. The pickle contains
@@ -94,7 +94,7 @@ def _made_again(dtype: np.dtype[Any]) -> np.dtype[Any]:
             "itemsize": dtype.itemsize,
         }
         fresh = np.dtype(parts, align=dtype.isalignedstruct)
-        if dtype.num != _VOID:  # numbers or characters with additional fields over their bytes
+        if dtype.num != _VOID:  # a number or a string with fields that overlap its bytes
             fresh = np.dtype((_plain(dtype), fresh))
         elif dtype.type is not np.void and issubclass(dtype.type, np.void):
             fresh = np.dtype((dtype.type, fresh))

@@ -57,8 +57,8 @@ class IpcHandle:
     """Handle to an array's memory, for other processes on the same machine. Created by `ipc_handle`.
 
     A handle is a small object that can be pickled. It contains neither elements nor addresses. The owner is the process
-    that called `ipc_handle`. A borrow begins with the ``with`` block of `open`, and ends as described there. In the
-    owner, the handle keeps the memory alive and counts the open borrows of all copies of the handle.
+    that called `ipc_handle`. A borrow begins with the ``with`` block of `open`, which documents when the borrow ends.
+    In the owner, the handle keeps the memory alive and counts the open borrows of all copies of the handle.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class IpcHandle:
         [7.0, 0.0, 0.0]
         """
         borrow = self._borrow()
-        is_lasting = self.device != "cpu" and not borrow.is_local  # ends with the memory
+        is_lasting = self.device != "cpu" and not borrow.is_local  # the borrow ends when the memory is freed
         try:
             array = self._on_host(borrow) if self.device == "cpu" else self._on_device(borrow, stream)
         except BaseException:
@@ -200,7 +200,7 @@ class IpcHandle:
         if remaining:
             raise TimeoutError(
                 f"IpcHandle: {len(remaining)} borrows are open after {timeout} s, in process"
-                f" {', '.join(map(str, remaining))}; their with block has to end. Call close(timeout) again"
+                f" {', '.join(map(str, remaining))}; each ends with its with block. Call close(timeout) again"
             )
 
     def _own(self, name: str) -> Entry:
@@ -281,7 +281,7 @@ def _ipc_handle(description: object, signature: object) -> IpcHandle:
         or (len(description[5]), len(signature)) != (IDENTIFIER, _SIGNATURE)
     ):
         raise pickle.UnpicklingError(
-            f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: a handle"
+            f"arrayhub: the IPC handle in the pickle is {show(description)}; accepted: the state of a handle"
         )
     if description[0] != _VERSION:
         raise pickle.UnpicklingError(
@@ -311,8 +311,8 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
     `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
     until `IpcHandle.close`, which waits for the other processes. After the handle is deleted here, its copies can be
-    opened until the shared memory is freed. For CUDA memory, the copies can be opened until `x` is freed, but only if
-    `x` is a `USMArray`.
+    opened until the shared memory is freed. If `x` is a `USMArray` of CUDA memory, the copies can be opened until `x`
+    is freed. For CUDA memory of another library's array, the copies can no longer be opened.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""CUDA device memory in IPC handles: the reply to a borrower, and the array that the borrower makes from the reply."""
+"""CUDA device memory in IPC handles: the owner's reply, and the array that a borrower creates from the reply."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COPY = (
 
 
 class Export:
-    """Allocation of an array, and an event after the pending work on the array's stream."""
+    """Allocation that contains an array, and an event after the pending work on the array's stream."""
 
     def __init__(self, array: USMArray, address: int) -> None:
         self._device = array.device.id
@@ -44,7 +44,7 @@ class Export:
 
     def grant(self, _: Any) -> tuple[bytes, list[int]]:
         """Return the reply to a borrower."""
-        # Another thread cannot name the per-thread stream of the thread that called ipc_handle.
+        # This thread cannot refer to the per-thread stream of the thread that called ipc_handle.
         if self._stream != cuda_ipc.PER_THREAD_STREAM:
             self._event.record(self._stream)
         event, descriptors = self._event.export(), []  # type: tuple[bytes, list[int]]
@@ -63,7 +63,7 @@ def _why(pool: int, error: Exception) -> str:
 
 
 class _Mapped:
-    """Producer of the bytes of an allocation of another process. The borrow ends with the object."""
+    """Producer for the bytes of another process's allocation. The borrow ends when this object is freed."""
 
     def __init__(self, borrow: Borrow, stream: Any, writable: bool) -> None:
         payload, self._borrow = borrow.payload, borrow
@@ -85,7 +85,7 @@ class _Mapped:
             "version": 3,
             "stream": after,
         }
-        self._stream = stream  # keep the stream, because the finalizer of its Python object destroys it
+        self._stream = stream  # keep the object, because its finalizer destroys the stream
 
     def __del__(self) -> None:
         self._memory = None  # type: ignore[assignment]

@@ -30,14 +30,14 @@ from typing import Any
 
 IDENTIFIER = 16  # bytes
 _DIGEST = 32
-_PAUSE = 0.05  # seconds, after the limit of open files was reached
+_PAUSE = 0.05  # seconds to wait if the limit of open files is reached
 _BACKLOG = 128
-WAIT = 60  # seconds until an owner that does not answer counts as ended
+WAIT = 60  # seconds after which an owner that does not answer is assumed to have ended
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
 _CLOSED = "the owner has closed the handle, or has freed the memory. Keep the object that ipc_handle returned"
 
-# Function that returns the data of the memory for one borrower, and new file descriptors to send.
+# Function that returns the data for the reply to a borrower, and new file descriptors to send with the reply.
 Grant = Callable[[Any], tuple[bytes, list[int]]]
 
 
@@ -53,7 +53,7 @@ class Entry:
         self.memory = memory  # None after the handle is dropped
         self.find_memory = weakref.ref(memory, self._forget)
         self.digest = b""
-        self.is_closed = False  # for new borrowers
+        self.is_closed = False  # whether new borrowers are refused
         self.borrowers: dict[socket.socket, int] = {}  # the process id of each connection; guarded by server.changed
 
     @property
@@ -68,7 +68,7 @@ class Entry:
         return self.server.sign(self.identifier, self.digest)
 
     def drop(self) -> None:
-        """Keep the entry until its memory is freed, or until the next handle of the memory takes over the entry."""
+        """Keep the entry until its memory is freed, or until a new handle of the same memory reuses the entry."""
         if not self.is_closed:
             self.server.dropped[self.layout] = self
         self.memory = None
@@ -108,7 +108,7 @@ class Server:
         self.dropped: dict[str, Entry] = {}  # keyed by layout, so that a new handle of an array reuses the entry
         self.changed = threading.Condition()
         self._key = os.urandom(32)
-        # The entry and the memory of each connection. None before the request.
+        # The entry and the memory of each connection. None until the request arrives.
         self._borrowed: dict[socket.socket, tuple[Entry, Any] | None] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(f"\0{self.name}")
@@ -131,10 +131,7 @@ class Server:
         return hmac.digest(self._key, identifier + digest, "sha256")
 
     def forget(self) -> None:
-        """In a forked child, close the inherited descriptors.
-
-        They would otherwise keep the parent's connections open.
-        """
+        """In a forked child, close the inherited descriptors, which would keep the parent's connections open."""
         for connection in (self._listener, *self._borrowed):
             connection.close()
         self._selector.close()
@@ -180,7 +177,7 @@ class Server:
         connection.close()
 
     def _admit(self, connection: socket.socket) -> bool:
-        """Answer a request. Return whether the connection is a borrower now."""
+        """Answer a request. Return whether the borrow is granted."""
         try:
             request = connection.recv(IDENTIFIER + 2 * _DIGEST + 1)
             process, user = peer_of(connection)
@@ -198,9 +195,9 @@ class Server:
         """Return the reason why a request is refused, or None."""
         identifier, digest = request[:IDENTIFIER], request[IDENTIFIER:-_DIGEST]
         if user != os.geteuid():
-            return f"the borrower runs as user {user}; accepted: user {os.geteuid()}, as the owner"
+            return f"the borrower runs as user {user}; accepted: user {os.geteuid()}, the user of the owner"
         if not hmac.compare_digest(request[-_DIGEST:], self.sign(identifier, digest)):
-            return "the signature is wrong: the handle was altered, or the owner did not make it"
+            return "the signature is wrong: the handle was altered, or was not created by the owner"
         entry = self.entries.get(identifier)
         if entry is None or entry.is_closed or entry.digest != digest:
             return _CLOSED
@@ -221,7 +218,7 @@ class Server:
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
-        except Exception as error:  # of a driver, or of the connection
+        except Exception as error:  # an error of a driver or of the connection
             self._borrowed[connection] = None
             with self.changed:
                 entry.borrowers.pop(connection, None)
@@ -291,7 +288,9 @@ class Borrow:
             ) from error
         self.process, user = peer_of(self._connection)
         if user != os.geteuid():
-            raise ConnectionRefusedError(f"it runs as user {user}; accepted: user {os.geteuid()}, as this process")
+            raise ConnectionRefusedError(
+                f"it runs as user {user}; accepted: user {os.geteuid()}, the user of this process"
+            )
         try:
             self._connection.send(request, socket.MSG_NOSIGNAL)
             message, descriptors, _, _ = socket.recv_fds(self._connection, 4096, 4, socket.MSG_CMSG_CLOEXEC)

@@ -13,7 +13,7 @@ from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed
 from arrayhub.transfer.host_copies import reached
 
-# Element types that MPI reductions support. The keys are NumPy type strings without byte order, the values MPI's names.
+# Element types that MPI reductions support: NumPy type strings without byte order, and the names in MPI.
 _NAMES = {
     "b1": "C_BOOL",
     **{f"i{size}": f"INT{8 * size}_T" for size in (1, 2, 4, 8)},
@@ -30,8 +30,8 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     """Return an array of any layout as a message for mpi4py's upper-case methods, without a copy.
 
     The elements of any layout are sent in C order. ``comm.Send(as_mpi(x.T))`` sends the transpose. The receiver's array
-    has the same shape, and may have a different layout. A strided array is described by one derived datatype, which is
-    freed with its last reference.
+    must have the same shape, but may have a different layout. A strided array is described by one derived datatype,
+    which is freed with its last reference.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def _refuse_reduction(array: USMArray, element: Any) -> None:
 
 
 def _contiguous_datatype(array: USMArray, element: Any) -> Any:
-    """Return a datatype of all elements in C order, relative to the lowest byte of the array."""
+    """Return a datatype of all elements in C order. Its displacements are relative to the lowest byte of the array."""
     if is_packed(array):
         return _made_of([_bytes(array.nbytes)], array.nbytes)
     parts = [_bytes(array.itemsize) if element is None else element.Dup()]
     shape = array.shape if array.size else ()
     strides = array.byte_strides if shape else ()
-    run = array.itemsize  # contiguous bytes so far, which MPI copies at once; 0 after a gap
+    run = array.itemsize  # number of contiguous bytes, which MPI copies at once; 0 after a gap
     for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if run and stride == run:
             run *= length

@@ -1,4 +1,4 @@
-"""Pickles of arrays: reduction and restoration.
+"""Pickling and unpickling of arrays.
 
 A pickle contains ``arrayhub._unpickle(state, data)``. `data` contains the bytes of the elements, out of band if the pickler
 supports this, or the name of a file that contains the bytes (transport/shared_memory.py). Above SMALL bytes, `data` is a flat
@@ -94,12 +94,12 @@ cdef char[16] _NOTHING
 
 
 def reduce(Descriptor array, int protocol):
-    """Reduce an array for ``USMArray.__reduce_ex__`` to a function and its arguments.
+    """Return the function and the arguments that restore an array, for ``USMArray.__reduce_ex__``.
 
     Raises
     ------
     pickle.PicklingError
-        The array is in device memory, and the policy forbids a copy, see `arrayhub.pickling`.
+        The array is in device memory, and the setting of `arrayhub.pickling` forbids a copy.
     """
     try:
         return reduced(array, protocol)
@@ -154,8 +154,7 @@ def _zeros_between(Descriptor a):
 
 
 def without_unused_bits(Descriptor array):
-    """Return a copy with zeros in the unused bits if `array` is packed and unused bits of its last byte are set, else
-    `array`."""
+    """Return `array` if the unused bits in the last byte of its packed elements are 0, else a copy in which they are 0."""
     cdef int used
     if not array.flags_ & PACKED or array.nbytes == 0:
         return array
@@ -176,7 +175,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Return the result of `shared_memory.name_of` for the memory of an array with its gaps, and measure this memory."""
+    """Measure the memory of an array, gaps included, and return its name. See `shared_memory.name_of`."""
     measure_in_place(a, span)
     return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
 
@@ -258,7 +257,7 @@ cdef object element_of(Descriptor a):
 
 
 cdef object data_of(Descriptor a, const Footprint* span, int protocol, int access, bint lasting):
-    """Return the contiguous bytes of an array as an object for the pickle. `lasting` is true for the user's own array."""
+    """Return the contiguous bytes of an array as an object for the pickle. `lasting` is false for a temporary copy."""
     if tracing.active and protocol < 5:      # from protocol 5 on, only pickle itself can determine whether the bytes are copied
         tell_copy("pickle", "cpu", "bytes", span.nbytes, started())
     if span.nbytes > SMALL:
@@ -319,7 +318,7 @@ cdef object unpickled(object state, object data):
     _, _, _, offset, _, access, labels, place = <tuple> state
     cdef Descriptor memory = memory_of(data)
     cdef Descriptor a = inside(state, memory)
-    # Memory with a name is shared, so it is not copied for alignment.
+    # Named memory is shared with the sender, so it is not copied for alignment.
     if not a.flags_ & ALIGNED and not is_name(data) and (<size_t> memory.data_) % a.alignment_ != 0:
         memory = aligned_copy(memory)
         set_memory(a, memory, offset)
@@ -330,19 +329,19 @@ cdef object unpickled(object state, object data):
 
 
 def state_in_place(Descriptor a):
-    """Return the state of an array with its gaps, and the lowest address and the size in bytes of its elements."""
+    """Return the state of an array, and the address and size in bytes of its memory, including gaps between elements."""
     cdef Footprint span
     measure_in_place(a, &span)
     return state_of(a, &span, None, access_of(a)), <size_t> (a.data_ + span.low), span.nbytes
 
 
 def in_place(state, Descriptor memory):
-    """Return the array that a state describes in `memory`, on any device. The bytes are never copied.
+    """Return the array that a state describes in `memory`, without a copy. `memory` may be on any device.
 
     Raises
     ------
     pickle.UnpicklingError
-        The parts of the state are inconsistent, or reach beyond the bytes.
+        The parts of the state are inconsistent, or the elements exceed `memory`.
     """
     check_state(state)
     cdef Descriptor a = inside(state, memory)
@@ -359,16 +358,16 @@ cdef int check_state(object state) except -1:
         raise state_error("state", state, "a tuple that starts with the version number")
     if type((<tuple> state)[0]) is not int or (<tuple> state)[0] != FORMAT:
         raise pickle.UnpicklingError(
-            f"arrayhub: the pickle has form {show((<tuple> state)[0])}; this release reads form {FORMAT}. Unpickle it with the"
-            " release of arrayhub that wrote it, or with a later release"
+            f"arrayhub: the pickle has version {show((<tuple> state)[0])}; this release reads version {FORMAT}. Unpickle it"
+            " with the release of arrayhub that wrote it, or with a later release"
         )
     if len(<tuple> state) != STATE_LENGTH:
-        raise state_error("state", state, f"a tuple of {STATE_LENGTH}")
+        raise state_error("state", state, f"a tuple of {STATE_LENGTH} items")
     return 0
 
 
 cdef Descriptor inside(tuple state, Descriptor memory):
-    """Return an array in `memory` with the validated layout. Its access is not set yet."""
+    """Validate the layout in a state, and return an array of this layout in `memory`. The caller must set its access."""
     _, shape, strides, offset, element, access, _, _ = state
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
@@ -393,7 +392,7 @@ cdef Descriptor memory_of(object data):
     else:
         memory = memory_in(data)
     if not memory.flags_ & C_CONTIGUOUS or memory.flags_ & PACKED:
-        raise state_error("data", data, "one run of bytes")
+        raise state_error("data", data, "contiguous bytes")
     return memory
 
 
@@ -402,7 +401,7 @@ cdef bint is_name(object data) noexcept:
 
 
 cdef Descriptor memory_in(object data):
-    """Import an object with bytes. Reject structured dtypes, whose description could be forged in the pickle."""
+    """Import the object that contains the bytes. Reject structured dtypes, which the pickle could describe incorrectly."""
     cdef Descriptor memory = None
     try:
         if not isinstance(data, np.ndarray):
@@ -421,7 +420,7 @@ cdef Descriptor memory_in(object data):
 cdef Py_ssize_t index_of(object value, str what) except? -1:
     """Return `value` if it is an int of at most 62 bits, otherwise raise UnpicklingError."""
     if type(value) is not int or not -(1 << 62) < value < 1 << 62:
-        raise state_error(what, value, "integers of 62 bits")
+        raise state_error(what, value, "integers of at most 62 bits")
     return value
 
 
@@ -442,13 +441,13 @@ cdef Descriptor described(object shape, object strides, object element):
             raise state_error("shape", shape, "lengths of zero or more")
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
     if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
-        raise state_error("shape", shape, "fewer than 2**63 bytes in all")
+        raise state_error("shape", shape, "a shape with fewer than 2**63 bytes")
     if a.flags_ & PACKED:
         if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
             raise state_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise state_error("shape", shape, "strides below 2**63 bytes")
+            raise state_error("shape", shape, "a shape whose strides are below 2**63 bytes")
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")
@@ -528,7 +527,7 @@ cdef Descriptor aligned_copy(Descriptor memory):
 
 
 cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
-    """Set the access of a received array: the access of the sender, limited by that of the receive buffer."""
+    """Set the access of a received array to the access at the sender, limited by the access of the receive buffer."""
     a.flags_ |= memory.flags_ & COPIED
     if access == IS_IMMUTABLE:
         a.flags_ |= IMMUTABLE

@@ -4,7 +4,7 @@ multiprocessing sends objects to processes on the same machine, which can map th
 pickles named memory, the pickle therefore contains the file name, and both processes share the elements. All other
 pickles contain the elements.
 
-The operating system maps addresses to files (Linux: ``/proc/self/maps``). The pickle also contains the inode number, to
+On Linux, ``/proc/self/maps`` lists the file of each mapped address. The pickle also contains the inode number, to
 detect a different file of the same name.
 """
 
@@ -83,7 +83,7 @@ def _mapping_at(address: int, nbytes: int) -> tuple[int, str, int, int, str] | N
 
 
 def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
-    """Map the bytes of a received name.
+    """Map the part of a file that a received name specifies.
 
     Raises
     ------
@@ -91,10 +91,14 @@ def opened(data: tuple[Any, ...]) -> npt.NDArray[np.uint8]:
         The file does not exist, a different file has the same name, or the value is not a name.
     """
     if [type(part) for part in data] != [str, int, int, int, int, bool]:
-        raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or a name")
+        raise pickle.UnpicklingError(
+            f"arrayhub: the data in the pickle is {show(data)}; accepted: bytes, or ({', '.join(Name._fields)})"
+        )
     name = Name(*data)
     if name.offset < 0 or name.nbytes <= 0:
-        raise pickle.UnpicklingError(f"arrayhub: the data in the pickle is {show(data)}; accepted: a part of a file")
+        raise pickle.UnpicklingError(
+            f"arrayhub: the data in the pickle is {show(data)}; accepted: an offset of 0 or more, and at least one byte"
+        )
     try:
         # O_NONBLOCK: do not wait for the other end of a pipe.
         flags = (os.O_RDWR if name.writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK

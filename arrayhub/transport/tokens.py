@@ -56,7 +56,7 @@ def _unique(array: USMArray) -> str:
     """Return a new token on each call, or raise if dask requires deterministic tokens.
 
     dask's configuration or ``dask.tokenize.tokenize(ensure_deterministic=True)`` may require deterministic tokens. The
-    requirement is tested with an ``object()``, which does not have a deterministic token.
+    requirement is tested by requesting a token for an ``object()``, which does not have a deterministic token.
     """
     if "dask" not in sys.modules:
         return uuid.uuid4().hex
@@ -71,7 +71,7 @@ def _unique(array: USMArray) -> str:
 
 
 def _without_padding(array: USMArray) -> list[USMArray]:
-    """Return a list of `array`, or, if its elements have padding, of views of the parts between the padding."""
+    """Return ``[array]``. If its elements have padding, return views of the parts between the padding instead."""
     if not dtype_codec.has_padding(array.dtype):
         return [array]
     bare = np.asarray(array).view(dtype_codec.runs_of(array.dtype))

@@ -15,7 +15,7 @@ def state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
 
 
 def restored(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
-    """Return the array that `build` creates from a state. Errors name the array's class, `name`.
+    """Return ``build(state)``. Errors contain `name`, the name of the array's class.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def test_columns_of_pandas_and_polars_have_logical_types():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("timestamp[us]", "datetime64 is the type of times without one"),
+        ("timestamp[us]", "datetime64 is the type of timestamps without a time zone"),
         ("timestamp[D, UTC]", "a unit: s, ms, us, ns"),
         ("timestamp[us, ]", "a time zone such as Europe"),
         ("timestamp[us, UTC", r"'\]'"),

@@ -72,7 +72,7 @@ def test_errors_name_the_invalid_index_of_a_batch():
 @pytest.mark.parametrize(
     ("part", "value", "text"),
     [
-        ("indptr", np.zeros(3, np.int32), r"shape of indptr is \(3,\); accepted: \(7,\), one more than the rows"),
+        ("indptr", np.zeros(3, np.int32), r"shape of indptr is \(3,\); accepted: \(7,\), one more than the number"),
         ("indptr", np.zeros((7, 1), np.int32), "shape of indptr"),
         ("indices", np.zeros(2, np.int32), "shape of data"),
         ("data", np.zeros(2), "shape of data"),

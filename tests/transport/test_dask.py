@@ -376,7 +376,7 @@ def check_refused(client, workers, make, words):
 
 
 def test_array_of_a_later_release_is_refused(client, workers):
-    check_refused(client, workers, tasks.make_later, "the pickle has form 99; this release reads form 1")
+    check_refused(client, workers, tasks.make_later, "the pickle has version 99; this release reads version 1")
 
 
 def test_memory_error_is_not_deferred():
@@ -701,7 +701,7 @@ def test_frames_of_an_unknown_form_are_refused(form):
     header, frames = serialize(tasks.make(10))
     assert header["sub-header"]["form"] == 1
     header["sub-header"]["form"] = form
-    with pytest.raises(pickle.UnpicklingError, match=f"frames have form {form!r}; this release reads form 1"):
+    with pytest.raises(pickle.UnpicklingError, match=f"frames have version {form!r}; this release reads version 1"):
         deserialize(header, frames)
 
 
@@ -723,7 +723,7 @@ def test_frames_that_do_not_match_their_header_are_refused():
 
 def test_frames_of_a_later_release_are_refused(told, workers):
     """A client or worker that receives frames of a later release raises an error and does not hang."""
-    words = "frames have form 99; this release reads form 1"
+    words = "frames have version 99; this release reads version 1"
 
     def later(n):
         from arrayhub.transport import dask

@@ -281,13 +281,13 @@ def state_and_data():
 
 # Changes that make a pickle invalid: index in the state, invalid value, and a part of the error text.
 FORGED = [
-    (0, 2, "form 2; this release reads form 1"),
-    (0, "1", "form '1'"),
+    (0, 2, "version 2; this release reads version 1"),
+    (0, "1", "version '1'"),
     (1, (4, 4), "exceed its 96 bytes"),
     (1, (-1, 4), "lengths of zero or more"),
     (1, [3, 4], "a tuple of at most 64"),
-    (1, (3.0, 4), "integers of 62 bits"),
-    (1, (True, 4), "integers of 62 bits"),
+    (1, (3.0, 4), "integers of at most 62 bits"),
+    (1, (True, 4), "integers of at most 62 bits"),
     (1, (1 << 61, 1 << 61), "fewer than 2"),
     (1, (1,) * 65, "a tuple of at most 64"),
     (2, (32, 9), "exceed"),
@@ -296,7 +296,7 @@ FORGED = [
     (2, (8,), "None, or 2"),
     (3, 1, "exceed"),
     (3, -1, "exceed"),
-    (3, 1 << 70, "integers of 62 bits"),
+    (3, 1 << 70, "integers of at most 62 bits"),
     (4, "O", "element type"),
     (4, "m8[ns/0]", "element type"),
     (4, "<f9", "element type"),

@@ -93,7 +93,7 @@ class _Parser:
         if found is None:
             self.position = self.end + len(self.s[self.end :]) - len(self.s[self.end :].lstrip())
             self.token = self.s[self.position]
-            self.fail("names, numbers, quoted names and * { } [ ] : , ?")
+            self.fail("names, numbers, quoted names and * { } [ ] : , ? =")
         self.position, self.end = found.span("text")
         self.token = found["text"]
         return left
@@ -150,7 +150,7 @@ class _Parser:
         return result
 
     def read_inner(self, kinds: tuple[type[Type], ...], accepted: str) -> Type:
-        """Parse an element type in brackets, and check its kind."""
+        """Parse an element type in brackets, which must be an instance of one of `kinds`."""
         self.expect("[")
         position = self.position
         result = self.read_element()
@@ -166,17 +166,18 @@ class _Parser:
 
     def read_complex(self, kind: str) -> Type:
         self.expect("[")
-        part = self.read_choice(PARTS, "the type of the parts")
+        part = self.read_choice(PARTS, "the type of the real and imaginary parts")
         self.expect("]")
         return Complex(part)
 
     def read_unaligned(self, kind: str) -> Type:
         return Unaligned(
-            self.read_inner((*_SWAPPABLE, Byteswap, Structure), "a number, string, date or record, or byteswap[T]")
+            self.read_inner((*_SWAPPABLE, Byteswap, Structure), f"{_SWAPPABLE_NAMES}, a record or byteswap[T]")
         )
 
     def read_byteswap(self, kind: str) -> Type:
-        return Byteswap(self.read_inner(_SWAPPABLE, "a number, string or date; unaligned[byteswap[T]] in this order"))
+        accepted = f"{_SWAPPABLE_NAMES}. Write unaligned[byteswap[T]] if T is also unaligned"
+        return Byteswap(self.read_inner(_SWAPPABLE, accepted))
 
     def read_option(self, kind: str) -> Type:
         position = self.position
@@ -218,7 +219,7 @@ class _Parser:
         if self.token != "[":
             return String()
         self.take()
-        length = self.read_integer("a length in units of the encoding")
+        length = self.read_integer("a length in code units of the encoding")
         self.expect(",")
         encoding = self.read_choice(_ENCODINGS, "an encoding")
         self.expect("]")
@@ -263,12 +264,12 @@ class _Parser:
         return Logical(kind, unit)
 
     def read_timestamp(self, kind: str) -> Type:
-        """Parse ``timestamp[unit, zone]``. A zone with characters that are not in names or offsets is quoted."""
+        """Parse ``timestamp[unit, zone]``. A zone that does not match `PLAIN_ZONE` must be quoted."""
         self.expect("[")
         unit = self.token
         self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")
         if self.token != ",":
-            self.fail("',' and a time zone; datetime64 is the type of times without one")
+            self.fail("',' and a time zone; datetime64 is the type of timestamps without a time zone")
         plain = _PLAIN_ZONE.match(self.s, self.end)
         if plain is None:
             self.take()
@@ -287,7 +288,7 @@ class _Parser:
         scale = _SCALE.match(self.s, self.end)
         if scale is None:
             self.take()
-            self.fail("a scale, an integer")
+            self.fail("a scale (an integer)")
         self.end = scale.end()
         self.take()
         self.expect("]")
@@ -324,7 +325,7 @@ class _Parser:
         return Union(tuple(types))
 
     def read_name(self, accepted: str) -> str:
-        """Parse a name, which may be any string if quoted."""
+        """Parse an identifier, or any string in quotes."""
         if PLAIN_NAME.fullmatch(self.token):
             return self.take()
         if self.token[:1] == "'":
@@ -350,6 +351,7 @@ _UNITS = {
     "timestamp": ("s", "ms", "us", "ns"),
 }
 _SWAPPABLE = (Number, Complex, String, Time)
+_SWAPPABLE_NAMES = "a number, string, datetime64 or timedelta64"
 _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
     "complex": _Parser.read_complex,
     "unaligned": _Parser.read_unaligned,

@@ -1,4 +1,4 @@
-"""Datashape language, which describes the type of an array in one line. `parser` parses it.
+"""Datashape language, which describes the type of an array in one line. The module `parser` parses the language.
 
     type      = { dimension "*" } element
     dimension = length | "strided" | "var"
@@ -13,10 +13,11 @@
               | "interval" "[" ( "M" | "D" | "MDn" ) "]" | "null" | "run_end" "[" type "]"
     field     = ( name | quoted ) ":" type
 
-Source: the datashape specification, and the documentation of DyND's array. ``void`` (NumPy's raw bytes) and the units
-of datetimes are additions, so that every NumPy dtype has a datashape. Some types exist only in Arrow: dates, times of
-day, timestamps with a time zone, decimals, intervals, unions, runs, null and extension types. A timestamp without a
-zone is a ``datetime64``. The offsets of the fields of a record are not part of its type.
+Source: the datashape specification, and the documentation of DyND's array. arrayhub adds ``void`` (NumPy's raw bytes)
+and the units of datetimes, so that every NumPy dtype has a datashape. Some types correspond to Arrow types that NumPy
+does not have: dates, times of day, timestamps with a time zone, decimals, intervals, unions, runs, null and extension
+types. A timestamp without a time zone is a ``datetime64``. The type of a record does not contain the offsets of its
+fields.
 """
 
 import json
@@ -217,7 +218,7 @@ class Void(Type):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Time(Type):
-    """``datetime64[ns]`` or ``timedelta64[3s]``. The name without a unit means NumPy's generic unit."""
+    """``datetime64[ns]`` or ``timedelta64[3s]``. A type without a unit has NumPy's generic unit."""
 
     name: str
     unit: str = ""
@@ -324,19 +325,19 @@ PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def _spell(name: str) -> str:
-    """Return the spelling of a field name: plain if it is an identifier, else quoted as in JSON."""
+    """Return a name as it is written in a datashape: unchanged if it is an identifier, else quoted as in JSON."""
     return name if PLAIN_NAME.fullmatch(name) else json.dumps(name)
 
 
 # --------------------------------------------------------------------------------------------- names of element types
 
 _SIZED = {"i": "int", "u": "uint", "f": "float"}  # kinds whose names end with the number of bits
-# Type of the real and imaginary parts, for complex types where it is not the float of half the size.
+# Type of the real and imaginary parts of complex types for which ``float{half the bits}`` is wrong.
 _PARTS = {"clongdouble": "longdouble", "bcomplex32": "bfloat16"}
 
 
 def _named(row: dict[str, Any]) -> Type | None:
-    """Return the type of a row of the table of element types, or None if the type depends on the dtype object."""
+    """Return the type that a row of `element_types` describes, or None if the type depends on the dtype object."""
     name, kind, bits = row["name"], row["kind"], row["bits"]
     if kind == "c" or name in ("complex32", "bcomplex32"):  # complex32 and bcomplex32 do not have a NumPy kind
         return Complex(Number(_PARTS.get(name, f"float{bits // 2}")))
@@ -348,7 +349,7 @@ def _named(row: dict[str, Any]) -> Type | None:
 _BY_TYPENUM = {row["typenum"]: named for row in element_types() if (named := _named(row)) is not None}
 _TYPENUMS: dict[Type, int] = {}
 for _typenum, _type in _BY_TYPENUM.items():
-    _TYPENUMS.setdefault(_type, _typenum)  # two C types may have the same size
+    _TYPENUMS.setdefault(_type, _typenum)  # C types of equal size, such as long and long long, have one name
 NUMBERS = {str(named): named for named in _TYPENUMS if isinstance(named, Number)}
 PARTS = {str(named.part): named.part for named in _TYPENUMS if isinstance(named, Complex)}
 
@@ -375,7 +376,8 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
     Raises
     ------
     TypeError, ValueError, BufferError
-        As in `asarray`. Also BufferError for queries, and for streams that can be read only once, which are not read.
+        As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
+        object supports another protocol than Arrow.
 
     Examples
     --------
@@ -406,7 +408,7 @@ def with_dimensions(lengths: list[Any], element: Type) -> Type:
 
 
 def _of_dtype(dtype: np.dtype[Any], level: int = 0) -> Type:
-    """Return the type of a NumPy dtype, including fields and sub-arrays, that is nested in `level` records."""
+    """Return the type of a NumPy dtype, including its fields and sub-arrays. `level` counts the enclosing records."""
     if level > MAX_RECORDS:
         raise ValueError(f"datashape: records are nested {level} levels deep; accepted: at most {MAX_RECORDS}")
     if dtype.subdtype is not None:

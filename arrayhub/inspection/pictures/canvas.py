@@ -4,7 +4,7 @@ Cells have a fill color and dark text, so that they look the same on every page.
 two colors, one for light and one for dark pages, because no single gray reaches the contrast of 4.5:1 (WCAG 2) both on
 white and on the usual dark page colors, such as #1e1e1e. As a separate document or image, the picture follows the color
 scheme of the reader. As an inline element of a page, the picture follows the ``color-scheme`` of the page. `for_page`
-replaces the light and dark colors with the page's text color. Renderers without ``light-dark`` show a gray in between.
+replaces the light and dark colors with the page's text color. Renderers without ``light-dark`` show a medium gray.
 Sizes are in pixels.
 """
 
@@ -15,14 +15,14 @@ from html import escape
 
 WIDTH = 760  # default maximum width of a line
 MARGIN = 8
-CELL = 26  # height
+CELL = 26  # height of a cell
 BASELINE = 17  # baseline of the text in a cell, from the top of the cell
 GAP = 2  # between cells
 LETTER, SMALL_LETTER = 6.7, 5.5  # widths of a letter at font sizes of 11 and 9 pixels
 
 RED, BLUE = "#d1343f", "#5a8bdc"
 WARNING = 'fill="#e5484d" style="fill:light-dark(#c4282f,#ff7b80)" font-weight="600"'  # warning text
-_INK, _INKS = "#767d88", "light-dark(#57606a,#9da7b3)"  # text outside of cells
+_INK, _INKS = "#767d88", "light-dark(#57606a,#9da7b3)"  # text and lines outside of cells
 _ON_LIGHT_OR_DARK = re.compile(r"light-dark\(.*?\)")
 _SCHEMES = "<style>svg:root{color-scheme:light dark}</style>"
 _DARK = "#1f2328"  # text in cells
@@ -32,10 +32,10 @@ _RAINBOW = ("ffafae", "ffb888", "e5c878", "bbd78a", "8be0b3", "6ce0e0", "7dd8ff"
 _SANS = "system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif"
 _MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
-# Common SVG attributes of the parts of each layer, from the lowest layer to the highest.
 _ON_PAGE = f'fill="{_INK}" style="fill:{_INKS}"'
-# Without pointer events, the text does not hide the tooltip of its cell.
+# Text in a cell ignores the pointer, so that the tooltip of the cell appears.
 _ON_CELL = f'fill="{_DARK}" text-anchor="middle" pointer-events="none"'
+# The SVG attributes that all parts of a layer share, from the lowest layer to the highest.
 _LAYERS = {
     "prose": f'{_ON_PAGE} font-family="{_SANS}"',
     "cells": f'stroke="{_DARK}" stroke-opacity=".25"',
@@ -67,7 +67,7 @@ class Canvas:
         self._layers: dict[str, dict[float, list[str]]] = {layer: {} for layer in _LAYERS}
 
     def add(self, layer: str, part: str, y: float) -> None:
-        """Add a part to a layer at height `y`."""
+        """Add a part to a layer at the vertical position `y`."""
         self._layers[layer].setdefault(y, []).append(part)
 
     def reach(self, x: float) -> None:
@@ -89,7 +89,7 @@ class Canvas:
         self.y += 6
 
     def label(self, x: float, text: str, baseline: float) -> None:
-        """Write a line of text beside the next part."""
+        """Write a line of text at `x`, with its baseline at the distance `baseline` below the top of the next part."""
         self.add("prose", f'<text x="{x:g}" font-size="11">{escape(text)}</text>', self.y + baseline)
         self.reach(x + len(text) * 11 * 0.54)
 
@@ -113,7 +113,7 @@ class Canvas:
 def for_page(svg: str) -> str:
     """Return the picture as part of an HTML page, in the text color of the page.
 
-    The text color is used, because not all dark pages set ``color-scheme``.
+    ``light-dark`` is not used here, because not all dark pages set ``color-scheme``.
     """
     page_color = _ON_LIGHT_OR_DARK.sub("currentColor;opacity:.9", svg.replace(_SCHEMES, ""))
     return f'<div class="arrayhub-layout">{page_color}</div>'
@@ -131,7 +131,7 @@ def text(x: float, words: str, on_red: bool = False) -> str:
 
 
 def rainbow(order: float) -> str:
-    """Return the color for a position in logical order, from 0 to 1, interpolated between two colors."""
+    """Return the color of an element. `order` is its position in logical order, as a fraction from 0 to 1."""
     place = order * (len(_RAINBOW) - 1)
     low = min(int(place), len(_RAINBOW) - 2)
     ends = [bytes.fromhex(color) for color in _RAINBOW[low : low + 2]]

@@ -9,12 +9,12 @@ _SMALL = 1 << 14  # maximum number of positions that are enumerated if no formul
 
 
 class Coverage:
-    """Positions that the elements of a layout cover, in units of the buffer.
+    """Positions in a buffer that the elements of a layout cover.
 
     Attributes
     ----------
     low, high : int
-        Range ``[low, high)`` that the elements reach. Both are `start` for an empty array.
+        Smallest range ``[low, high)`` that contains all elements. Both are `start` for an empty array.
     used : int or None
         Number of distinct positions that the elements cover. None for a large array with interleaved strides, because
         counting would have to visit every element.
@@ -49,7 +49,7 @@ class Coverage:
             return 0
         for stride, length in reversed(self._dimensions):
             block //= length
-            whole = (left - 1) // stride  # blocks that end before `position`: no block is longer than its stride
+            whole = (left - 1) // stride  # whole blocks before `position`, which do not overlap
             if whole >= length:
                 return total + length * block
             total += whole * block

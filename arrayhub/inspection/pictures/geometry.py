@@ -76,7 +76,10 @@ _CONTIGUITY = {
 
 
 def _first_gap(geometry: Geometry, order: str) -> tuple[int, int] | None:
-    """Return the fastest dimension whose stride is not contiguous, and the stride that would be contiguous."""
+    """Return the fastest-varying dimension whose stride is not contiguous, and the stride that would be contiguous.
+
+    Return None if all strides are contiguous.
+    """
     if geometry.count == 0:
         return None
     dimensions = list(enumerate(zip(geometry.shape, geometry.steps, strict=True)))

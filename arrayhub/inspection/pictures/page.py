@@ -1,4 +1,4 @@
-"""HTML representation of an array in notebooks: its picture, and the values at the corners of host arrays."""
+"""HTML representation of an array in notebooks: its picture and, for host arrays, its values."""
 
 import html
 
@@ -10,12 +10,12 @@ from arrayhub.inspection.pictures.picture import picture_of
 from arrayhub.libraries.numpy import ndarray
 
 _EDGE = 3  # number of values at each end of a dimension
-_MOST = 24  # maximum number of values without an ellipsis
-_WIDTH = 100  # characters per line
+_MOST = 24  # maximum number of values that are shown without an ellipsis
+_WIDTH = 100  # maximum characters per line
 
 
 def page_of(array: USMArray) -> str:
-    """Return the HTML of the picture and, for arrays in host memory, of the values at the corners.
+    """Return the HTML of the picture and, for arrays in host memory, of the values, which NumPy abbreviates.
 
     Device memory is never read, even if the host can access it, because reading would wait for a queue or a stream.
     """

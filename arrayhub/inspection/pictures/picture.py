@@ -37,7 +37,7 @@ class Picture(Geometry):
     unit : str
         ``"element"``, or ``"byte"`` if elements are not at multiples of the item size.
     dtype, memory, access, labels : str or None
-        Further entries of the heading. None for a picture from numbers.
+        Facts for the heading of the drawing. None for a picture from numbers.
     """
 
     __slots__ = ()
@@ -117,7 +117,7 @@ def picture(
     Returns
     -------
     Picture
-        Notebooks display it. ``text()`` and ``svg()`` return the drawing.
+        Picture, which notebooks display. Its methods ``text()`` and ``svg()`` return the drawing.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def picture_of(array: USMArray) -> Picture:
     itemsize = array.itemsize
     try:
         byte_strides = array.byte_strides
-    except ValueError:  # packed sub-byte elements: only their number is known, and they cannot be sliced
+    except ValueError:  # packed elements of less than a byte, which cannot be sliced and have no byte strides
         return Picture(array.shape, array.strides, None, 0, array.size, None, labels=labels, **facts)
     # The stride of a dimension of length 1 is not used.
     taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]

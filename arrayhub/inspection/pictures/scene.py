@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from arrayhub.inspection.pictures.geometry import Geometry
 
-MOST_CELLS = 64  # maximum number of elements in the grid, and of places in the strip
+MOST_CELLS = 64  # maximum number of elements in the drawing of the array, and of places in that of the buffer
 _LONGEST_ROW = 16  # maximum number of elements of an abbreviated row
 _BUDGETS = (64, 48, 32, 24, 16, 8, 4, 2, 1)
 _COUNTED = 4096  # maximum number of elements for which shared positions are counted
-_LONGEST_INDEX = 8  # maximum number of entries of an index without an ellipsis
+_LONGEST_INDEX = 8  # maximum number of entries of an index that is shown without an ellipsis
 
 Index = tuple[int, ...]
 Shown = list[int | None]  # indices along one dimension; None marks omitted indices
@@ -23,7 +23,7 @@ class Element(NamedTuple):
 
     at: Index
     position: int
-    order: float  # position in logical order, from 0 to 1; equal for all elements that share a position
+    order: float  # rank in logical order, as a fraction from 0 to 1; equal for elements with the same `position`
     outside: bool
 
 
@@ -32,10 +32,10 @@ class Place(NamedTuple):
 
     start: int
     length: int
-    kind: str  # "element", "hole", or "left out" (elements that are not drawn)
+    kind: str  # "element", "hole" (no element), or "left out" (elements that are not drawn)
     element: Element | None  # first element, in logical order, that covers the range
     sharing: int  # number of elements that cover the range
-    outside: bool  # outside of the buffer
+    outside: bool  # whether the range is outside of the buffer
 
 
 class Scene:
@@ -57,11 +57,11 @@ class Scene:
     elements : dict of tuple of int to Element
         Selected elements by index.
     places : list of Place
-        Consecutive ranges that cover the buffer and all elements, also those outside the buffer.
+        Consecutive ranges that cover the buffer and all elements, including elements outside of the buffer.
     all_elements : bool
         Whether every element is selected.
     whole : bool
-        Whether each place is an element or a single position.
+        Whether each place is covered by an element or is a single position.
     """
 
     def __init__(self, geometry: Geometry, budget: int, sharers: dict[int, list[Index]]) -> None:
@@ -129,7 +129,7 @@ class Scene:
         return "left out" if reached.used_below(start + length) > reached.used_below(start) else "hole"
 
     def _sharing(self, covering: list[Element]) -> int:
-        """Return the number of elements that cover a place. For large arrays, only broadcast elements are counted."""
+        """Return the number of elements that cover a place. In large arrays, only broadcast dimensions are counted."""
         geometry = self.geometry
         sharers = self._sharers.get(covering[0].position)
         if self.all_elements:
@@ -182,7 +182,7 @@ def _counts(geometry: Geometry, budget: int) -> list[int]:
     counts[-1] = min(counts[-1], _LONGEST_ROW)
     product = math.prod(counts)
     while product > budget:
-        widest = counts.index(max(counts))  # the outermost of equal dimensions, so that rows are shortened last
+        widest = counts.index(max(counts))  # the outermost if several are equal, so that rows are shortened last
         product = product // counts[widest] * (counts[widest] - 1)
         counts[widest] -= 1
     return counts

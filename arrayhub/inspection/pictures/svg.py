@@ -198,7 +198,7 @@ def _prefixes(axes: list[Shown]) -> Iterator[Index | None]:
 
 
 def _every_prefix(axes: list[Shown]) -> Iterator[Index | None]:
-    """Yield the indices of the panels. None stands for all panels at the omitted indices of a dimension."""
+    """Yield the index of each panel, and None instead of the panels at the omitted indices of a dimension."""
     if not axes:
         yield ()
         return
@@ -216,7 +216,7 @@ def _draw_strip(canvas: Canvas, scene: Scene) -> None:
     """Draw the places of the buffer in a row, wrapped at the width of the picture."""
     tall = CELL + 10 if any(place.sharing > 1 for place in scene.places) else CELL
     x, widest = float(MARGIN), _strip_cell_width(scene)
-    canvas.y += 14  # space for the marker
+    canvas.y += 14  # space for the marker of element zero
     for place in scene.places:
         width = _place_width(place, widest, scene.geometry)
         if x > MARGIN and x + width > canvas.most:
@@ -268,7 +268,7 @@ def _strip_cell_width(scene: Scene) -> float:
 def _place_width(place: Place, widest: float, geometry: Geometry) -> float:
     if place.kind == "hole" and place.length > 1 and geometry.unit == "element":
         return max(_width_for([_hole_label(place)]), round(len(str(place.start)) * SMALL_LETTER + 2))
-    if geometry.unit == "byte" and place.length < geometry.span:  # holes, and parts of overlapping elements
+    if geometry.unit == "byte" and place.length < geometry.span:  # a hole, or a part of overlapping elements
         return max(20, round(widest * place.length / geometry.span))
     return widest
 
@@ -281,12 +281,12 @@ def _hole_label(place: Place) -> str:
 
 
 def _draw_bar(canvas: Canvas, scene: Scene) -> None:
-    """Draw a bar showing the density of used positions, with tick marks at 64-byte cache-line boundaries."""
+    """Draw a bar showing the density of used positions, with tick marks at cache-line boundaries."""
     geometry = scene.geometry
     start, stop = scene.places[0].start, scene.places[-1].start + scene.places[-1].length
     width, used = canvas.most - MARGIN, 100 * (geometry.coverage.used or 0) / (stop - start)
     unit_bytes = (geometry.itemsize or 1) if geometry.unit == "element" else 1
-    line = 64  # bytes of a cache line; long buffers are marked at a multiple, which limits the number of marks
+    line = 64  # bytes of a cache line, doubled for long buffers to limit the number of marks
     while (stop - start) * unit_bytes > _MOST_MARKS * line:
         line *= 2
     canvas.caption(f"the whole buffer, {used:.3g} % used: darker is denser; one mark per {_size(geometry, line)}")
@@ -321,7 +321,7 @@ def _densities(geometry: Geometry, start: int, stop: int) -> Iterator[tuple[int,
 
 
 def _size(geometry: Geometry, number: int) -> str:
-    """Format a power of two as bytes, or as elements if the item size is unknown."""
+    """Format a size, which is a power of two, in bytes, or in elements if the item size is unknown."""
     if not geometry.itemsize:
         return f"{number} elements"
     power = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
@@ -341,7 +341,7 @@ def _joined(index: Index) -> str:
 
 
 def _label(letters: str) -> str:
-    """Shorten a label to the width of a cell. The end is kept because it differs between neighbors."""
+    """Shorten a label to the width of a cell. Keep the end, which differs between neighboring cells."""
     return letters if len(letters) <= _LONGEST_LABEL else f"…{letters[1 - _LONGEST_LABEL :]}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from arrayhub.inspection.pictures.geometry import Geometry
 from arrayhub.inspection.pictures.scene import Place, Scene, index_text, scenes
 
-_WIDTH = 100  # characters; longer lists are wrapped
+_WIDTH = 100  # maximum characters per line
 _FEW = 16  # maximum number of elements of an abbreviated array
 
 
@@ -72,7 +72,7 @@ def _buffer(scene: Scene) -> Iterator[str]:
 
 
 def _rows(cells: list[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Align labels and addresses in columns of equal width, with commas, and split them into lines."""
+    """Pad each label and its address to the same width, add commas, and group them into lines."""
     last_address = max((number for number, (_, address) in enumerate(cells) if address), default=0)
     row: list[tuple[str, str]] = []
     used = 0
@@ -109,7 +109,7 @@ def _address(place: Place, geometry: Geometry) -> str:
 
 
 def _formula(geometry: Geometry) -> str:
-    """Return the formula of a position: the sum of strides times indices."""
+    """Return the formula for the position of an element: the sum of strides times indices."""
     name = "strides" if geometry.unit == "element" else "byte_strides"
     terms = [f"{name}[{k}]*i[{k}]" for k in range(geometry.ndim)]
     if len(terms) > 3:
