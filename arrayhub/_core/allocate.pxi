@@ -51,7 +51,7 @@ cdef int compact(Descriptor fresh, Descriptor array, object order) except -1:
     """Set the byte strides of `fresh` for contiguous memory in `order`. "K" keeps the order of the strides of `array`."""
     cdef Py_ssize_t step = array.itemsize_
     cdef int k
-    fresh.strides_ = fresh.shape_ + fresh.nd_     # may be NULL, if those of `array` are; `seal` sets the strides
+    fresh.strides_ = fresh.shape_ + fresh.nd_     # NULL so far if array.strides_ is NULL; `seal` sets the strides
     if order != "K":
         layout.fill_strides(fresh.nd_, fresh.shape_, fresh.itemsize_, order == "F", fresh.byte_strides_)
         return 0

@@ -95,7 +95,7 @@ cdef class Device:
         return (self.dl.device_type, self.dl.device_id)
 
     def __eq__(self, other):
-        if isinstance(other, str):      # compare the hashed string: "cuda" and "cuda:0" have different hashes
+        if isinstance(other, str):      # only str(self) has the same hash: hash("cuda") differs from hash("cuda:0")
             return str(self) == other
         if not isinstance(other, Device):
             return NotImplemented

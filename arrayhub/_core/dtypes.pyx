@@ -191,7 +191,7 @@ cdef const ElementType* by_dlpack(DLDataType wanted) noexcept nogil:
     row = similar_to_dlpack(wanted)
     if row == NULL or row.dlpack.lanes == wanted.lanes:
         return row
-    for k in range(_rows):     # a different number of lanes
+    for k in range(_rows):     # types with the same code and bits, but a different number of lanes
         row = &_TABLE[k]
         if row.dlpack.code == wanted.code and row.dlpack.bits == wanted.bits and row.dlpack.lanes == wanted.lanes:
             return row

@@ -1,4 +1,4 @@
-"""The bytes that the elements of an array occupy, and the strides after gaps are removed. C only, as in layout.pxd.
+"""The bytes that the elements of an array occupy, and the strides after gaps are removed. No Python objects are used.
 
 The algorithm starts with a piece, the bytes of one element, and visits the dimensions in order of increasing absolute
 stride:

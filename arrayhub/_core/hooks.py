@@ -92,7 +92,7 @@ class Hooks:
 
     def __getattr__(self, name: str) -> Any:
         if name not in UPWARD:
-            raise AttributeError(f"hooks.{name}: accepted: the names of arrayhub._core.hooks.UPWARD")
+            raise AttributeError(f"hooks.{name} does not exist; accepted: the names in arrayhub._core.hooks.UPWARD")
         module, _, attribute = UPWARD[name].partition(":")
         value = getattr(import_module(module), attribute)
         setattr(self, name, value)

@@ -9,7 +9,7 @@ def get_include() -> str:
     Returns
     -------
     str
-        The ``-I`` directory of the installed ``arrayhub.h``. See docs/c_interface.md.
+        Directory that contains ``arrayhub.h``, for the compiler's option ``-I``. See docs/c_interface.md.
 
     Examples
     --------

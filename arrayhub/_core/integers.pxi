@@ -8,7 +8,7 @@ from arrayhub._core.errors import show
 
 
 cpdef bint is_bool(object value):
-    """Return whether a value is a bool of Python or NumPy. ``__index__`` accepts Python's bool, and NumPy's before 2.3."""
+    """Return whether a value is a bool of Python or NumPy. Both have ``__index__`` (NumPy's bool only before NumPy 2.3)."""
     return isinstance(value, (bool, np.bool_))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic of shapes and strides: contiguity, extent, overflow. C only, without Python objects.
+"""Arithmetic of shapes and strides: contiguity, extent, overflow. No Python objects are used.
 
 Strides are in bytes unless stated otherwise.
 """

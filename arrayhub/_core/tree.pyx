@@ -368,7 +368,7 @@ cdef Py_ssize_t count_nulls(Tree t) except -1:
 cdef int check_tree(Tree t) except -1:
     """Validate that the offsets, sizes, views, indices, type codes or run ends of a node are within bounds.
 
-    A node that was validated before is not validated again. For a chunked node, call `check_again` for each chunk.
+    A node that was validated before is not validated again, except a chunked node: `check_again` is called for its chunks.
 
     Raises
     ------

@@ -171,7 +171,7 @@ cdef inline const PyUSMArrayRequest* checked_request(const PyUSMArrayRequest* ra
 
 
 cdef const PyUSMArrayRequest* resized_to_known(const PyUSMArrayRequest* raw, PyUSMArrayRequest* storage) except NULL:
-    """Convert a request of another header version to the size that this version defines. Raise if it is invalid."""
+    """Convert a request of another header version to the size that this version defines. Raise ValueError if it is invalid."""
     if raw == NULL:
         raise ValueError("PyUSMArray_Request: request is NULL; accepted: a PyUSMArrayRequest")
     if raw.struct_size != sizeof(PyUSMArrayRequest):
@@ -464,7 +464,7 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
 
 
 cdef Descriptor in_same_memory(Descriptor made, Descriptor a, const PyUSMArrayRequest* r):
-    """Return `made`, a host copy of `a`, or copy it to memory like that of `a` if the request does not accept host memory."""
+    """Return `made`, a host copy of `a`. If the request does not accept host memory, copy `made` to memory like that of `a`."""
     if memory_kinds_of(a) & where_of(r) and not memory_kinds_of(made) & where_of(r):
         return transfer.to_memory_of(a, made)
     return made

@@ -117,7 +117,7 @@ cdef extern from *:
         PyObject* model
 
     ctypedef struct PyUSMArrayElement:
-        Py_ssize_t struct_size             # of the caller's declaration
+        Py_ssize_t struct_size             # size of the struct in the caller's header
         const char* name
         PyUSMArrayDataType dtype
         int typenum

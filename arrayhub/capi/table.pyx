@@ -35,7 +35,7 @@ cdef object to_host(object obj):
 
 
 cdef Descriptor checked(object array, str call):
-    """Return `array` if it is a USMArray, else raise."""
+    """Return `array` if it is a USMArray, else raise TypeError."""
     given(<PyObject*> array, call)
     if not isinstance(array, Descriptor):
         raise TypeError(f"{call}: {show(array)} is not a USMArray; accepted: a result of PyUSMArray_FromObject")

@@ -8,7 +8,7 @@
  *     static const PyUSMArrayRequest wanted = {PyUSMArrayRequest_HEAD, .name = "total: x", .dtypes = doubles, .ndtypes = 1};
  *
  *     PyObject *array = PyUSMArray_Request(obj, &wanted);
- *     if (array == NULL) return NULL;                    // with the exception set, and a message for the user
+ *     if (array == NULL) return NULL;                    // an exception with a message for the user is set
  *     const PyUSMArrayFields *a = PyUSMArray_Fields(array);
  *     ... a->nd, a->shape[k], a->data ...
  *     Py_DECREF(array);
@@ -58,7 +58,7 @@ extern "C" {
 #define USM_ARRAY_NOTSWAPPED   0x0200 /* native byte order */
 #define USM_ARRAY_IMMUTABLE    0x1000 /* the memory never changes, not even through its owner (bytes, jax arrays) */
 #define USM_ARRAY_PACKED       0x2000 /* elements smaller than a byte share bytes; always compact C order */
-#define USM_ARRAY_COPIED       0x4000 /* a copy: writes do not reach the imported object; set for views of the copy too */
+#define USM_ARRAY_COPIED       0x4000 /* a copy: writes do not change the imported object; also set for views of the copy */
 
 /* PyUSMArrayObject.usm_type: dpctl's numbers. */
 #define USM_ARRAY_NOT_USM    0
@@ -230,8 +230,8 @@ typedef struct PyUSMArraySpec {
 
 /* An element type: its name, numbers, size and alignment. */
 typedef struct PyUSMArrayElement {
-    Py_ssize_t struct_size;         /* set before the call */
-    const char *name;               /* name in NumPy, ml_dtypes or arrayhub; valid as long as the process */
+    Py_ssize_t struct_size;         /* sizeof(PyUSMArrayElement); set by the functions below */
+    const char *name;               /* name in NumPy, ml_dtypes or arrayhub; valid until the process ends */
     PyUSMArrayDataType dtype;       /* code USM_ARRAY_NO_DLPACK if DLPack does not define the type */
     int typenum;
     Py_ssize_t itemsize;            /* bytes */

@@ -181,7 +181,7 @@ inline void drop_reference(PyObject *p) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------- errors
 
-// A Python exception thrown through C++. A function called from C catches it, calls restore(), and returns NULL.
+// A Python exception as a C++ exception. A function that C code calls must catch it, call restore(), and return NULL.
 class python_error : public std::exception {
     struct state {
         PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
@@ -555,7 +555,7 @@ template <class T, int N = any_rank, class... Options> class view {
     template <class M> M mdspan() const {
         static_assert(indexed, "as_is: elements may be unaligned or byte-swapped; read them with memcpy from data()");
         static_assert(N >= 0, "mdspan requires a view with a fixed number of dimensions");
-        static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: its rank differs from the view's");
+        static_assert(M::extents_type::rank() == static_cast<std::size_t>(N), "mdspan: the rank differs from that of the view");
         using extents = typename M::extents_type;
         using mapping = typename M::mapping_type;
         using size = typename M::index_type;
@@ -833,7 +833,7 @@ array hand_out(T *data, const std::vector<index_t> &shape, const std::vector<ind
 
 // Export the memory of a vector without a copy. For jax to import it without a copy, use an aligned_vector.
 template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vector<index_t> shape) {
-    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> does not store elements in memory; use char or uint8_t");
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     if (shape.size() == 1 && shape[0] == -1) shape[0] = static_cast<index_t>(values.size());
     detail::refuse_size(values.size(), shape);
     PyUSMArraySpec spec = detail::spec_of(values.data());
@@ -842,7 +842,7 @@ template <class T, class A> array hand_out(std::vector<T, A> &&values, std::vect
 }
 // Export all elements in one dimension, without allocating a shape.
 template <class T, class A> array hand_out(std::vector<T, A> &&values) {
-    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> does not store elements in memory; use char or uint8_t");
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> stores bits; use a vector of char or uint8_t");
     const index_t length = static_cast<index_t>(values.size());
     PyUSMArraySpec spec = detail::spec_of(values.data());
     spec.nd = 1;

@@ -264,9 +264,10 @@ cdef int locate(Descriptor a) except -1:
 
 
 cdef int locate_start(Descriptor a) except -1:
-    """Set the device of a nonempty array whose library guarantees the extent. Query the driver only for element zero.
+    """Set the device of a nonempty array. Query the driver only for element zero.
 
-    Without a driver, the device does not change. If the driver does not know the address, call `locate`.
+    The library of the array guarantees that all elements are in the same memory. Without a driver, the device does not change.
+    If the driver does not know the address, call `locate`.
     """
     cdef DLDevice found
     if not driver_present():
@@ -279,7 +280,7 @@ cdef int locate_start(Descriptor a) except -1:
 
 
 cdef DLDevice device_at(uint64_t address) except *:
-    """Return the kind and ordinal of the memory at an address, or device type 0 if the driver does not know the address."""
+    """Return the DLPack device of the memory at an address, or device type 0 if the driver does not know the address."""
     cdef int* which = [ATTRIBUTE_MEMORY_TYPE, ATTRIBUTE_IS_MANAGED, ATTRIBUTE_DEVICE_ORDINAL]
     cdef uint64_t memory_type = 0, managed = 0, ordinal = 0
     cdef void** values = [&memory_type, &managed, &ordinal]

@@ -32,7 +32,7 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     cdef int kind = a.device_.device_type
     cdef Runtime* runtime = runtime_of(kind)
     if kind == kDLCPU:
-        check_stream(stream)       # host memory has no pending work
+        check_stream(stream)       # work on host memory is never pending
         return a
     if runtime.adopt_stream == NULL:
         order_by_producer(a, stream)

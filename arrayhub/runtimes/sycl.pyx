@@ -345,7 +345,7 @@ cdef int usm_type_of(void* pointer, object queue) except -1:
 
 
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* whole) except -1:
-    """Return `usm_type_of` for `first`, and store in `whole` whether one allocation contains all `nbytes` bytes."""
+    """Return the USM type of `first`, as `usm_type_of` does. Set `whole` to whether one allocation contains `nbytes` bytes."""
     cdef QueueContext asked = context_of(queue)
     cdef int kind = _dpctl.pointer_type(first, asked.context)
     whole[0] = kind != 0 and (nbytes <= 1 or is_one_allocation(asked, first, nbytes, kind))
@@ -473,7 +473,7 @@ cdef object queue_from_context(object context, void* pointer):
     cdef QueueRef queue = NULL if device == NULL else _dpctl.queue_create(ref, device, NULL, 0)
     _dpctl.delete_device(device)
     if queue == NULL:
-        raise RuntimeError("SYCL: dpctl cannot make a queue for the device of a pointer in its own context")
+        raise RuntimeError("SYCL: dpctl cannot create a queue for the device and the context of a USM pointer")
     try:
         return _dpctl.queue_make(queue)
     finally:
@@ -824,7 +824,7 @@ cpdef list dpctl_events(list after):
     """Return events as instances of dpctl.SyclEvent."""
     cdef EventRef events[MOST_EVENTS]
     cdef int k, n = read_events(after, events, "dpctl_events")
-    return [_dpctl.event_make(events[k]) for k in range(n)]      # each makes a copy of the reference
+    return [_dpctl.event_make(events[k]) for k in range(n)]      # each contains a copy of the sycl::event
 
 
 def is_usm(size_t address, queue):
@@ -883,7 +883,7 @@ def queue_for(device):
         return queue
     wanted = Device(device)
     if wanted.type != "oneapi":
-        raise ValueError(f"device: {wanted} is not a SYCL device; accepted: 'oneapi:0' and the like, or a dpctl.SyclQueue")
+        raise ValueError(f"device: {wanted} is not a SYCL device; accepted: a device such as 'oneapi:0', or a dpctl.SyclQueue")
     return queue_of_ordinal(wanted.id)
 
 

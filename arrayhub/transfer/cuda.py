@@ -198,7 +198,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
 
 
 def _by_cupy(array, out, stream):
-    """Copy `array`, on a CUDA device or the host, to `out` with a cupy assignment. The host waits as in `copy`."""
+    """Copy `array`, on a CUDA device or the host, to `out` with a cupy assignment. The host may wait, as in `copy`."""
     cupy = needed("cupy", "to copy to a CUDA device")
     axes = slowest_first(out)
     with _on(cupy, _ordinal(cupy, out), stream) as current:

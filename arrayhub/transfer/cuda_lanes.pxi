@@ -6,8 +6,8 @@ A lane is a thread with its own stream on the device and some slots of pinned me
 2. Queue the transfer of the piece between the device array and a slot.
 3. During the transfer, copy an earlier piece between a slot and the host array.
 
-Lanes share only the number of the next piece. Bus transfers overlap with host-memory copies and page faults, both of
-which are spread over several threads.
+Lanes share only the number of the next piece. Transfers over the bus overlap with the copies and page faults in host
+memory, which are spread over several threads.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -79,7 +79,7 @@ inline void release(PyObject *self) noexcept {
     Py_DECREF(cls);
 }
 
-// Return a new array that owns nothing yet, or NULL with an exception set.
+// Return a new array without a buffer or tensor, or NULL with an exception set.
 inline array_object *new_array(PyObject *base) noexcept {
     array_object *a = PyObject_New(array_object, array_type);
     if (a == nullptr) return nullptr;
@@ -287,7 +287,7 @@ inline PyObject *import_buffer(PyObject *obj) noexcept {
     if (a == nullptr) return nullptr;
     const char *wrong = nullptr;
     if (PyObject_GetBuffer(obj, &a->buffer, PyBUF_FULL_RO) < 0) {
-        a->buffer.obj = nullptr; // a failed call has nothing to release
+        a->buffer.obj = nullptr; // after a failed call, there is nothing to release
         explain_refusal(obj);
     } else if ((wrong = read_buffer(a)) == nullptr) {
         return reinterpret_cast<PyObject *>(a);
