@@ -12,8 +12,7 @@ from arrayhub._core.hooks import hooks
 # KeyboardInterrupt, SystemExit and GeneratorExit are not subclasses of Exception, so they propagate anyway.
 PASSES_ON = (MemoryError, RecursionError)
 
-# Error text for arrays of packed elements, which arrayhub does not unpack. All exporters of host memory use the text,
-# except DLPack's.
+# Error text for arrays of packed elements, which arrayhub exports only through DLPack, and does not unpack.
 PACKED_ELEMENTS = (
     "elements smaller than a byte are packed, and only DLPack can represent packed elements. Convert them in their own"
     " library. For jax, call numpy.asarray(x) or x.astype('float32')"
@@ -22,7 +21,7 @@ PACKED_ELEMENTS = (
 # Reason why an export of booleans to Arrow, polars or pandas copies.
 PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
-# Pattern of the call that the error about 64-bit elements suggests. jax supports such elements only with
+# Regular expression for the call that the error about 64-bit elements suggests. jax supports these elements only with
 # jax_enable_x64.
 NARROWER = r"arrayhub\.asarray\(x, dtype='(\w+)'\)"
 

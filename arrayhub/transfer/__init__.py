@@ -183,7 +183,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
     if device.type in _NO_TARGETS:
         raise BufferError(
             f"to_device: device is {device}; accepted: cpu, cuda and oneapi devices. For pinned or managed memory call"
-            f" empty(x.shape, x.dtype, memory={device.type!r}) and pass it as to_host(x, out=...)"
+            f" empty(x.shape, x.dtype, memory={device.type!r}), and pass the result to to_host(x, out=...)"
         )
     if copy is False:
         there = device if queue is None else f"{device} in the context of its queue"
@@ -260,7 +260,7 @@ def write(fresh, source):
 
 
 def _near(array, target):
-    """Return `array` if it is host memory or memory of the engine `target`, else a host view or a host copy."""
+    """Return `array` if it is in host memory or in memory of the engine `target`, else a host view or a host copy."""
     return array if _ENGINES.get(array.device.type) in ("host", target) else to_host(array)
 
 
@@ -302,7 +302,7 @@ def for_dlpack(array, dl_device, copy, stream):
 
 
 def _asked_device(dl_device):
-    """Convert a DLPack pair (device_type, device_id) to a `Device`. Reject other types."""
+    """Convert a DLPack pair (device_type, device_id) to a `Device`. Raise TypeError for other objects."""
     if not isinstance(dl_device, (tuple, list)):
         raise TypeError(_no_pair(dl_device))
     try:
@@ -341,7 +341,7 @@ def aligned(array, *, copy=None):
 
 
 def native(array, *, copy=None):
-    """Return `array` in native byte order, as a copy if its elements are byte-swapped. See ``USMArray.native``."""
+    """Return `array`, or a copy in native byte order if its elements are byte-swapped. See ``USMArray.native``."""
     copy = wanted(copy, "native")
     if array.typenum >= FIRST_OWN_TYPENUM or is_native(array.dtype):  # arrayhub's own types are always in native order
         return _copy(array) if copy else array

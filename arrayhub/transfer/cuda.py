@@ -383,7 +383,7 @@ _ALLOCATORS = {"cuda": "alloc", "cuda_managed": "malloc_managed", "cuda_host": "
 
 
 def _memory(cupy, kind, nbytes):
-    """Allocate memory of a kind on the current device, in stream order on cupy's current stream."""
+    """Allocate memory of the device type `kind` on the current device, in stream order on cupy's current stream."""
     return getattr(cupy.cuda, _ALLOCATORS[kind])(max(nbytes, 1))
 
 

@@ -18,7 +18,7 @@ class Pool:
 
     def __init__(self):
         self.lock = Lock()
-        self.user = None  # ident of the thread that holds the lock
+        self.user = None  # identifier of the thread that holds the lock
         self.unwanted = False  # whether the current or next holder of the lock must release the memory
         self.block = None
         self.lanes = {}

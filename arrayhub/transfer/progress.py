@@ -69,7 +69,7 @@ def _bar(total):
 
 
 def reporting(progress, total):
-    """Return a context manager that yields the reporter for a copy of `total` bytes, or None.
+    """Return a context manager that yields the reporter for a copy of `total` bytes, or None without progress reports.
 
     The end of a copy is always reported, even if the copy is a single piece. An empty copy is not reported.
 

@@ -5,8 +5,8 @@ buffers in host memory: while the device fills one buffer, the host copies eleme
 buffers are released at the end of the copy.
 
 A copy that is complete on return first waits on the host for the queues of both arrays, and at the end for the queue
-that copies. It does not use events, because a copy that depends on an event starts later, even if the event is already
-complete. A copy that is only queued (`_queued`) depends on barrier events instead.
+that copies. Such a copy does not depend on events, because a dependency delays the start of the copy even if the event
+is already complete. A copy that is only queued (`_queued`) depends on barrier events instead.
 """
 
 import math

@@ -896,7 +896,7 @@ def test_invalid_devices_are_refused(sycl):
     with pytest.raises(BufferError, match="oneapi:99 is not a SYCL device here"):
         x.to_device("oneapi:99")
     for device, error, why in (
-        ("cuda_managed:0", BufferError, r"memory='cuda_managed'\) and pass it as to_host\(x, out="),
+        ("cuda_managed:0", BufferError, r"memory='cuda_managed'\), and pass the result to to_host\(x, out="),
         ("metal:0", BufferError, "metal"),
         ("nonsense:0", ValueError, "nonsense"),
         (1.5, TypeError, "float"),
