@@ -229,13 +229,17 @@ def _import(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     if row is None and _protocols(cls)[0]:
         why = f"asarray imports {name} natively and reports the protocol as {array.protocol}"
     else:
-        why = f"asarray uses {array.protocol}, the first of its protocols that succeeds"
+        why = _why_used(array)
     return array, array.protocol, why
 
 
 def through_protocol(array: Any) -> str:
     """Return " through" and the protocol of an array, or "" if the array was not imported."""
     return "" if array.protocol == "constructed" else f" through {array.protocol}"
+
+
+def _why_used(array: USMArray) -> str:
+    return f"asarray uses {array.protocol}, the first protocol of the object that succeeds"
 
 
 def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
@@ -246,8 +250,8 @@ def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str 
     for protocol in _protocols(type(obj))[1]:
         array = attempt(offer, obj, protocol)[0] if protocol != "arrow" else None
         if array is not None:
-            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that succeeds"
-    return None, None, "explain does not read it; arrayhub.asnested(x) does"
+            return array, array.protocol, _why_used(array)
+    return None, None, "explain does not read the data; arrayhub.asnested(x) does"
 
 
 def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
@@ -258,7 +262,7 @@ def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)
         if array is not None:
-            return array, array.protocol, f"asarray uses {array.protocol}, the first of its protocols that succeeds"
+            return array, array.protocol, _why_used(array)
     return None, None, f"a value of type {name} cannot be viewed: asarray copies it through NumPy"
 
 
@@ -279,7 +283,7 @@ def _offers(obj: Any, array: USMArray | None, protocol_used: str | None, why: st
         if protocol == protocol_used and array is not None:
             yield Offer(protocol, True, _summary(array))
         elif protocol == "arrow" and stream:
-            yield Offer(protocol, False, f"{stream}; it is not read here")
+            yield Offer(protocol, False, f"{stream}; explain does not read it")
         elif protocol == "exchange" and known:  # the library's importer also checks facts that the table does not have
             yield Offer(protocol, array is not None, why if array is None else "DLPack's C exchange table")
         elif type(obj) is not _CAPSULE:
@@ -512,6 +516,6 @@ def _dtype_of_item(item: Any) -> Any:
         return np.asarray(item).dtype
     if item is None:
         raise TypeError(
-            "it holds None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
+            "it contains None, a missing value; call arrayhub.asnested(x), or arrayhub.as_numpy(x, missing=value)"
         )
-    raise TypeError(f"it holds {type_name(cls)} objects, which NumPy does not convert to numbers")
+    raise TypeError(f"it contains {type_name(cls)} objects, which NumPy does not convert to numbers")

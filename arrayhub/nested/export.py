@@ -567,7 +567,7 @@ def _instead_of(dtype: np.dtype[Any]) -> str:
     wider = wider_dtype(dtype)
     if wider is None:
         return "Use arrayhub.asnested(x)"
-    return f"Convert the elements first, for dense data by arrayhub.asarray(x, dtype={wider!r})"
+    return f"Convert the elements first. For dense data, use arrayhub.asarray(x, dtype={wider!r})"
 
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:

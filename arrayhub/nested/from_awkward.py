@@ -66,7 +66,7 @@ def _list_array(layout: Any, copy: bool | None) -> Any:
 
 
 def _put_in_order(layout: Any, copy: bool | None) -> Any:
-    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are copied in order")
+    forbidden(copy, "asnested", f"the strings of an awkward {type(layout).__name__} are copied, to store them in order")
     return _walk(layout.to_ListOffsetArray64(True), copy)
 
 

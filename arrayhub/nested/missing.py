@@ -244,7 +244,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
 def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
-        raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string, a time")
+        raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string or a time")
     _check_value(x, value, "x")
     if not has_missing(x):
         return _dense_or_node(x if kind_of(x).chunks else _filled(x, value, "x"))

@@ -109,7 +109,7 @@ def _check_coords(x: SparseParts) -> None:
 
 
 def _check_below(name: str, values: Any, length: int, what: str) -> None:
-    """Raise InterfaceError for the first index that is negative, or `length` or more."""
+    """Raise InterfaceError for the first index that is negative or not less than `length`."""
     if values.size == 0:
         return
     # Viewed as unsigned integers, negative values exceed the signed maximum, so one comparison finds both faults.

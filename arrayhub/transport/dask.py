@@ -91,7 +91,7 @@ def _frames_of(array: USMArray) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _array_of(header: dict[str, Any], frames: list[Any]) -> Any:
-    """Return the array of a header and its frames, or a placeholder if the array cannot be restored (deferred_error).
+    """Return the array of a header and its frames, or a placeholder if the array cannot be restored.
 
     Raises
     ------

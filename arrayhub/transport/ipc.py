@@ -152,8 +152,8 @@ class IpcHandle:
         Raises
         ------
         ConnectionRefusedError
-            The owner has ended, has closed the handle or runs as a different user. The handle was altered, or is from
-            another machine or from before a restart of this machine.
+            The owner has ended, has closed the handle or runs as a different user. Also raised if the handle was
+            altered, or is from another machine or from before a restart of this machine.
         BufferError
             The CUDA driver cannot import the memory, or this process does not see the device.
 

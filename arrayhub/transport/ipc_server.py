@@ -44,8 +44,8 @@ Grant = Callable[[Any], tuple[bytes, list[int]]]
 class Entry:
     """Memory that the owner passes to other processes, and its open connections.
 
-    The handle and each connection keep the memory. If the handle is dropped, the entry stays until the memory is freed,
-    so that a handle may be a temporary argument of a call.
+    The handle and each connection keep the memory alive. If the handle is dropped, the entry stays until the memory is
+    freed, so that a handle may be a temporary argument of a call.
     """
 
     def __init__(self, server: Server, memory: Any, grant: Grant, layout: str) -> None:

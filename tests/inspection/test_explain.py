@@ -227,7 +227,7 @@ def test_reason_for_each_unused_protocol():
     said = np.arange(3).__array_interface__
     explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
     assert explained.taken == "array_interface"
-    assert "the first of its protocols that succeeds" in explained.why
+    assert "the first protocol of the object that succeeds" in explained.why
     assert "  dlpack           refuses: not today" in str(explained)
 
 
