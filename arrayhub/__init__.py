@@ -2,18 +2,18 @@
 
 Import
     asarray(obj)            import an array of any library, without a copy, as a USMArray
-    from_dlpack(obj)        import by DLPack only
+    from_dlpack(obj)        import only through DLPack
     to_host, to_device      return an array in host memory or on a device, with a copy if necessary
 
 Export
     as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
                             return an array of the named library that shares the memory
     convert(obj, "torch")   return an array of the library that the second argument names
-    like(obj, model)        convert to the library, device and labels of another array
+    like(obj, model)        convert `obj` to the library, device and labels of the array `model`
     adapt(to)               decorate a function written for one library, so that it accepts arrays of any library
     placement(*objs)        select the library and the device for a function of several arrays
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
-                            protocols by which other libraries import a USMArray x
+                            protocols through which other libraries import a USMArray x
 
 New arrays
     empty, zeros, ones, full, from_array, empty_like, zeros_like, ones_like, full_like
@@ -26,7 +26,7 @@ New arrays
 Description
     explain(obj)            explain which libraries can import an object, and why
     trace()                 list the lines of a program that import, export, copy or wait for arrays
-    check(obj)              compare what the protocols of an object report
+    check(obj)              compare the descriptions that an object gives through its protocols
     inspect, debug_repr     describe the metadata of an array
     picture                 draw the layout of an array in memory
     datashape, parse_type   format and parse the type of an array
@@ -51,7 +51,7 @@ C, C++, and other processes
     ipc_handle(x)           return a handle by which another process of the machine opens the memory, without a copy
     register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
-    transfer                settings of copies between devices, and the memory that they keep
+    transfer                settings of copies between devices, and of the memory that copies keep for reuse
     sycl_runtime            detection of the SYCL CPU device
 
 `USMArray` does not implement arithmetic. Convert it first, for example with `as_numpy(x)`. USM is SYCL's unified shared

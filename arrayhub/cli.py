@@ -56,7 +56,7 @@ def main(commands: Sequence[Command], arguments: Sequence[str] | None = None) ->
         status = run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of the output, such as head, has exited
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or else the flush at exit would fail too
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise, the flush at exit would fail
         return 1
     return status
 
@@ -185,7 +185,7 @@ def trace(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
     parser.add_argument("script", help="the script to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
-    parser.epilog = "The table is printed to stderr, even if the script fails. The exit status is that of the script."
+    parser.epilog = "The table is printed to stderr, even if the script fails. The exit status is the script's."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import trace

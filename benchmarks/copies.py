@@ -73,7 +73,7 @@ def copies(options):
     names, absent = plain(), None
     try:
         names.update(sycl())
-    except Exception as error:  # not installed, or installed without a device to run on
+    except Exception as error:  # dpnp is not installed, or does not find a device
         absent = f"{type(error).__name__}: {error}"
     for row in ROWS:
         if row.needs and absent:

@@ -41,12 +41,12 @@ def types(options):
     collected, blocks, peer_blocks = kept(asarray, count), kept_blocks(asarray, count), kept_blocks(np.asarray, count)
     yield (
         "types",
-        f"{collected} of {count} types were collected after their last reference was dropped",
+        f"{collected} of {count} types were freed after their last reference was deleted",
         collected == count,
     )
     yield (
         "types",
-        f"{blocks:.3f} objects per type remain allocated (`np.asarray`: {peer_blocks:.3f})",
+        f"{blocks:.3f} memory blocks per type remain allocated (`np.asarray`: {peer_blocks:.3f})",
         blocks < 0.1,
     )
 

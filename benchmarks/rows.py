@@ -363,7 +363,7 @@ def measured(group, table, options):
     for library in dict.fromkeys(library for row in table for library in row.needs):
         try:
             names.update(SAMPLES[library]())
-        except Exception as error:  # not installed, or installed without a device to run on
+        except Exception as error:  # the library is not installed, or does not find a device
             absent[library] = f"{library}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     for row in table:
         missing = [absent[library] for library in row.needs if library in absent]

@@ -40,8 +40,8 @@ AGAIN = 4 * SHOWN  # worst rows that are measured again
 TINY = {1: (64,), 2: (8, 8), 3: (4, 4, 8)}  # shapes by number of dimensions that measure the fixed cost
 TYPES = ("u1", "f2", "f4", "f8", "c16")
 OPAQUE = ("V3", "V12", "V32")  # dtypes that only NumPy supports
-# Pairs of a shape of powers of two and a neighboring shape, with 1 Ki to 8 Mi elements. All rows have even lengths, so
-# that ``x[..., ::2]`` has the same stride within and across rows for both shapes.
+# Pairs of a shape of powers of two and a neighboring shape, with 1 Ki to 8 Mi elements. Rows have even lengths, so that
+# ``x[..., ::2]`` has the same stride within a row and from a row to the next.
 SHAPES = (
     ((1024,), (1000,)),
     ((1 << 20,), (1_000_003,)),
@@ -341,7 +341,7 @@ def sweep(options):
     for name, engine in ENGINES.items():
         try:
             rows, pairs, costs = measure(engine(), BUDGET * options.repeat * options.sample)
-        except Exception as error:  # not installed, or installed without a device to run on
+        except Exception as error:  # the engine's library is not installed, or does not find a device
             yield f"sweep of {name}", f"{type(error).__name__}: {error}"
             continue
         for row in [row for row in rows if not row.small][:SHOWN]:

@@ -4,9 +4,9 @@ This build does not require meson. Afterwards, ``PYTHONPATH=. python -m pytest``
 are read from arrayhub/meson.build.
 
 A module is compiled again if the commands, the source, or a file that the source includes has changed since the last
-build. For this test, the file ``.c.dep`` beside the module contains Cython's list of files and a digest. Switching
-branches recompiles only modules that differ. Paths are relative, so checkouts can share objects through ccache
-(``CC='ccache gcc'``).
+build. To detect changes, a file ``.c.dep`` beside the module stores Cython's list of included files, and a digest of
+their contents. After a switch between branches, only modules that differ are compiled. Paths are relative, so checkouts
+can share objects through ccache (``CC='ccache gcc'``).
 
     python tools/build_inplace.py [--jobs N] [--force]
 """
@@ -25,17 +25,20 @@ import sysconfig
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "arrayhub"
 DECLARATIONS = pathlib.Path("build/declarations")
-SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before threads start, because sysconfig fills its table on first use
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")  # before threads start: the first call is not thread-safe
 
 
 def read_list(text, start, end=r"\]"):
-    """Return the quoted strings between two patterns of the meson file, except those in comments."""
+    """Return the quoted strings between two patterns in `text`, the meson file, without those in comments."""
     body = re.search(start + r"(.*?)" + end, text, re.DOTALL)[1]
     return re.findall(r"'([^'\n]*)'", re.sub(r"#.*", "", body))
 
 
 def commands(name, meson):
-    """Return the two commands that build an extension module, and its path. Paths are relative to the checkout."""
+    """Return the commands of Cython and of the C compiler for an extension module, and the module's path.
+
+    The paths in the commands are relative to the checkout.
+    """
     source = (PACKAGE / f"{name}.pyx").relative_to(ROOT)
     generated = source.with_suffix(".c")
     module = source.with_suffix(SUFFIX)
@@ -54,9 +57,9 @@ def commands(name, meson):
 
 
 def link_declarations():
-    """Create a folder that contains only NumPy's Cython declarations, for the same NumPy as the headers.
+    """Create a folder that contains only a link to NumPy, so that Cython finds the declarations of the installed NumPy.
 
-    In NumPy's own folder, Cython could find declarations of an installed arrayhub.
+    In the folder that contains NumPy, Cython could also find the declarations of an installed arrayhub.
     """
     import numpy
 
@@ -67,7 +70,10 @@ def link_declarations():
 
 
 def digest(listed, build_commands):
-    """Return a digest of a module's commands, of the files in Cython's list, and of all headers, which it omits."""
+    """Return a digest of a module's commands, of the files in Cython's list, and of all headers.
+
+    All headers are included, because Cython's list does not contain headers.
+    """
     names = listed.partition(":")[2].replace("\\\n", " ").split()
     paths = [*(ROOT / name for name in names), *sorted(PACKAGE.rglob("*.h"))]
     found = hashlib.sha256(repr(build_commands).encode())
@@ -91,7 +97,7 @@ def build(name, meson, force):
         return name, 0, ""
     generated = ROOT / generate[-1]
     record = module.with_suffix(".c.dep")
-    record.unlink(missing_ok=True)  # a failed build leaves no digest
+    record.unlink(missing_ok=True)  # so that a module is built again if this build fails
     try:
         for command in (generate, compile_):
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
@@ -104,7 +110,7 @@ def build(name, meson, force):
         for made in (
             generated,
             generated.with_name(generated.name + ".dep"),
-            generated.with_suffix(".h"),  # headers for public or api declarations, unused
+            generated.with_suffix(".h"),  # unused headers for public and api declarations
             generated.with_name(f"{generated.stem}_api.h"),
         ):
             made.unlink(missing_ok=True)
@@ -124,7 +130,7 @@ def main():
         for name, status, said in pool.map(lambda name: build(name, meson, options.force), names):
             failed += status != 0
             print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
-    for left in PACKAGE.rglob(f"*{SUFFIX}"):  # of a renamed module, which could still be imported
+    for left in PACKAGE.rglob(f"*{SUFFIX}"):  # left by a renamed module, and still importable
         if left.relative_to(PACKAGE).as_posix().removesuffix(SUFFIX) not in names:
             left.unlink()
     return failed

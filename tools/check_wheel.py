@@ -7,10 +7,11 @@ A PYTHON is an interpreter. The default is the interpreter that runs this script
 1. `pip wheel .` builds a wheel.
 2. auditwheel lists the libraries that the wheel links to.
 3. The wheel is installed into a new environment without a working compiler.
-4. pytest tests the installed package. By default, only the files in `TESTS` run, which require the packages in `NEEDS`.
+4. pytest tests the installed package. By default, pytest runs the files in `TESTS`, which require the packages in
+   `NEEDS`.
 
-The last lines state the size and tag of each wheel and pytest's last line. The exit status is the number of
-interpreters with a failure. This script requires auditwheel, which is in the extra ``dev``.
+One line for each wheel states the wheel's size, its platform tag and pytest's last line. The exit status is the number
+of interpreters with a failure. This script requires auditwheel, which is in the extra ``dev``.
 """
 
 import os
@@ -40,7 +41,7 @@ def step(*command, **options):
 
 
 def foreign_libraries(wheel):
-    """Return the shared libraries that a wheel links to, except libc, and the platform tag that it complies with."""
+    """Return the shared libraries that a wheel links to, except those in `ALLOWED`, and the wheel's platform tag."""
     said = " ".join(step(sys.executable, "-m", "auditwheel", "show", wheel).split())
     linked = set(re.findall(r"\b[\w.+-]+\.so(?:\.\d+)*\b", said.partition("system-provided shared libraries:")[2]))
     tag = re.search(r'platform tag: "([^"]+)"', said)
@@ -68,7 +69,7 @@ def run_tests(python, wheel, arguments, folder):
 
 
 def pytest_in(python, arguments, environ):
-    """Run tests with a command that starts Python. Return pytest's last line, and whether the tests passed."""
+    """Run tests with the command `python`. Return pytest's last line, and whether the tests passed."""
     command = [*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(arguments or TESTS)]
     tested = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     if tested.returncode:
@@ -80,7 +81,7 @@ def pytest_in(python, arguments, environ):
 
 
 def check(python, arguments, folder):
-    """Build, audit and test the wheel of one interpreter. Return the lines to print, and whether all steps passed."""
+    """Build, audit and test the wheel of an interpreter. Return the line to print, and whether all steps passed."""
     step(python, "-m", "venv", folder / "build")
     step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
     (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")

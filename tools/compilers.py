@@ -2,17 +2,18 @@
 
     python tools/compilers.py [--root FOLDER] [--mirror URL] [--jobs N] [COMPILER ...]
 
-Needs Linux, root (for chroot and mount), debootstrap, git, and Debian's archive. The first run makes a Debian sid in
---root (build/sid, 2 GB); later runs reuse it. Nothing outside of that folder is changed. A COMPILER is a Debian package
-(``gcc-13``, ``clang-21``).
+The script requires Linux, root (for chroot and mount), debootstrap, git, and access to Debian's archive. The first run
+installs Debian sid in the folder --root (build/sid by default, 2 GB). Later runs reuse this system. Nothing outside of
+the folder is changed. A COMPILER is a Debian package (``gcc-13``, ``clang-21``).
 
 For each compiler, with Debian's Python, NumPy and Cython:
 
 1. tools/c_warnings.py compiles a copy of the working tree, without the files that git ignores, with -Wall -Wextra. The
-   step fails if there is a warning in our own C and C++ text.
-2. pytest runs the files of `TESTS` on the modules that were compiled.
+   step fails if there is a warning about hand-written C or C++ code.
+2. pytest runs the files in `TESTS` with the compiled modules.
 
-The last lines state the result for each compiler. The exit status is the number of compilers with a failure.
+The last lines of the output state the result for each compiler. The exit status is the number of compilers with a
+failure.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from every_python import ROOT, copy_tree
 OLDEST = "gcc-12"
 PACKAGES = ("python3-dev", "python3-numpy", "cython3", "python3-ml-dtypes", "python3-hypothesis", "libc6-dev",
             "python3-pytest", "python3-pytest-timeout", "python3-pybind11", "python3-nanobind")  # fmt: skip
-# The tests of check_wheel.py, and tests of DLPack and of scalars.
+# Files of tests/: those of check_wheel.py, and tests of DLPack and of scalars.
 TESTS = (
     "adapters/test_array_interface",
     "adapters/test_buffer",
@@ -41,7 +42,7 @@ CLOSING = re.compile(r"^.*\b(?:passed|failed|error).* in [\d.]+s.*$", re.MULTILI
 
 
 class Debian:
-    """A Debian sid system in a folder, in which commands can be run."""
+    """A Debian sid system in a folder. Commands run in this system through chroot."""
 
     def __init__(self, root, mirror):
         """Create the system with debootstrap if necessary, and update its list of packages."""
@@ -49,7 +50,7 @@ class Debian:
         if not (root / "var/lib/dpkg/status").exists() or (root / "debootstrap").exists():
             subprocess.run(["debootstrap", "--variant=minbase", "sid", str(root), mirror], check=True)
         shutil.copyfile("/etc/resolv.conf", root / "etc/resolv.conf")
-        # The package lists of a mirror that is a snapshot have expired.
+        # Accept expired package lists, because a mirror can be a snapshot of the archive.
         self.run("apt-get", "--quiet=2", "--option=Acquire::Check-Valid-Until=false", "update", check=True)
 
     def run(self, *command, folder="/", check=False, **variables):
@@ -70,7 +71,7 @@ class Debian:
         return "".join(lines), process.returncode
 
     def newest(self, name):
-        """Return the package of the newest release of a compiler, such as ``gcc-16``."""
+        """Return the name of the package with the newest release of a compiler, such as ``gcc-16``."""
         found, _ = self.run("apt-cache", "search", "--names-only", f"^{name}-[0-9]+$", check=True)
         return max(re.findall(rf"^{name}-\d+", found, re.MULTILINE), key=lambda package: int(package.split("-")[1]))
 
@@ -105,8 +106,8 @@ def main():
     parser.add_argument("compilers", nargs="*", metavar="COMPILER")
     options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
-        sys.exit("compilers.py: needs root and debootstrap; accepted: sudo python tools/compilers.py after"
-                 " apt-get install debootstrap")  # fmt: skip
+        sys.exit("compilers.py: root and debootstrap are required; run apt-get install debootstrap, then sudo python"
+                 " tools/compilers.py")  # fmt: skip
     options.root.mkdir(parents=True, exist_ok=True)
     debian = Debian(options.root.resolve(), options.mirror)
     compilers = options.compilers or [OLDEST, debian.newest("gcc"), debian.newest("clang")]

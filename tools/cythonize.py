@@ -2,10 +2,10 @@
 
     python tools/cythonize.py DEPFILE MODULE.c ... MODULE.pyx ... [CYTHON ARGUMENTS]
 
-There is one C file for each source, in the same order. A new Cython process takes 0.5 s to import its own modules and
-to parse its utility code, whereas the translation of an average module takes 0.4 s. DEPFILE receives the files that the
-sources include or cimport, in make's syntax. A C file that does not change keeps its time stamp, so that ninja does not
-compile it again.
+There is one C file for each source, in the same order. All modules are translated by a few processes, because a new
+Cython process takes 0.5 s to import its own modules and to parse its utility code, whereas the translation of an
+average module takes 0.4 s. The names of the files that the sources include or cimport are written to DEPFILE, in make's
+syntax. A C file that does not change keeps its time stamp, so that ninja does not compile it again.
 """
 
 import concurrent.futures
@@ -19,7 +19,7 @@ from Cython.Compiler import Main
 
 
 def translate(source, target, arguments):
-    """Translate a module as the command `cython` does. Return the files that it depends on, in make's syntax."""
+    """Translate a module as the command `cython` does. Return the module's dependencies in make's syntax."""
     before = target.read_bytes() if target.exists() else None
     changed = target.stat().st_mtime_ns if before is not None else 0
     sys.argv[1:] = [*arguments, "--depfile", source, "-o", str(target)]
@@ -33,7 +33,7 @@ def main(depfile, *arguments):
     targets = [Path(name) for name in arguments if name.endswith(".c")]
     sources = [name for name in arguments if name.endswith(".pyx")]
     options = arguments[len(targets) + len(sources) :]
-    gc.disable()  # collections take a third of Cython's time; a process needs up to 600 MB without them
+    gc.disable()  # garbage collection takes a third of Cython's time; without it, a process needs up to 600 MB
     cores = len(os.sched_getaffinity(0))
     with concurrent.futures.ProcessPoolExecutor(cores, multiprocessing.get_context("fork")) as pool:
         tasks = [pool.submit(translate, *pair, options) for pair in zip(sources, targets, strict=True)]

@@ -1,7 +1,7 @@
 """Draw the pictures of the README and the site: ``python tools/draw_pictures.py``.
 
-The picture of a layout is written as SVG. The pictures of a notebook, light and dark, are screenshots of a page, which
-require Chromium (Debian: ``apt-get install chromium``) and Pillow.
+The picture of an array's layout is written as SVG. The pictures of a notebook, one light and one dark, are screenshots
+of an HTML page. They require Chromium (Debian: ``apt-get install chromium``) and Pillow.
 """
 
 import ast
@@ -28,20 +28,20 @@ THEMES = {  # colors of the page, of its text, of code cells, of their frames, a
     "light": ("#ffffff", "#1f2328", "#f6f8fa", "#d5d9de", "#6e7781"),
     "dark": ("#111418", "#e2e6ea", "#1b1f25", "#343a42", "#8b949e"),
 }
-WIDTH = 960  # pixels
+WIDTH = 960  # width of the screenshots in pixels
 
 
-PHONE = 358  # pixels between the margins of the site on a screen of 390 pixels
+PHONE = 358  # width in pixels of the site's text on a screen of 390 pixels
 
 
 def front_picture() -> str:
-    """Draw the array of the README, every second row of a matrix in reverse, at a width that fits on a phone."""
+    """Return the README's picture as SVG: every second row of a matrix in reverse. The width fits on a phone."""
     x = arrayhub.asarray(np.arange(24, dtype="f4").reshape(4, 6))[::2, ::-1]
     return x.picture.svg(width=PHONE) + "\n"
 
 
 def notebook(theme: str) -> str:
-    """Run notebook cells, and return an HTML page of the cells and their output."""
+    """Run the code in `CELLS`, and return an HTML page that shows the cells and their output as a notebook does."""
     page, words, code, frame, beside = THEMES[theme]
     names = {"np": np, "arrayhub": arrayhub}
     body = "".join(_cell(number, source, names) for number, source in enumerate(CELLS, 1))

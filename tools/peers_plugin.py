@@ -1,8 +1,8 @@
-"""pytest plugin of `tools/peers.py`: route the arrays of another project's tests through arrayhub.
+"""pytest plugin of `tools/peers.py`: pass the arrays of another project's tests through arrayhub.
 
-The environment variable ``ARRAYHUB_PEERS`` holds a JSON object that `tools/peers.py` writes. The plugin changes the
-functions of the named test modules, and their decorators, while the modules are imported. The library under test is not
-changed.
+`tools/peers.py` passes the settings as a JSON object in the environment variable ``ARRAYHUB_PEERS``. The plugin changes
+the functions of the named test modules, and their decorators, while the modules are imported. The library under test is
+not changed.
 """
 
 import ast
@@ -21,7 +21,7 @@ import arrayhub  # before other libraries: arrayhub selects the SYCL runtime tha
 import pytest
 
 SETTINGS = json.loads(os.environ["ARRAYHUB_PEERS"])
-# Values that consumers convert by other means than a protocol for arrays.
+# Types of values that consumers convert without an array protocol.
 NOT_ARRAYS = (type(None), type, str, bool, int, float, complex, list, tuple, dict, set, range)
 
 counts = {"arrays": 0, "refused": 0}
@@ -35,7 +35,7 @@ def count(array):
 
 
 def forward(obj):
-    """Import `obj` with arrayhub, and return the array for a consumer to import."""
+    """Import `obj` with arrayhub, and return the imported array, which the consumer receives instead of `obj`."""
     if isinstance(obj, NOT_ARRAYS):
         return obj
     try:
@@ -46,9 +46,9 @@ def forward(obj):
     return count(imported)
 
 
-@functools.cache  # tests compare functions by `is`
+@functools.cache  # always returns the same function, because tests compare functions by `is`
 def first_argument(consumer):
-    """Return `consumer` with its first argument imported by arrayhub."""
+    """Return a function that calls `consumer` with the first argument imported by arrayhub."""
 
     @functools.wraps(consumer)
     def routed(obj, *arguments, **keywords):
@@ -59,7 +59,7 @@ def first_argument(consumer):
 
 @functools.cache
 def round_trip(producer):
-    """Return `producer` with its results imported and exported by arrayhub."""
+    """Return a function that calls `producer`, and passes the result through arrayhub."""
 
     @functools.wraps(producer)
     def routed(*arguments, **keywords):
@@ -73,7 +73,7 @@ def round_trip(producer):
 
 
 def exported(nested, made):
-    """Export a NestedArray to pyarrow, as an object of the type of `made`."""
+    """Export a NestedArray to pyarrow as an object with the type of `made`, the original object."""
     import pyarrow
 
     if isinstance(made, pyarrow.Table):
@@ -84,7 +84,7 @@ def exported(nested, made):
 
 
 def routable(made):
-    """Return whether an object is one of pyarrow's arrays, or a table with columns."""
+    """Return whether `made` is an array of pyarrow, or a table with at least one column."""
     import pyarrow
 
     if isinstance(made, (pyarrow.RecordBatch, pyarrow.Table)):
@@ -93,12 +93,12 @@ def routable(made):
 
 
 class Router(ast.NodeTransformer):
-    """Insert arrayhub between producers and consumers in the bodies of functions."""
+    """Transform the functions of a module so that arrays pass through arrayhub between producers and consumers."""
 
     depth = 0
 
     def visit_FunctionDef(self, node):
-        """Change the body and the decorators, because decorators contain parametrized values."""
+        """Transform the body and the decorators, because decorators contain parametrized values."""
         self.depth += 1
         node.body = [self.visit(statement) for statement in node.body]
         node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
@@ -112,11 +112,11 @@ class Router(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_Name(self, node):
-        """Replace a function that is called by its bare name."""
+        """Wrap a function that is referred to by a name without a module."""
         return self.replaced(node)
 
     def visit_Attribute(self, node):
-        """Replace a function of a module, or the object whose protocol attribute is read."""
+        """Wrap a function of a module, or the object whose protocol attribute is read."""
         if self.depth and isinstance(node.ctx, ast.Load) and node.attr in SETTINGS["attributes"]:
             owner = node.value
             if not (isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"):
@@ -136,29 +136,29 @@ class Router(ast.NodeTransformer):
         return node
 
     def call(self, function, argument):
-        """Return a call of one of this module's functions."""
+        """Return a call of `function`, a function of this module, with the given argument."""
         return ast.Call(ast.Name(f"_peers_{function}", ast.Load()), [argument], [])
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Loader that changes the code of a test module. It does not read or write bytecode files."""
+    """Loader that transforms the code of a test module. It does not read or write bytecode files."""
 
     def get_code(self, fullname):
-        """Return the code of the changed module."""
+        """Return the code of the transformed module."""
         tree = Router().visit(ast.parse(self.get_data(self.path), self.path))
         return compile(ast.fix_missing_locations(tree), self.path, "exec")
 
     def exec_module(self, module):
-        """Give the module the functions that its changed code calls."""
+        """Add the functions that the transformed code calls to the module, and execute the module."""
         vars(module).update(_peers_forward=forward, _peers_first_argument=first_argument, _peers_round_trip=round_trip)
         super().exec_module(module)
 
 
 class Finder:
-    """Finder of the suite's test modules, which precedes pytest's own finder."""
+    """Import finder for the suite's test modules. It precedes pytest's own finder."""
 
     def find_spec(self, name, path=None, target=None):
-        """Return a spec with the loader above for the files of the suite."""
+        """Return a spec with `Loader` for the files of the suite, and None for other modules."""
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.origin not in SETTINGS["files"]:
             return None
@@ -166,7 +166,7 @@ class Finder:
 
 
 def pytest_configure():
-    """Put the finder in front of pytest's."""
+    """Install the finder before pytest's finder if arrays are to be routed."""
     if SETTINGS["routed"]:
         sys.meta_path.insert(0, Finder())
 

@@ -2,12 +2,13 @@
 
     python tools/sanitize.py [address|undefined|both] [pytest arguments]
 
-The build uses a copy of the checkout under build/sanitize/, and does not change the modules beside the sources. The
-copy is kept, so the next run compiles only changed files. Without pytest arguments, the files in `FILES` are tested.
-Reports of all processes are collected in files and printed. The exit status is that of the build if the build fails,
-that of pytest if tests fail, or 1 if there is a report.
+The build uses a copy of the checkout in build/sanitize/, and does not change the modules beside the sources. The copy
+is kept, so the next run compiles only changed files. Without pytest arguments, pytest runs the files in `FILES`. The
+sanitizers write the reports of all processes to files, which this script prints. The exit status is the build's if the
+build fails, else pytest's if tests fail, else 1 if there is a report.
 
-Requires gcc and the dependencies of the tests. CONTRIBUTING.md lists the libraries that can be in the same process.
+This script requires gcc and the dependencies of the tests. CONTRIBUTING.md lists the libraries that can be loaded
+together with a sanitizer.
 """
 
 import argparse
@@ -37,14 +38,14 @@ MADE = shutil.ignore_patterns("__pycache__", "*.so", "*.c.dep", ".hypothesis")
 
 
 class Sanitizer(NamedTuple):
-    """Flags and environment variables of a sanitizer.
+    """Compiler flags, libraries and the environment variable of a sanitizer.
 
     Attributes
     ----------
     flags : str
         Compiler flags.
     preload : tuple of str
-        Libraries to load before Python starts, by the names under which the compiler finds them.
+        Names of libraries to load before Python starts. The compiler finds their paths.
     variable, options : str
         Environment variable that the sanitizer's runtime reads, and its value.
     """
@@ -69,9 +70,9 @@ SANITIZERS = {
     "undefined": Sanitizer("-fsanitize=undefined", (), "UBSAN_OPTIONS", "print_stacktrace=1"),
 }
 BOTH = "both"
-FLAGS = "-O1 -g -fno-omit-frame-pointer"  # reports name function and line
+FLAGS = "-O1 -g -fno-omit-frame-pointer"  # so that reports name the function and the line
 
-# Tests that read and write host memory, memory of SYCL's CPU device, and arrays of libraries.
+# Test files by default: tests that access host memory, memory of SYCL's CPU device, and arrays of libraries.
 FILES = (
     "adapters/test_array_interface.py",
     "adapters/test_arrow.py",
@@ -108,7 +109,7 @@ LEFT_OUT = (
 
 
 def copy_of_the_tree(target):
-    """Update a copy. Unchanged files keep their modification times, so only changed files are compiled."""
+    """Update the copy of the checkout in `target`. Unchanged files are not written, so they are not compiled again."""
     wanted = set()
     for name in COPIED:
         files = [ROOT / name] if (ROOT / name).is_file() else walk(ROOT / name)
@@ -140,7 +141,7 @@ def build(target, chosen):
 
 
 def found_by_the_compiler(library):
-    """Return the path of one of the compiler's libraries."""
+    """Return the path at which the compiler finds a library."""
     compiler = [*shlex.split(os.environ.get("CC", "gcc")), f"-print-file-name={library}"]
     return subprocess.run(compiler, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -155,7 +156,7 @@ def environment(target, chosen, reports):
         "LD_PRELOAD": " ".join(found_by_the_compiler(library) for one in chosen for library in one.preload),
     }
     # ASan intercepts dlopen, so the RPATH of the calling library is not searched. Without LD_LIBRARY_PATH, SYCL would
-    # not find the OpenCL loader in its own folder, and therefore no device.
+    # not find the OpenCL loader in its own folder, and would therefore not find a device.
     folders = [str(Path(sys.prefix, "lib")), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
     variables["LD_LIBRARY_PATH"] = os.pathsep.join(folders)
     for one in chosen:
@@ -164,7 +165,7 @@ def environment(target, chosen, reports):
 
 
 def imported_elsewhere(target, variables):
-    """Return the paths from which a process imports arrayhub and a compiled module, if they are outside the copy."""
+    """Import arrayhub and a compiled module in a process. Return the paths of those that are outside the copy."""
     ask = "import arrayhub, arrayhub._core.descriptor as core; print(arrayhub.__file__, core.__file__, sep='\\n')"
     command = [sys.executable, "-P", "-c", ask]
     done = subprocess.run(command, cwd=target, env=variables, stdout=subprocess.PIPE, text=True, check=True)
@@ -185,7 +186,7 @@ def main():
     reports.mkdir()
     variables = environment(target, chosen, reports)
     if elsewhere := imported_elsewhere(target, variables):
-        sys.exit(f"sanitize.py: imported {', '.join(elsewhere)}, which is not the sanitized copy in {target}")
+        sys.exit(f"sanitize.py: Python imports {', '.join(elsewhere)} instead of the sanitized copy in {target}")
     arguments = arguments or [f"tests/{name}" for name in FILES]
     arguments += [f"--deselect=tests/{name}" for name in LEFT_OUT]
     command = [

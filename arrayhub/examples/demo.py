@@ -31,7 +31,7 @@ LIBRARIES = tuple(row.name for row in known.LIBRARIES if row.install is not None
 READ_ONLY = "read-only"
 NEGATIVE = "negative strides"
 ANY_ADDRESS = "not aligned to 64 bytes"
-NOT_IN_NUMPY = "a type outside NumPy"
+NOT_IN_NUMPY = "a type that NumPy lacks"
 HOST, USM, USM_DEVICE, CUDA = "host memory", "host-readable USM", "USM device memory", "CUDA memory"
 
 
@@ -206,7 +206,7 @@ def _aligned(values: Any) -> Any:
 
 
 def consumers() -> Iterator[Consumer]:
-    """Yield NumPy, memoryview, and the installed libraries of `_CONSUMER_OF`, if dpnp and CuPy have a device."""
+    """Yield NumPy, memoryview, and the installed libraries of `_CONSUMER_OF`. dpnp and CuPy must also have a device."""
     yield Consumer(
         "numpy", {USM_DEVICE, CUDA}, set(), arrayhub.as_numpy, _copying(arrayhub.as_numpy), _numpy_address, np.asarray
     )

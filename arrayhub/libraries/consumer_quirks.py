@@ -2,7 +2,7 @@
 
 A row exists only if two conditions hold:
 
-1. Given the usual export, the consumer would read wrong values, write to read-only memory, lose writes or errors, fail
+1. With the usual export, the consumer would read wrong values, write to read-only memory, lose writes or errors, fail
    an assertion, end or hang a process, treat equal arrays as different, or reject an array that it accepts from NumPy.
 2. The consumer does not have a hook that could be registered for USMArray before the export.
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Quirk(NamedTuple):
-    """Export that differs for one consumer."""
+    """An export that is different for one consumer."""
 
     consumer: str
     request: str
@@ -88,7 +88,7 @@ QUIRKS = (
     ),
     Quirk(
         "dask",
-        "a pickle of device memory, on arrival",
+        "a pickle of device memory that is loaded",
         ("distributed.scheduler",),
         "unpickles the arrays of a graph in the scheduler, whose machine may lack the device",
         "a host array that records the original device",

@@ -40,7 +40,7 @@ cdef int importer_of_type(type cls) except -1
 cdef Library library_of_type(type cls, int importer)
 cdef Library library(str name)
 
-# Exports that depend on the consumer that calls (export_quirks.pxi).
+# Exports that depend on the calling consumer (export_quirks.pxi).
 cdef bint steps_backwards(Descriptor a) noexcept
 cdef int check_torch(Descriptor a) except -1
 cdef bint is_awkward_calling() except -1

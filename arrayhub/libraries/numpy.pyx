@@ -138,7 +138,7 @@ cdef Descriptor copy_values_as(object obj, object dtype):
     """Import values as elements of the requested type.
 
     NumPy rejects integers that are out of range, whereas casting the result of `copy_values` would wrap such integers.
-    NumPy would also wrap a number of its own types, but not one in a list.
+    NumPy would also wrap a NumPy scalar, unless the scalar is in a list. A scalar is therefore passed in a list.
     """
     refuse_endless(obj, "asarray")
     cdef bint is_scalar = isinstance(obj, np.generic) and obj.dtype.kind not in "mM"
@@ -299,7 +299,7 @@ cdef bint is_attribute(object obj, str name) except -1:
     return hasattr(type(obj), name) or name in getattr(obj, "__dict__", ())
 
 
-# Names of the unit of dimensionless quantities in different libraries.
+# Texts by which different libraries denote the unit of dimensionless quantities.
 cdef frozenset _NO_UNITS = frozenset(("", "dimensionless", "1.0 dimensionless", "1 (dimensionless)"))
 
 

@@ -299,13 +299,16 @@ def emitting_library_of(cls: type) -> str | None:
 
 
 def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
-    """Raise the error for an exception of `parse`: BufferError or TypeError like the exception, else InterfaceError."""
+    """Raise an error that names `parse`, which has raised `error`.
+
+    BufferError and TypeError keep their type. Other exceptions become InterfaceError.
+    """
     kind = type(error) if type(error) in (BufferError, TypeError) else InterfaceError
     _raise(error, kind, f"{name_of_type(type(obj))}: {row.words} raised {_message_of(error)}", row.root)
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
-    """Raise the error for a result of `parse` that `asarray` does not import. `error` is the exception of `asarray`."""
+    """Raise an error that names `parse`, whose `result` cannot be imported. `error` is the exception of `asarray`."""
     kind = BufferError if type(error) is BufferError else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
@@ -324,7 +327,7 @@ def parse_fault(row: Wrapper, obj: Any, why: str) -> Exception:
 
 
 def raise_emit_error(root: str, error: Exception) -> NoReturn:
-    """Raise the error for an exception of `emit`.
+    """Raise an error that names `emit`, which has raised `error`.
 
     BufferError, TypeError and ImportError keep their type. Other exceptions become InterfaceError.
     """

@@ -174,7 +174,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
     except Exception as error:     # raised by the __torch_function__ of a subclass
         raise tensor_error(obj, error) from error
     try:
-        # The detached tensor shares the storage. No other code refers to it, so its storage cannot be replaced.
+        # Only this function refers to the detached tensor, so no other code can replace the tensor's storage.
         a = dlpack.parse(obj.detach(), stream)
     except PASSES_ON:
         raise

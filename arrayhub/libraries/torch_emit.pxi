@@ -49,7 +49,7 @@ cdef object emit(Descriptor a, bint copied, bint allow_readonly):
     cdef DLManagedTensorVersioned* managed
     cdef void* result = NULL
     cdef DLPackExchangeAPI* api = table()
-    # torch accepts all compact writeable host memory, the usual case, except for some complex128.
+    # In the usual case, compact writeable host memory, torch accepts all arrays except unaligned complex128.
     if (a.device_.device_type != kDLCPU or a.flags_ & (C_CONTIGUOUS | WRITEABLE) != C_CONTIGUOUS | WRITEABLE
             or dtypes.bits_of(a.dl_dtype_) == 128):
         a = acceptable(a, allow_readonly, api)
@@ -78,13 +78,13 @@ cdef Descriptor acceptable(Descriptor a, bint allow_readonly, DLPackExchangeAPI*
     a = for_host_library(a, "torch", kDLCUDA)
     if not allow_readonly and not a.flags_ & WRITEABLE:
         raise BufferError(
-            "torch: the memory is read-only, and torch has no read-only tensors; pass copy=True, or allow_readonly=True"
+            "torch: the memory is read-only, which torch does not support; pass copy=True, or allow_readonly=True"
             " and do not write"
         )
     if not a.flags_ & PACKED:
         for k in range(a.nd_):
             if a.byte_strides_[k] < 0 and a.shape_[k] > 1:
-                raise BufferError("torch: negative strides, which torch does not have; pass copy=True")
+                raise BufferError("torch: negative strides are not supported; pass copy=True")
     check_start(a)
     if a.device_.device_type == kDLCUDA:
         order_current_stream(a, api)

@@ -18,7 +18,7 @@ from arrayhub.libraries.consumer_quirks import calling, quirk
 _SENDING = quirk("dask", "a pickle that cannot be made")
 _RECEIVING = quirk("dask", "a pickle that cannot be restored")
 _POOLS = quirk("process pools", "a pickle that cannot be restored")
-_FORWARDING = quirk("dask", "a pickle of device memory, on arrival")
+_FORWARDING = quirk("dask", "a pickle of device memory that is loaded")
 
 _UNPICKLERS = {"distributed.protocol.pickle", "distributed.protocol.serialize"}
 _MESSAGES = "distributed.comm.utils"  # reads messages for callers that report errors and for callers that lose errors

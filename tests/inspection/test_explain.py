@@ -360,7 +360,7 @@ def test_to_limits_the_explanation_to_one_consumer():
     explained = ah.explain(np.zeros(3)[::-1], to="torch")
     assert str(explained).split("\n")[-2:] == [
         "out:",
-        "  torch  copy=True: negative strides, which torch does not have; pass copy=True",
+        "  torch  copy=True: negative strides are not supported; pass copy=True",
     ]
     assert len(explained.verdicts) == 1
 

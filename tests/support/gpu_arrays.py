@@ -13,12 +13,12 @@ def sample(dtype):
 
 
 def same(x, y):
-    """Return whether a host USMArray and an ndarray have equal shapes, types and bytes."""
+    """Return whether a USMArray in host memory and an ndarray have equal shapes, types and bytes."""
     x = np.asarray(x)
     return x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes()
 
 
 def pinned_like(cp, array):
-    """Return a pinned C-contiguous array of the shape and type of another array. Its elements are not written."""
+    """Return a C-contiguous ndarray in pinned memory with the shape and type of `array`, and arbitrary elements."""
     memory = cp.cuda.alloc_pinned_memory(max(array.nbytes, 1))
     return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""Counts of the objects, bytes and references that a process holds."""
+"""Count the objects, bytes and references that a process holds."""
 
 import ctypes
 import gc
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from children import resident
 
-FIRST = 1000  # calls before the first count, because caches grow during the first calls
+FIRST = 1000  # number of calls before the first count, in which caches grow
 
 
 class Held(NamedTuple):
-    """Counts of objects and memory that a process holds."""
+    """Objects and memory that a process holds."""
 
-    objects: int  # blocks of Python's allocator
-    bytes: int  # allocated by malloc and not freed
+    objects: int  # number of blocks of Python's allocator
+    bytes: int  # bytes that malloc has allocated and that are not freed
     resident: int  # bytes of resident memory
 
 
-ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth over all calls of a test
+ALLOWED = Held(objects=200, bytes=20_000, resident=2_000_000)  # permitted growth during all calls of a test
 
 
 class MallInfo(ctypes.Structure):

@@ -2,7 +2,8 @@
 
     python tests/support/ipc_kills.py [ROUNDS] [SEED]
 
-Each round forks a process and ends it with SIGKILL: in even rounds a borrower, in odd rounds an owner.
+Each round forks a process, and ends it with SIGKILL. The process is a borrower in even rounds, and an owner in odd
+rounds.
 """
 
 import os
@@ -20,8 +21,8 @@ import arrayhub
 from arrayhub.transport import ipc_server
 
 SHAPE = (64, 64)
-LONGEST = 4e-3  # seconds until a kill
-LIMIT = 30  # seconds until a process counts as hanging
+LONGEST = 4e-3  # maximum seconds before a kill
+LIMIT = 30  # seconds after which a process counts as hanging
 
 
 def forked(function, *arguments):
@@ -38,7 +39,7 @@ def forked(function, *arguments):
 def end(child):
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), f"process {child} ended by itself with {status}"
+    assert os.WIFSIGNALED(status), f"process {child} ended before it was killed, with status {status}"
 
 
 def borrow_again_and_again(handle, started):
@@ -56,7 +57,7 @@ def own(writer):
 
 
 def kill_a_borrower(moment):
-    """Kill a borrower after `moment` seconds. Return whether a borrow was open at that time."""
+    """Kill a borrower after `moment` seconds. Return whether it had opened the handle at that time."""
     x = arrayhub.zeros(SHAPE, memory="shared_memory")
     handle = arrayhub.ipc_handle(x)
     reader, writer = os.pipe()
@@ -74,7 +75,7 @@ def kill_a_borrower(moment):
 
 
 def kill_an_owner(moment):
-    """Kill an owner after `moment` seconds. Return whether at least one borrow succeeded before."""
+    """Kill an owner after `moment` seconds. Return whether this process could open its handle before."""
     reader, writer = os.pipe()
     child = forked(own, writer)
     os.close(writer)
@@ -86,7 +87,7 @@ def kill_an_owner(moment):
     try:
         while True:
             with handle.open() as y:
-                if opened > 20:  # in this borrow, wait for the end of the owner
+                if opened > 20:  # keep the handle open until the owner is killed
                     killer.join()
                 assert (np.asarray(y) == 3).all()
                 opened += 1
@@ -99,7 +100,7 @@ def kill_an_owner(moment):
 
 
 def left_over():
-    """Return the counts of resources that this process may leak."""
+    """Wait until the server has no handles and borrows. Return the counts of resources that this process may leak."""
     server = ipc_server.server()
     deadline = time.monotonic() + LIMIT
     while (server.entries or server._borrowed or threading.active_count() > 2) and time.monotonic() < deadline:
@@ -116,15 +117,15 @@ def left_over():
 
 def main(rounds=1000, seed=0):
     chance = random.Random(seed)
-    kill_a_borrower(0), kill_an_owner(0)  # start the server and import everything
+    kill_a_borrower(0), kill_an_owner(0)  # start the server, and import all modules, before resources are counted
     before, hits = left_over(), [0, 0]
     for number in range(rounds):
         function = (kill_a_borrower, kill_an_owner)[number % 2]
         hits[number % 2] += function(chance.uniform(0, LONGEST))
     after = left_over()
     assert after == before, f"{before} became {after}"
-    killed = f"{hits[0]} borrowers with an open borrow, {hits[1]} owners after a borrow"
-    print(f"{rounds} rounds; killed: {killed}; left behind: nothing")
+    killed = f"{hits[0]} borrowers with an open handle, {hits[1]} owners of a handle that had been opened"
+    print(f"{rounds} rounds; killed: {killed}; no leaks")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small extensions in several languages. Each is compiled by one of pytest's processes, once per session."""
+"""Compile the small C and C++ extensions of the tests. One of pytest's processes compiles each, once per session."""
 
 import fcntl
 import importlib.util
@@ -25,7 +25,7 @@ SANITIZED = [flag for flag in os.environ.get("CFLAGS", "").split() if flag.start
 
 
 def shared_folder(factory, name):
-    """Return a folder that all processes of one run of pytest have in common."""
+    """Return a folder that all processes of a run of pytest share."""
     base = factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     folder.mkdir(exist_ok=True)
@@ -33,13 +33,13 @@ def shared_folder(factory, name):
 
 
 def run(*command, **options):
-    """Run a command that has to succeed, and return its output. Compilers run without sanitizers."""
+    """Run a command that must succeed, and return its output. LD_PRELOAD, which loads sanitizers, is not passed on."""
     options.setdefault("env", {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"})
     return children.run(*command, **options)
 
 
 def once(folder, name, make):
-    """Return the path ``folder/name``, which one process creates by ``make(path)``."""
+    """Return the path ``folder/name``. If the file does not exist, ``make(path)`` creates it, in one process only."""
     path = folder / name
     with open(folder / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,7 +51,7 @@ def once(folder, name, make):
 
 
 def load(path, name=None):
-    """Import an extension module from a file."""
+    """Import an extension module from its path."""
     name = name or path.name.partition(".")[0]
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
@@ -60,7 +60,7 @@ def load(path, name=None):
 
 
 def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
-    """Return the path of an extension module, compiled from `sources` once a session."""
+    """Compile an extension module from `sources`, once per session, and return its path."""
     if LIMITED in options and sysconfig.get_config_var("Py_GIL_DISABLED"):
         pytest.skip("Python.h rejects Py_LIMITED_API in a build without the GIL")
 
@@ -73,6 +73,6 @@ def compiled(folder, name, sources, *options, compiler=CC, includes=(INCLUDE,)):
 
 
 def python(program, *arguments, **environment):
-    """Run a Python program in a separate process, and return the finished process."""
+    """Run a Python program in a separate process, and return the completed process with its output."""
     paths = os.pathsep.join((str(PACKAGE_ROOT), *sys.path[1:]))
     return children.finished(sys.executable, "-c", program, *arguments, **{"PYTHONPATH": paths, **environment})

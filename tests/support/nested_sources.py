@@ -1,4 +1,4 @@
-"""Nested data of each library: for every kind, a function that creates the object.
+"""Nested data of several libraries: `SOURCES` has a function that creates each object, by name.
 
 The first word of a name is the library: pa, pl, pd, ak, np, torch, duckdb, or list for Python's lists.
 """

@@ -1,8 +1,8 @@
-"""The notebooks of docs/notebooks, which are stored with their output.
+"""Execute the notebooks of docs/notebooks, which are stored with their output.
 
-``PYTHONPATH=.:tests/support python -m notebooks [NAME ...]`` executes the named notebooks, or all but the notebook for
-CUDA, and stores the output. `tests/docs/test_notebooks.py` executes them and compares the output. `tests/gpu` executes
-the notebook for CUDA.
+``PYTHONPATH=.:tests/support python -m notebooks [NAME ...]`` executes the named notebooks, and stores their output. By
+default, it executes all notebooks that do not need CUDA. `tests/docs/test_notebooks.py` executes these notebooks, and
+compares the output with the stored output. `tests/gpu` executes the notebook for CUDA.
 """
 
 import importlib.metadata
@@ -13,11 +13,11 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-TIME = 120  # seconds for a cell
+TIME = 120  # maximum seconds for a cell
 
 
 def source_of(path):
-    """Return the program of a notebook."""
+    """Return the code cells of a notebook as one program."""
     import nbformat
 
     return "\n".join(cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code")
@@ -57,7 +57,7 @@ def versions(path):
 
 
 def merged(outputs):
-    """Merge adjacent pieces of text, because the kernel divides text differently in each run."""
+    """Merge adjacent outputs of the same stream, because the kernel splits text differently in each run."""
     result = []
     for output in outputs:
         if result and output.output_type == "stream" == result[-1].output_type and output.name == result[-1].name:
@@ -84,13 +84,13 @@ def parts(output):
 
 
 def comparable(text):
-    """Return text without addresses and the sizes of figures, which may change with every run."""
+    """Return `text` without addresses and the sizes of figures, which may change with every run."""
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     return re.sub(r"<Figure size .*>", "<Figure>", text)
 
 
 def missing(path):
-    """Return the first package that a notebook imports and this environment does not have, or None."""
+    """Return the first package that a notebook imports and that is not installed, or None."""
     return next((name for name in imported(path) if importlib.util.find_spec(name) is None), None)
 
 

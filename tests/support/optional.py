@@ -1,4 +1,4 @@
-"""Libraries that the extra `test` does not install, for the import section of a test file."""
+"""Import libraries that the extra `test` does not install, at the top of a test file."""
 
 import importlib
 import importlib.util
@@ -8,7 +8,7 @@ import pytest
 
 
 class Absent(types.ModuleType):
-    """A stand-in for a library that is not installed. A test that uses one of its names is skipped."""
+    """A stand-in for a library that is not installed. Access to one of its attributes skips the test."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -17,7 +17,7 @@ class Absent(types.ModuleType):
 
 
 def optional(name):
-    """Return a module, or an `Absent` if its library is not installed.
+    """Import a module. Return an `Absent` if the module's library is not installed.
 
     Unlike `pytest.importorskip` at the top of a file, this skips only the tests that use the library.
     """

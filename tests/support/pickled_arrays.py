@@ -30,7 +30,7 @@ def packed_int4():
 
 LARGE = grid(40, 50, 3)
 
-# Arrays to pickle, by name, as functions, so that tests do not share arrays.
+# Functions that create arrays to pickle, so that tests do not share arrays.
 SOURCES = {
     "C": lambda: grid(3, 4),
     "F": lambda: np.asfortranarray(grid(3, 4)),
@@ -47,7 +47,7 @@ SOURCES = {
     "steps of Fortran": lambda: np.asfortranarray(grid(6, 7, 8))[::2, ::-3, 1::2],
     "0-d": lambda: np.array(3.5),
     "empty": lambda: grid(0, 3),
-    "empty in the middle": lambda: np.zeros((2, 0, 3))[::-1],
+    "length zero in the middle": lambda: np.zeros((2, 0, 3))[::-1],
     "one": lambda: grid(1, 1),
     "length one": lambda: grid(4, 3)[1:2],
     "large": lambda: LARGE.copy(),
@@ -64,7 +64,7 @@ SOURCES = {
     "dates": lambda: np.array(["2024-01-01", "2025-01-02"], "M8[D]"),
     "25 ns": lambda: np.arange(3).astype("m8[25ns]"),
     "void": lambda: np.zeros(3, "V7"),
-    "no bytes at all": lambda: np.zeros(3, "V0"),
+    "elements of zero bytes": lambda: np.zeros(3, "V0"),
     "record": record,
     "field of a record": lambda: record()["b"],
     "unaligned field": lambda: np.zeros(4, [("a", "u1"), ("b", "f8")])["b"],
@@ -82,12 +82,12 @@ SOURCES = {
 
 
 def elements(x):
-    """Return the elements as bytes in C order, for every element type."""
+    """Return the elements of an array of any type as bytes in C order."""
     return bytes(memoryview(arrayhub.transfer.host.raw(x.copy())).cast("B")) if x.size and x.itemsize else b""
 
 
 def facts(x):
-    """Return the properties that a pickle preserves, and the elements. Strides are not compared."""
+    """Return the elements, and the properties that a pickle preserves, which do not include the strides."""
     try:
         dtype = x.dtype
     except TypeError:
@@ -96,7 +96,7 @@ def facts(x):
 
 
 def check_readable(kind):
-    """Check that host-readable memory is pickled as host memory, and restored as its own kind with device="keep"."""
+    """Check that host-readable memory is unpickled as host memory, and with device="keep" as the same kind."""
     x = arrayhub.full((3, 4), 7.0, memory=kind)
     y = pickle.loads(pickle.dumps(x))
     assert (y.device.type, y.usm_type, float(np.asarray(y).sum())) == ("cpu", None, 84)

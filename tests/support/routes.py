@@ -1,7 +1,7 @@
-"""Statements for imports, exports and views, for tests that repeat them: growth, interrupts, threads, allocations.
+"""Statements that import, export and view arrays. Tests of growth, interrupts, threads and allocations repeat them.
 
-There is one table per library, and one for host memory, which requires only NumPy. `namespace(library)` returns the
-names that the statements of a library use.
+There is one table per library, and the table "host", which requires only NumPy. `namespace(library)` returns the names
+that the statements of a library use.
 """
 
 import array
@@ -19,12 +19,12 @@ from numpy_release import HAS_DLPACK_1
 import arrayhub
 
 MILLION = 1_000_000
-SOME = MILLION // 20  # for statements that take microseconds, such as those that return text
-FEW = SOME // 10  # for statements that compile, wait or copy
+SOME = MILLION // 20  # repetitions of statements that take microseconds, such as those that return text
+FEW = SOME // 10  # repetitions of statements that compile, wait or copy
 
 
 class Route(NamedTuple):
-    """A row.
+    """A statement of a table.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Route(NamedTuple):
 
 
 class Fails:
-    """A producer whose attributes raise."""
+    """A producer whose protocols raise errors."""
 
     @property
     def __array_interface__(self):
@@ -71,7 +71,7 @@ def bad_capsule(a):
 
 
 class Lent:
-    """A producer that returns the given capsule."""
+    """A producer whose ``__dlpack__`` returns the given capsule."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -91,7 +91,7 @@ def used_capsule(a):
 
 
 class Table:
-    """arrayhub's exchange table, called as C code calls it."""
+    """arrayhub's exchange table, whose functions are called through ctypes, as C code calls them."""
 
     def __init__(self):
         self.out, self.back, self.tensor = pointer(), pointer(), Tensor()
@@ -525,7 +525,7 @@ SCIPY = (
 
 
 class Library(NamedTuple):
-    """The routes of a library, and the names that they use in addition to those of `HOST`."""
+    """The statements of a library, and a function that returns the names that they use in addition to the host's."""
 
     names: object
     routes: tuple
@@ -551,16 +551,16 @@ def namespace(library):
 
 
 def installed(library):
-    """Return whether the routes of a library can be tested."""
+    """Return whether the library of a table is installed."""
     module = LIBRARIES[library].module
     return module is None or importlib.util.find_spec(module) is not None
 
 
 def runner(route, names):
-    """Compile a route into a function that runs the statement once per item of an iterable."""
+    """Compile a route into a function that runs the statement once for each item of an iterable."""
     body = f"{route.statement}"
     if route.error:
-        body = f"try: {body}\n    except {route.error}: pass\n    else: raise AssertionError('was not refused')"
+        body = f"try: {body}\n    except {route.error}: pass\n    else: raise AssertionError('no {route.error}')"
     scope = dict(names)
     source = f"def run(times):\n  for _ in times:\n    {body}\n"
     exec(compile(source, route.statement, "exec"), scope)

@@ -8,7 +8,7 @@
 
 static std::string said;
 
-// Import a stream with Arrow, which consumes the stream. Return the resulting array as text, or the text of the error.
+// Import a stream with Arrow C++, which consumes the stream. Return the resulting array as text, or the error's text.
 EXPORTED const char *read_stream(ArrowDeviceArrayStream *stream) {
     auto read = arrow::ImportDeviceChunkedArray(stream, arrow::DefaultDeviceMemoryMapper);
     said = read.status().ToString();
@@ -19,7 +19,7 @@ EXPORTED const char *read_stream(ArrowDeviceArrayStream *stream) {
     return said.c_str();
 }
 
-// Export a stream of the chunks [1, 2, 3] and [4, null]. Return 0 for success.
+// Export a stream of the chunks [1, 2, 3] and [4, null]. Return 0 if it succeeds, else 1.
 EXPORTED int write_stream(ArrowDeviceArrayStream *stream) {
     arrow::Int64Builder builder;
     arrow::ArrayVector chunks(2);

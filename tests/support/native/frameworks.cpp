@@ -1,4 +1,4 @@
-// The same functions with arrayhub's views for pybind11 and nanobind, compiled once with each framework.
+// Functions whose parameters are arrayhub's views. This file is compiled once with pybind11 and once with nanobind.
 #ifdef WITH_NANOBIND
 #include <arrayhub/nanobind.hpp>
 #include <nanobind/stl/map.h>
@@ -31,7 +31,7 @@ MODULE {
         .def("__add__", [](const grid &, doubles x) { return x.size(); }, py::arg("x").noconvert(), py::is_operator())
         .def("__eq__", [](const grid &, doubles) { return true; }, py::arg("x").noconvert(), py::is_operator());
 
-    // views inside other types; the second overload accepts more element types
+    // Views inside standard types. The second overload of each function accepts other element types than the first.
     m.def("maybe_of", [](std::optional<floats>) { return "float32"; });
     m.def("maybe_of", [](std::optional<view<const double, 1, may_cast>>) { return "float64"; });
     m.def("all_of", [](std::vector<floats>) { return "float32"; });
@@ -55,16 +55,18 @@ MODULE {
     m.def("writes", [](view<float, 1>) { return "float32"; });
     m.def("pair", [](floats, doubles) { return "both"; });
     m.def("named", [](view<const float, 1, arrayhub::named<x_of_called>>) { return "float32"; });
-    // only the second overload accepts float64, and only with a conversion
+    // The second overload accepts every element type that can be cast to float64.
     m.def("cast", [](floats) { return "float32"; });
     m.def("cast", [](view<const double, 1, may_cast>) { return "cast"; });
     m.def("many", [](floats, int, int, int, int, int, int, int) { return "float32"; });
     m.def("many", [](view<const double, 1, may_cast>, int, int, int, int, int, int, int) { return "cast"; });
-    // the number before the view may require a conversion, so the pass without conversions does not reach the view
+    // If the first argument is an int, it must be converted to double. The frameworks' first pass, without conversions,
+    // then stops before the view.
     m.def("scaled", [](double, floats) { return "float32"; });
     m.def("scaled", [](double, doubles) { return "float64"; });
 
-    // the requests of arrayhub.Request("float64") and of Request("float64", order="C", may=("cast", "relayout", "build"))
+    // These parameters correspond to arrayhub.Request("float64") and to Request("float64", order="C", may=("cast",
+    // "relayout", "build")).
     m.def("plain", [](view<const double, arrayhub::any_rank, arrayhub::arrays_only> x) {
         return std::make_pair(reinterpret_cast<std::uintptr_t>(x.data()), x.size());
     }, py::arg("x").none());

@@ -1,4 +1,4 @@
-// Conversion of C++ exceptions to Python's, for functions that a module without pybind11 or nanobind exports.
+// Convert C++ exceptions to Python exceptions, for modules that do not use pybind11 or nanobind.
 #ifndef GUARDED_HPP
 #define GUARDED_HPP
 #include <arrayhub.hpp>

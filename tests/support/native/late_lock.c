@@ -1,4 +1,4 @@
-/* Delay a thread before it acquires a read lock, as a scheduler may. For LD_PRELOAD. */
+/* Library for LD_PRELOAD: delay a thread before it acquires a read lock, as a scheduler might. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 static _Thread_local int armed;
 static atomic_int delayed;
 
-/* Delay the next read lock of the calling thread. */
+/* Delay the calling thread when it next acquires a read lock. */
 void arm(void) { armed = 1; }
 
 /* Return whether the delay has begun. */

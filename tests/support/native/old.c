@@ -1,4 +1,4 @@
-/* An extension that is compiled with the header of version 1, which does not declare functions. */
+/* An extension that is compiled with version 1 of the header, which declares only the struct and PyUSMArray_Check. */
 #include <Python.h>
 #include <arrayhub.h>
 

@@ -1,4 +1,4 @@
-// Features of arrayhub.hpp that the pages in docs/howto do not use, as a module without pybind11 or nanobind.
+// A module, without pybind11 or nanobind, that uses the features of arrayhub.hpp that docs/howto does not show.
 #include "guarded.hpp"
 
 #include <array>
@@ -9,7 +9,7 @@
 
 using arrayhub::view;
 
-// The part of std::mdspan (C++23) that arrayhub.hpp uses, for compilers without <mdspan>: extents, two layouts and the mapping.
+// The parts of std::mdspan (C++23) that arrayhub.hpp uses (extents, two layouts and mappings), for compilers without <mdspan>.
 #if (__has_include(<mdspan>) && defined(__cpp_lib_mdspan)) || defined(REAL_MDSPAN)
 #include <mdspan>
 namespace md = std;
@@ -93,7 +93,7 @@ template <class Layout> static PyObject *sum_of_mdspan(PyObject *obj) {
         return PyFloat_FromDouble(sum);
     });
 }
-// Lengths of an mdspan whose indices are narrow.
+// Return the first length of an mdspan with a narrow index type, which may be unable to represent a length or stride.
 template <class Index, int N> static PyObject *narrow_mdspan(PyObject *obj) {
     return guarded([&] {
         using narrow = md::mdspan<const double, md::dextents<Index, static_cast<std::size_t>(N)>, md::layout_stride>;
@@ -161,7 +161,7 @@ static PyObject *references(PyObject *, PyObject *obj) {
     });
 }
 
-static int alive_now = 0; // owners that have not been destroyed
+static int alive_now = 0; // number of owners that have not been destroyed
 
 struct counted {
     counted() { ++alive_now; }
@@ -173,7 +173,7 @@ struct counted {
     bool moved = false;
 };
 
-// The destructor throws, but only in the object that the value was last moved to.
+// The destructor throws, except for objects whose value was moved to another object.
 struct throws_at_the_end {
     bool armed = true;
     throws_at_the_end() = default;
@@ -244,7 +244,7 @@ static PyObject *in_threads(PyObject *, PyObject *obj) {
     });
 }
 
-static view<const double, 2> kept; // destroyed after the interpreter
+static view<const double, 2> kept; // is destroyed after the interpreter has ended
 
 static PyObject *keep(PyObject *, PyObject *obj) {
     return guarded([&] {
@@ -253,7 +253,7 @@ static PyObject *keep(PyObject *, PyObject *obj) {
     });
 }
 
-// Export memory with a Python object as its owner, given as arrayhub::object or as PyObject *.
+// Export memory whose owner is a Python object, passed as arrayhub::object or as PyObject *.
 static double three[3] = {1, 1, 1};
 static PyObject *kept_by(PyObject *, PyObject *owner) {
     return guarded([&] { return arrayhub::hand_out(three, {3}, arrayhub::object::borrow(owner)).release(); });
@@ -262,7 +262,7 @@ static PyObject *kept_by_pointer(PyObject *, PyObject *owner) {
     return guarded([&] { return arrayhub::hand_out(three, {3}, owner).release(); });
 }
 
-// Threads that Python did not create. They copy and drop views, or drop one view after 300 ms.
+// Start threads that Python does not know. They copy and destroy views forever, or destroy one view after 300 ms.
 static PyObject *copy_forever(PyObject *, PyObject *obj) {
     return guarded([&] {
         view<const double, 1> a(obj);
@@ -284,7 +284,7 @@ static PyObject *drop_late(PyObject *, PyObject *obj) {
     });
 }
 
-// Use an empty array, an empty view or NULL as if it were an array.
+// Call functions with an empty array, an empty view or NULL, none of which refers to a Python object.
 static PyObject *empty(PyObject *, PyObject *way_) {
     return guarded([&]() -> PyObject * {
         const std::string way = PyUnicode_AsUTF8AndSize(way_, nullptr);

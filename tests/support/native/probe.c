@@ -1,4 +1,4 @@
-/* Each function of the C interface as a Python function, for tests. */
+/* A Python function for each function of the C interface, for tests. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <arrayhub.h>
@@ -13,7 +13,7 @@ struct Wanted {
     PyUSMArrayRequest request;
     PyUSMArrayDataType dtypes[MOST];
     Py_ssize_t shape[MOST];
-    char more[64]; /* members that a newer header might add */
+    char more[64]; /* space for members that a newer header might add */
 };
 
 static int read_type(PyObject *pair, PyUSMArrayDataType *out) {
@@ -82,7 +82,7 @@ static PyObject *explain(PyObject *module, PyObject *args, PyObject *keywords) {
     return read_request(args, keywords, &obj, &wanted) < 0 ? NULL : PyUSMArray_Explain(obj, &wanted.request);
 }
 
-/* Make a request with a longer struct, as of a newer header. The argument is the value of its additional member. */
+/* Make a request with a longer struct, as a newer header would declare it. The second argument is the added member. */
 static PyObject *request_longer(PyObject *module, PyObject *args) {
     struct { PyUSMArrayRequest r; Py_ssize_t newer; } longer;
     PyObject *obj;
@@ -118,7 +118,8 @@ static PyObject *fields(PyObject *module, PyObject *obj) {
                          a->device.device_type, a->device.device_id, "usm_type", a->usm_type);
 }
 
-/* of_null(function, pending): call a function with NULL in place of an object. If `pending`, an exception is set before. */
+/* of_null(function, pending): call a function with NULL in place of an object. If `pending` is true, first set an exception,
+   as a failed call that returned NULL would have done. */
 static PyObject *of_null(PyObject *module, PyObject *args) {
     const char *call;
     int pending;
@@ -163,8 +164,8 @@ static PyObject *take_released(PyObject *module, PyObject *nothing) {
     return PyLong_FromLong(n);
 }
 
-/* make(data, shape, ...): create an array over `data`. None means new memory filled with 1.0, which `count` releases if no
-   owner is given. */
+/* make(data, shape, ...): create an array on the memory at `data`. If `data` is None, allocate memory filled with 1.0. The
+   callback `count` releases this memory if no owner is given. */
 static PyObject *make(PyObject *module, PyObject *args, PyObject *keywords) {
     static char *names[] = {(char *)"data", (char *)"shape", (char *)"byte_strides", (char *)"dtype", (char *)"typenum",
                             (char *)"access", (char *)"device", (char *)"owner", (char *)"queue", (char *)"queue_ref",
@@ -270,7 +271,7 @@ static PyObject *type_of_dlpack(PyObject *module, PyObject *args) {
 static PyObject *type_of_object(PyObject *module, PyObject *obj) {
     PyUSMArrayElement t;
     (void)module;
-    memset(&t, 0xff, sizeof(t)); /* the function writes all fields, so callers need not clear them */
+    memset(&t, 0xff, sizeof(t)); /* the function must write all fields, because callers do not clear them */
     return type_words(PyUSMArray_TypeOfObject(obj, &t), &t);
 }
 

@@ -1,4 +1,4 @@
-// An extension that runs with and without the package arrayhub.
+// An extension that works whether or not the package arrayhub is installed.
 #define ARRAYHUB_STANDALONE
 #include "guarded.hpp"
 
@@ -42,7 +42,7 @@ static PyObject *largest(PyObject *, PyObject *obj) {
     });
 }
 
-// Fields of any array, as a tuple: address, shape, byte strides, type code, bits, flags, protocol, whether strides exist.
+// Return fields of an array: address, shape, byte strides, type code, bits, flags, protocol, whether `strides` is not NULL.
 static PyObject *fields(PyObject *, PyObject *obj) {
     return guarded([&]() -> PyObject * {
         arrayhub::array a(obj);

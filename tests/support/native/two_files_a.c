@@ -1,4 +1,4 @@
-/* An extension of two source files. In C and before C++17, each file has its own pointer to the table. */
+/* An extension of two source files. In C, and in C++ before C++17, each file has its own pointer to the table. */
 #include <arrayhub.h>
 
 int nd_elsewhere(PyObject *array);
