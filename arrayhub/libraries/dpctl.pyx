@@ -452,10 +452,10 @@ def scatter(array, Descriptor target):
 
 
 cdef int start(str name, object source, object target, object queue, list after=None) except -1:
-    """Call the function `name` of dpnp, which copies `source` to `target` after events.
+    """Copy `source` to `target` with dpnp's private function `name`, after the events `after`.
 
-    The documented call is ``target[...] = source``, whose checks take 9 us, and 45 us for an ndarray (dpnp 0.20). It is made if
-    dpnp does not have the function with these parameters.
+    The function avoids the checks of ``target[...] = source``, which take 9 us, or 45 us if `source` is an ndarray (dpnp 0.20).
+    If dpnp does not have the function with these parameters, the assignment is used.
     """
     cdef list events = sycl.dpctl_events(after) if after else []
     try:
