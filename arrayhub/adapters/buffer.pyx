@@ -135,7 +135,9 @@ cdef Descriptor parse(object obj, object stream):
     """Import the memory that `obj` exports. Return None if `obj` does not support the protocol.
 
     The memory block of the array holds one PyBUF_FULL_RO buffer. A ``bytearray`` cannot be resized until the block is
-    deallocated. Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
+    deallocated.
+
+    Sources: PEP 3118, and "Buffer Protocol" in the documentation of the C API.
 
     Raises
     ------

@@ -311,7 +311,7 @@ cdef Descriptor peek(object capsule):
     cdef DLManagedTensorVersioned* versioned
     cdef DLTensor* tensor
     cdef uint64_t flags = DL_READ_ONLY       # legacy capsules do not have flags
-    cdef Descriptor a = bare_array()         # first, because it may run the garbage collector
+    cdef Descriptor a = bare_array()         # first, because the allocation may run the garbage collector
     if PyCapsule_IsValid(capsule, VERSIONED):
         versioned = <DLManagedTensorVersioned*> PyCapsule_GetPointer(capsule, VERSIONED)
         check_version(versioned)

@@ -88,7 +88,7 @@ def parse_format(format: str, itemsize: int) -> np.dtype:
     - White space may separate items, and an order may precede a shape. NumPy rejects both in most formats.
     - ``(2,3)4i`` has the shape (2, 3, 4). NumPy creates two levels of sub-arrays.
     - ``g Zg G Ze n N P`` do not have a standard size. After ``=`` and the native byte order (``<`` or ``>``), they have
-      the native size, because ctypes writes formats such as ``<g`` and ``<P``. In the other byte order they raise an
+      the native size, because ctypes writes formats such as ``<g`` and ``<P``. In the other byte order, they raise an
       error.
     - `itemsize` may differ from the described size by the trailing padding of the outermost record:
 

@@ -25,7 +25,7 @@ def assign(array, key, value):
     # Unless the elements are text or raw data, bytes are imported as a buffer.
     if issubclass(cls, _VALUES) and (target.dtype.kind in "SUV" or not issubclass(cls, bytes)):
         refuse_endless(value, "x[...] = value")
-        hooks.check_values(value)  # before NumPy calls methods of the elements
+        hooks.check_values(value)  # first, because NumPy's conversion calls methods of the elements
         _store(checked(with_ndarrays(value), target.dtype, "x[...] = value"), target, cls.__name__)
         return
     source = hooks.asarray(value)

@@ -55,7 +55,7 @@ cdef object view_as(Descriptor a, object dtype):
 
 
 cdef object stored_dtype(Descriptor a):
-    """Return the NumPy dtype of `a`, or a void dtype of the same size if NumPy does not have the type."""
+    """Return the dtype of `a`, or a void dtype of the same size if neither NumPy nor ml_dtypes has the type."""
     try:
         return get_dtype(a)
     except TypeError:

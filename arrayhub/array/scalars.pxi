@@ -127,7 +127,8 @@ cdef object only_element(Descriptor a, str call):
     Raises
     ------
     TypeError
-        The array does not have exactly one element, the host cannot read the memory, or NumPy does not have the type.
+        The array does not have exactly one element, the host cannot read the memory, or neither NumPy nor ml_dtypes has the
+        element type.
     BufferError
         The element is packed.
     """

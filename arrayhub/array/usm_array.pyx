@@ -126,7 +126,7 @@ cdef class USMArray(Descriptor):
     ImportError
         USM is requested, and dpctl is not installed. The message names the extra to install.
     MemoryError
-        The memory cannot be allocated, or not with the requested ``alignment``.
+        The memory cannot be allocated, or the requested ``alignment`` is not supported.
 
     Examples
     --------
@@ -162,8 +162,9 @@ cdef class USMArray(Descriptor):
     def strides(self):
         """tuple of int : strides in elements. NumPy's strides are `byte_strides`.
 
-        NumPy functions reject this tuple, because they would interpret the strides as bytes. Raises ValueError if a byte
-        stride is not a multiple of the item size, as in a field of a packed record.
+        Converting this tuple to a NumPy array raises TypeError, because code for NumPy arrays would interpret the strides as
+        bytes. Reading the attribute raises ValueError if a byte stride is not a multiple of the item size, as in a field of a
+        packed record.
         """
         if self.strides_ == NULL and self.nd_ > 0:
             raise ValueError(
@@ -230,7 +231,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def typenum(self):
-        """int : NumPy's type number, or arrayhub's (4096 or more) for types that NumPy does not have."""
+        """int : NumPy's type number, or arrayhub's own number (4096 or more) for types that NumPy does not have."""
         return self.typenum_
 
     @property
@@ -340,7 +341,7 @@ cdef class USMArray(Descriptor):
         try:
             dtype = get_dtype(self).__repr__().removeprefix("dtype(").removesuffix(")")
         except TypeError:
-            dtype = repr(name_of_elements(self))     # NumPy does not have the type
+            dtype = repr(name_of_elements(self))     # neither NumPy nor ml_dtypes has the type
         dims = getattr(labels_of(self), "dims", None)
         named = "" if dims is None else f"dims={dims}, "
         steps = "" if self.flags_ & C_CONTIGUOUS or self.byte_strides_ == NULL else f", byte_strides={self.byte_strides}"
@@ -836,7 +837,7 @@ cdef class USMArray(Descriptor):
         Returns
         -------
         USMArray
-            The array itself, or a writable copy in C order. A copy of byte-swapped elements is in host memory.
+            The array itself, or a writable copy in C order. If elements are byte-swapped, the copy is in host memory.
 
         Raises
         ------

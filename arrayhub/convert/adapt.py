@@ -96,7 +96,8 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         raise TypeError(f'adapt: to is {show(to)}; accepted: a library. Write @arrayhub.adapt("numpy")')
     if isinstance(missing, str) and missing == "mask":
         raise ValueError("adapt: missing is 'mask', which creates two arrays; accepted: None, 'nan' or a value")
-    target = _Target(library_name(to), copy, to if isinstance(to, type) and is_table_type(to) else None, missing)
+    library = library_name(to, "adapt")
+    target = _Target(library, copy, to if isinstance(to, type) and is_table_type(to) else None, missing)
     wanted(copy, "adapt")
 
     def decorate(function: F) -> F:

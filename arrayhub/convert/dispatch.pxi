@@ -98,7 +98,7 @@ if len(PROTOCOLS) > PROTOCOL_BITS or any([_parse[k] == NULL for k in range(len(P
 # --------------------------------------------------------------------------------------------- the record of a type
 
 
-cdef enum:                 # importers besides those of libraries/known
+cdef enum:                 # numbers of the importers that libraries/known does not define
     OWN_ARRAY = MAX_IMPORTERS - 1
     WRAPPER = MAX_IMPORTERS - 2
     SPARSE = MAX_IMPORTERS - 3     # a sparse array, which the modules of sparse/ import
@@ -327,7 +327,7 @@ cdef Descriptor by_other_means(object obj, object stream, list refusals):
         return dlpack.parse_capsule(obj, False, None)
     if issubclass(type(obj), VALUES):
         numpy_library.refuse_endless(obj, "asarray")
-        check_values(obj)      # before NumPy calls methods of the elements, which may run a query
+        check_values(obj)      # first, because NumPy's conversion calls methods of the elements, which may run a query
         from arrayhub.array.casting import check_common, no_type_error
 
         try:
@@ -445,7 +445,7 @@ cdef int check_value(object item, int level, dict seen) except -1:
     return 0
 
 
-cdef list _wrappers = [None]      # rows of wrappers by number
+cdef list _wrappers = [None]      # rows of the table of wrappers, indexed by number
 cdef dict _numbers = {}           # index in _wrappers of each row, keyed by id(row)
 
 

@@ -129,7 +129,7 @@ cdef Descriptor import_values(object obj, object dtype, object order):
         return import_array(obj, order)
     except (TypeError, OverflowError, ValueError) as error:
         numpy_library.refuse_endless(obj, "asarray")      # first, because the following code iterates over all elements
-        check_values(obj)      # before NumPy calls methods of the elements
+        check_values(obj)      # first, because NumPy's conversion calls methods of the elements
         from arrayhub.array import casting
 
         if not (isinstance(error, OverflowError) or dtype.names or dtype.kind in "mM" or casting.need_a_type(obj)):

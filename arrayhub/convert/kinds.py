@@ -381,8 +381,9 @@ def _named_library(model: Any) -> str:
 
 
 def _model_error(call: str, model: Any, advice: str = "") -> TypeError:
+    role = "the model" if call == "like" else "the argument"
     return TypeError(
-        f"{call}: the model {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
+        f"{call}: {role} {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
         " jax, cupy, dpnp, pyarrow, polars, pandas, xarray, awkward or another library, a USMArray, a NestedArray, or"
         f" the array type or module of a library{advice}"
     )

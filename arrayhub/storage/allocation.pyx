@@ -243,10 +243,10 @@ cdef class Recipe:
     The layout depends on the item size, but neither on the element type itself nor on the kind of memory.
     """
     cdef Descriptor template        # shape, byte strides and labels
-    cdef Py_ssize_t nbytes          # size in bytes, from element zero
+    cdef Py_ssize_t nbytes          # size in bytes, from element zero to the end
     cdef Py_ssize_t boundary        # alignment in bytes
     cdef Py_ssize_t behind          # bytes from an aligned address to element zero
-    cdef Py_ssize_t row, row_step   # bytes of a row, and from one row to the next; 0 without an alignment
+    cdef Py_ssize_t row, row_step   # bytes of a row without and with padding; 0 if no alignment was requested
     cdef object backend             # name of the preset, or None
     cdef object source              # registry entry of the preset; if the entry is replaced, the recipe is outdated
 
@@ -255,7 +255,7 @@ cdef enum:
 
 cdef dict _recipes = {}
 
-# Arguments that determine the layout, in the order of `write_recipe`, with the accepted values for messages.
+# Arguments that determine the layout, in the order that `write_recipe` expects, and their accepted values for messages.
 _ARGUMENT_FORMS = {
     "shape": "an integer, or a sequence of integers",
     "aligned_index": "a sequence of integers",
@@ -274,7 +274,7 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
                 str pool):
     """Return a new array. `arguments` contains the item size, followed by the values of _ARGUMENTS.
 
-    The memory has the kind `memory`, or is allocated by the library `pool` as for `model`, if `pool` is not None.
+    If `pool` is None, the memory has the kind `memory`. Otherwise, the library `pool` allocates memory like that of `model`.
     """
     cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)

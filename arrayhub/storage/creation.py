@@ -135,7 +135,7 @@ def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if element.kind == "b" and is_integer(value) and np.asarray(value).dtype != object:
         return np.array(value, element)  # as in NumPy, any integer is valid for bool
     refuse_endless(value, "full")
-    check_values(value)  # before NumPy calls methods of the elements
+    check_values(value)  # first, because NumPy's conversion calls methods of the elements
     given = checked(with_ndarrays(value), element, "fill_value")
     made: np.ndarray[Any, Any] = converted(given, element).astype(element)
     return made
@@ -335,7 +335,7 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
 
 
 def _kind_of(model: USMArray) -> _Memory:
-    """Return the value of the argument `memory` for the memory of `model`."""
+    """Return the value of `memory` that makes `empty` allocate the same kind of memory as that of `model`."""
     kind = KINDS.get((model.device.type, model.usm_type))
     if kind is None:
         accepted = ", ".join(map(repr, KINDS.values()))
@@ -344,7 +344,7 @@ def _kind_of(model: USMArray) -> _Memory:
 
 
 def _device_of(model: USMArray) -> Any:
-    """Return the value of the argument `device` for the memory of `model`."""
+    """Return the value of `device` that makes `empty` allocate on the device of `model`."""
     if model.device.type == "oneapi":
         return queue_of_array(model)
     return None if model.device.type == "cpu" else model.device

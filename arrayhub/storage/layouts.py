@@ -178,7 +178,7 @@ def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
 
 
 def default_dimensions(nd: int) -> tuple[str, ...]:
-    """Return the names that GT4Py uses for `nd` dimensions without names: I, J, K, 0, 1, ..."""
+    """Return GT4Py's default names of `nd` dimensions: I, J, K, 0, 1, ..."""
     return (*GRID[:nd], *map(str, range(nd - 3)))
 
 

@@ -209,6 +209,11 @@ def test_error_suggests_copy_for_sparse_arguments():
     assert "copy=" not in str(raised.value)
 
 
+def test_errors_about_an_unknown_library_name_adapt():
+    with pytest.raises(ValueError, match="^adapt: to is 'foo'"):
+        ah.adapt("foo")
+
+
 def test_decorator_without_parentheses_raises():
     with pytest.raises(TypeError, match=r'adapt: to is <function .*Write @arrayhub\.adapt\("numpy"\)'):
 

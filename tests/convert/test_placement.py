@@ -75,5 +75,5 @@ def test_placements_are_hashable():
 
 
 def test_objects_that_are_not_arrays_raise():
-    with pytest.raises(TypeError, match="placement: the model"):
+    with pytest.raises(TypeError, match="placement: the argument .* is of type object"):
         ah.placement(object())

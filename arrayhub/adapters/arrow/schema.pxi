@@ -126,7 +126,7 @@ cdef str export_obstacle(Descriptor a):
 cdef bint may_be_nat(Descriptor a) noexcept:
     """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap.
 
-    In times that were imported from Arrow, the integer of NaT is a valid time.
+    In times that were imported from Arrow, the integer that encodes NaT is a valid time.
     """
     return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
 
@@ -616,7 +616,7 @@ cdef int fill_root_schema(ArrowSchema* out, object node, int form) except -1:
     a = <Descriptor> node
     if a.nd_ == 1 or not form & TENSOR:
         return fill_typed_schema(out, a, b"", None, form & BOOL8)
-    order = memory_order(a) or list(range(1, a.nd_))      # `compact` copies such an array in C order
+    order = memory_order(a) or list(range(1, a.nd_))      # if no order is compact, `compact` copies in C order
     new_schema(out, b"+w:%d" % layout.count(a.nd_ - 1, a.shape_ + 1), b"", tensor_metadata(a, order), 1, False)
     return fill_dense_schema(out.children[0], a, None, a.nd_ - 1, _ITEM, None, None, form & BOOL8)
 
