@@ -41,11 +41,14 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         - A DLPack capsule, or a bytes-like object.
         - A number or a nested sequence of numbers, which NumPy copies.
     dtype : optional
-        Element type of the result. If the element type of `obj` differs, the result is a copy. Elements of an array are cast
-        as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and NaT becomes the smallest integer.
-        For numbers and sequences, values out of the range of an integer type raise OverflowError, NaN raises ValueError, and
-        complex numbers raise TypeError. If the type is floating-point, integers out of its range raise OverflowError, floats
-        out of its range become infinite, with NumPy's RuntimeWarning, and complex numbers raise TypeError.
+        Element type of the result. If the element type of `obj` differs, the result is a copy.
+
+        - Elements of an array are cast as by ``numpy.ndarray.astype``: integers out of range wrap, fractions are dropped, and
+          NaT becomes the smallest integer.
+        - Numbers and sequences for an integer type: values out of range raise OverflowError, NaN raises ValueError, and
+          complex numbers raise TypeError.
+        - Numbers and sequences for a floating-point type: integers out of range raise OverflowError, floats out of range
+          become infinite, with NumPy's RuntimeWarning, and complex numbers raise TypeError.
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy : {None, True, False, "if_needed"}, optional
@@ -72,7 +75,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     Raises
     ------
     TypeError
-        `obj` does not support any protocol, or contains Python objects. Or `obj` contains complex numbers, and `dtype` is real.
+        `obj` does not support any protocol, contains Python objects, or contains complex numbers although `dtype` is real.
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     BufferError
