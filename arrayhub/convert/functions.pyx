@@ -81,7 +81,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     BufferError
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
-        A Python number, or an element of a sequence, is out of the range of `dtype` (see above), or the common type of a table
+        A number, or an element of a sequence, is out of the range of `dtype` (see above), or the common type of a table
         or sequence would round an integer.
 
     Examples
