@@ -209,7 +209,7 @@ def test_error_suggests_copy_for_sparse_arguments():
     assert "copy=" not in str(raised.value)
 
 
-def test_errors_about_an_unknown_library_name_adapt():
+def test_error_for_unknown_library_starts_with_adapt():
     with pytest.raises(ValueError, match="^adapt: to is 'foo'"):
         ah.adapt("foo")
 
