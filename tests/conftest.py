@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Exclude the objects of imported libraries from garbage collection: a collection of them takes 0.5 s."""
+    """Exclude the objects of imported libraries from garbage collection, which makes each collection 0.5 s faster."""
     gc.collect()
     gc.freeze()
 

@@ -24,7 +24,7 @@ needs_runtime = pytest.mark.skipif(
 # If the administrator has installed a CPU runtime, `configure` does not set OCL_ICD_FILENAMES.
 needs_choice = pytest.mark.skipif(
     sycl_runtime._system_cpu_runtime(sycl_runtime.SYSTEM_VENDOR_FOLDER) is not None,
-    reason="the system's vendor folder has a CPU runtime of its own",
+    reason="the vendor folder of the system already has a CPU runtime",
 )
 
 

@@ -9,7 +9,7 @@ LIBRARIES = sorted({case.library for case in borrowing.CASES if case.outcome != 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_views_keep_their_values(library):
-    """Run in a separate process, because a read of freed memory crashes the process."""
+    """Runs in a subprocess, because a read of freed memory may crash the process."""
     pytest.importorskip(library.partition(".")[0])
     python(
         "import sys; from libraries import borrowing; borrowing.check_library(sys.argv[1])",

@@ -56,7 +56,7 @@ def build(tmp_path_factory):
             with contextlib.chdir(tmp_path_factory.mktemp("gt_build")):
                 built[definition, backend] = gtscript.stencil(backend=backend, definition=definition)
         found = built[definition, backend]
-        found.clean_call_args_cache()  # otherwise GT4Py checks a layout only on the first call
+        found.clean_call_args_cache()  # GT4Py checks layouts only on the first call with the same shapes and origins
         return found
 
     return stencil

@@ -28,7 +28,9 @@ def test_library_behaves_as_documented(library):
 
 
 def test_page_equals_the_tables():
-    assert PAGE.read_text() == written(versions()), "docs/libraries.md is old; run python -m tests.support.libraries"
+    assert PAGE.read_text() == written(versions()), (
+        "docs/libraries.md is out of date; run python -m tests.support.libraries"
+    )
 
 
 def test_page_has_the_version_of_every_library():

@@ -75,7 +75,7 @@ def run_cell(cell, consumer):
         del array
         made.obj = None
     if not freed():
-        gc.collect()  # libraries may keep cycles; arrayhub does not
+        gc.collect()  # libraries may keep reference cycles; arrayhub does not
     for _ in range(500):
         if freed():
             break

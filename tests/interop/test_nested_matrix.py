@@ -55,7 +55,7 @@ def run_cell(producer, kind, consumer):
         del taken
     x = None
     if not made.freed():
-        gc.collect()  # a library may keep cycles
+        gc.collect()  # libraries may keep reference cycles
     assert made.freed(), "the producer's memory is not freed when the last view dies"
 
 

@@ -262,8 +262,8 @@ def test_dpnp_round_trip_without_the_private_name(name):
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("change", ["missing", "other parameters"])
 @pytest.mark.parametrize("name", ["_copy_usm_ndarray_into_usm_ndarray", "_copy_numpy_ndarray_into_usm_ndarray"])
-def test_assignment_without_a_kernel_of_dpnp(name, change):
-    """Without the function, an assignment calls ``usm_ndarray.__setitem__`` instead, also with events."""
+def test_assignment_works_without_the_copy_function_of_dpnp(name, change):
+    """Without dpnp's copy function, an assignment calls ``usm_ndarray.__setitem__``, also after a wait for events."""
     pytest.importorskip("dpnp.tensor")
     python(
         HEAD

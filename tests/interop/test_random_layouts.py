@@ -123,7 +123,7 @@ def effective(x):
 
 
 def same(out, x, may_write=True):
-    """Assert that two ndarrays have equal memory, layout, type and values. Without `may_write`, `out` is read-only."""
+    """Assert that two ndarrays have equal memory, layout, type and values, and that `out` has the right access."""
     assert out.shape == x.shape
     assert out.dtype == x.dtype
     assert effective(out) == effective(x)
@@ -142,7 +142,7 @@ def test_every_pair_of_protocols_keeps_memory_and_layout(x):
     note(f"{x.dtype!r} shape {x.shape} byte strides {x.strides} writeable {x.flags.writeable} at {x.ctypes.data % 16}")
     for way_in in PROTOCOLS:
         if x.dtype.num >= 256 and way_in.startswith("array"):
-            pass  # NumPy's dict describes ml_dtypes' types incorrectly; arrayhub reads the dtype
+            pass  # NumPy's dict describes types of ml_dtypes incorrectly, so arrayhub reads `dtype`
         elif can_say(way_in, x) is False:
             with pytest.raises((BufferError, TypeError, ValueError)):
                 ah.asarray(x, via=way_in)
@@ -150,7 +150,7 @@ def test_every_pair_of_protocols_keeps_memory_and_layout(x):
         note(f"in by {way_in}")
         try:
             u = ah.asarray(x, via=way_in)
-        except BufferError:  # NumPy's DLPack export also checks strides of single elements
+        except BufferError:  # NumPy's DLPack export also checks the strides of dimensions of length 1
             assert way_in == "dlpack"
             assert any(step % x.itemsize for step in x.strides)
             continue

@@ -59,7 +59,7 @@ def test_only_consumer_quirks_and_tracing_read_frames():
         for path in package.rglob("*")
         if path.suffix in {".py", ".pyx", ".pxi", ".pxd", ".h"} and frames.search(path.read_text())
     }
-    # The trace reports the line of the program that caused an event, and does not change the results.
+    # `tracing` reads frames only to report the line that caused an event.
     assert readers == {"libraries/consumer_quirks.py", "inspection/tracing.py"}
 
 

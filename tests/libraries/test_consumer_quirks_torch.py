@@ -162,7 +162,7 @@ BACKWARDS = {
     "device": "torch.from_dlpack(x, device='cpu')",
     "copy=False": "torch.from_dlpack(x, device='cpu', copy=False)",
     "by name": "arrayhub.convert(x, 'torch.utils.dlpack')",
-    "by the name of another": "arrayhub.convert(x, 'reader')",
+    "by the name of another module": "arrayhub.convert(x, 'reader')",
 }
 
 

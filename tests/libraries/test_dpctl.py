@@ -254,13 +254,13 @@ READERS = {
     "torch": lambda x: ah.as_torch(x).numpy(),
     "dict": lambda x: np.asarray(ah.asarray(type("P", (), {NAME: getattr(ah.asarray(x), NAME), "keep": x})())),
     "dlpack to dpnp": lambda x: dpnp.asnumpy(dpnp.from_dlpack(ah.asarray(x))),
-    **({"dlpack to the host": lambda x: np.from_dlpack(ah.asarray(x), device="cpu")} if HAS_DLPACK_1 else {}),
+    **({"DLPack to the host": lambda x: np.from_dlpack(ah.asarray(x), device="cpu")} if HAS_DLPACK_1 else {}),
     "__usm_ndarray__": lambda x: dpnp.asnumpy(dpnp.asarray(ah.asarray(x)) + 0),
     "as_dpnp": lambda x: dpnp.asnumpy(ah.as_dpnp(ah.asarray(x)) * 1),
     "to_host": lambda x: np.asarray(ah.to_host(x, copy=True)),
     "copy": lambda x: np.asarray(ah.asarray(x).copy()),
     "another queue": lambda x: on_another_queue(x, dpctl.SyclQueue()),
-    "another queue in order": lambda x: on_another_queue(x, dpctl.SyclQueue(property="in_order")),
+    "another in-order queue": lambda x: on_another_queue(x, dpctl.SyclQueue(property="in_order")),
     "the same queue": lambda x: on_another_queue(x, x.sycl_queue),
 }
 

@@ -283,7 +283,7 @@ def release(tmp_path_factory):
 
 @pytest.mark.parametrize(("fields", "functions", "way"), RELEASES)
 def test_arrays_of_another_release_are_read_by_a_safe_method(release, fields, functions, way):
-    """arrayhub calls a C function only if it has verified it, because the types of all releases have the same name."""
+    """arrayhub verifies each C function before it calls the function, because all releases use the same type name."""
     code = f"""
         import importlib.util, json, sys
         import arrayhub, dpctl.memory

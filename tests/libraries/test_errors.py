@@ -92,7 +92,7 @@ def test_errors_for_arrow_chunks_name_working_calls(name, count):
         assert len(ah.asnested(chunks, copy=True)) == len(chunks)
 
 
-def test_arrow_of_several_chunks_of_numbers():
+def test_errors_for_several_arrow_chunks_name_working_calls():
     assert_helps(pa.chunked_array([[1], [2]]), "x.combine_chunks()", "x.chunk(i)")
 
 
@@ -115,7 +115,7 @@ def test_empty_chunks_are_ignored():
     ],
     ids=["mixed", "mixed frame"],
 )
-def test_pandas_objects_refused_by_asnested(obj):
+def test_errors_for_pandas_objects_that_asnested_refuses_name_to_numpy(obj):
     with pytest.raises((TypeError, BufferError)):
         ah.asnested(obj)
     assert "asnested" not in refusal(obj)
@@ -253,7 +253,7 @@ def test_numpy_object_arrays_are_imported_as_lists(values):
 # ------------------------------------------------------------------------------------------- objects inside of objects
 
 
-def test_errors_of_members_name_the_path():
+def test_errors_for_nested_objects_name_the_path_to_the_cause():
     pint, xarray = module("pint"), module("xarray")
     quantity = pint.UnitRegistry().Quantity(np.arange(3.0), "m")
     assert_helps(xarray.DataArray(quantity), "x.data.magnitude")
@@ -363,12 +363,12 @@ def test_errors_for_python_containers_and_iterators_name_list(make):
     assert_helps(make([1, 2]), "list(x)")
 
 
-def test_a_dict_names_the_calls_for_columns_and_for_a_record():
+def test_errors_for_dicts_name_calls_for_columns_and_for_a_record():
     assert_helps({"a": [1, 2]}, "arrayhub.asnested(pyarrow.table(x))", "arrayhub.asnested([x])")
 
 
 @pytest.mark.parametrize("kind", [str, pathlib.Path])
-def test_a_path_names_the_functions_that_read_files(tmp_path, kind):
+def test_errors_for_paths_name_functions_that_read_files(tmp_path, kind):
     np.save(tmp_path / "x.npy", np.arange(3))
     assert_helps(kind(tmp_path / "x.npy"), "numpy.load(x)")
     PIL = pytest.importorskip("PIL.Image")
@@ -378,7 +378,7 @@ def test_a_path_names_the_functions_that_read_files(tmp_path, kind):
     assert ah.asarray(PIL.open(x)).shape == (2, 3)
 
 
-def test_a_frame_of_several_types_names_two_columns():
+def test_errors_for_frames_of_several_types_name_two_columns():
     frame = pd.DataFrame({"a": [1.0, 2.0], "n": [1, 2], "s": ["x", "y"]})
     assert "several types (column 'a': float64, column 's': str)" in refusal(frame)
     assert "several types (column 'a': float64, column 'n': int64)" in refusal(frame[["a", "n"]])
@@ -445,7 +445,7 @@ MISSING_VALUE = {  # functions that create pandas objects with missing values, a
 
 
 @pytest.mark.parametrize("name", MISSING_VALUE)
-def test_calls_for_missing_values_of_pandas_work(name):
+def test_calls_that_errors_for_pandas_missing_values_name_work(name):
     make, calls = MISSING_VALUE[name]
     assert advised(make()) == calls
 
@@ -470,7 +470,7 @@ CATEGORIES = {  # call in the error that returns the codes
 
 @pytest.mark.parametrize("name", CATEGORIES)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_categories_name_a_call_for_their_codes(name, library):
+def test_errors_for_categories_name_a_call_for_their_codes(name, library):
     make, codes = CATEGORIES[name]
     x = make()
     with pytest.raises((TypeError, BufferError)) as raised:
@@ -490,7 +490,7 @@ def test_categories_name_a_call_for_their_codes(name, library):
     assert called(calls[0], y).tolist()[:1] == [0]
 
 
-def test_categories_in_a_table_and_with_missing_name_a_call_for_their_codes():
+def test_errors_for_categories_in_tables_name_a_call_for_their_codes():
     pl = module("polars")
     frame = pl.DataFrame({"c": pl.Series(["b", "b"], dtype=pl.Categorical), "n": [1, 2]})
     missing = pd.Series(["a", None], dtype="category")
@@ -508,7 +508,7 @@ def test_categories_in_a_table_and_with_missing_name_a_call_for_their_codes():
 
 
 @pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"missing": ""}])
-def test_strings_for_torch_do_not_name_arguments_that_torch_lacks(arguments):
+def test_errors_for_strings_do_not_name_arguments_that_torch_lacks(arguments):
     for x in (ah.asnested(["a", "b"]), ah.asnested(["a", None])):
         with pytest.raises(
             BufferError, match=r"^torch: strings are not supported. Use arrayhub.as_numpy\(x, copy='if_n"
@@ -517,7 +517,7 @@ def test_strings_for_torch_do_not_name_arguments_that_torch_lacks(arguments):
     assert ah.as_numpy(x, copy="if_needed").tolist() == ["a", None] and ah.as_numpy(x, missing="").tolist() == ["a", ""]
 
 
-def test_missing_strings_of_arrow_name_an_argument_that_works():
+def test_errors_for_missing_arrow_strings_name_an_argument_that_works():
     for x in (pa.array(["a", None]), module("polars").Series(["a", None])):
         assert "missing='nan'" not in refusal(x)
         assert ah.as_numpy(x, missing="").tolist() == ["a", ""]
@@ -528,8 +528,8 @@ def test_pyarrow_sparse_tensor_errors_name_to_tensor(name):
     assert_helps(getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")
 
 
-def test_sequences_with_a_call_stay_elements_of_lists():
-    """Types that have only advice in the table of wrappers remain valid elements of lists."""
+def test_lists_of_openvino_shapes_are_imported():
+    """asarray rejects a single openvino Shape, and its error names ``list(x)``, but accepts lists of Shapes."""
     shape = module("openvino").Shape
     assert ah.asarray([shape([1, 2]), shape([3, 4])]).tolist() == [[1, 2], [3, 4]]
 
@@ -593,7 +593,7 @@ def test_errors_for_ctypes_objects_name_list():
 # ------------------------------------------------------------------------------- errors that name calls for nested data
 
 
-def test_times_with_a_zone_name_the_import_of_the_whole_list():
+def test_errors_for_times_with_a_zone_name_asnested_of_the_whole_list():
     x = [datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]
     said = refusal(x)
     assert "pass all values to arrayhub.asnested, which keeps the time zone" in said and "asnested(x[0])" not in said
@@ -604,7 +604,7 @@ def test_times_with_a_zone_name_the_import_of_the_whole_list():
     assert ah.asarray(without_zone, dtype="M8[us]").tolist() == without_zone
 
 
-def test_rows_of_equal_lengths_are_not_described_as_different():
+def test_error_for_rows_of_equal_lengths_does_not_state_different_lengths():
     x = pl.Series([[1, 2], [3, 4]])
     said = refusal(x)
     assert "has lists, which may have different lengths" in said
@@ -612,7 +612,7 @@ def test_rows_of_equal_lengths_are_not_described_as_different():
     assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
 
 
-def test_pandas_missing_values_in_a_list_name_the_argument_missing():
+def test_errors_for_pandas_missing_values_in_a_list_name_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
         assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said
@@ -627,19 +627,19 @@ def test_pandas_missing_values_in_a_list_name_the_argument_missing():
 
 
 @pytest.mark.parametrize("value", [decimal.Decimal("1.5"), datetime.time(1)])
-def test_decimals_and_times_of_day_in_a_list_name_pyarrow(value):
+def test_errors_for_decimals_and_times_of_day_name_pyarrow(value):
     x = [value, None]
     with pytest.raises(TypeError, match=r"is of type (Decimal|time); .*Call arrayhub\.asnested\(pyarrow\.array\(x\)\)"):
         ah.asnested(x)
     assert ah.asnested(pa.array(x)).to_list() == x
 
 
-def test_a_value_of_an_unknown_type_in_a_list_is_described_once():
+def test_error_describes_a_list_element_of_an_unknown_type_once():
     with pytest.raises(TypeError, match="^asnested: (?!.*among).*is of type UUID; accepted: None, and elements"):
         ah.asnested([uuid.UUID(int=1)])
 
 
-def test_copies_of_nested_arrays_name_the_method():
+def test_errors_for_copies_of_nested_arrays_name_the_method():
     x = ah.asnested([[1, 2], [3]])
     with pytest.raises(
         BufferError, match=r"^to_host: arrayhub\.NestedArray is not a dense array.* Call x\.to_host\(\)$"
@@ -651,7 +651,7 @@ def test_copies_of_nested_arrays_name_the_method():
     assert x.to_device("cpu").to_list() == [[1, 2], [3]]
 
 
-def test_dtypes_that_arrow_lacks_name_a_conversion():
+def test_errors_for_dtypes_that_arrow_lacks_name_a_conversion():
     pytest.importorskip("ml_dtypes")
     x = torch.ones(2, dtype=torch.bfloat16)
     with pytest.raises(BufferError, match=r"Convert the array first, by arrayhub\.asarray\(x, dtype='float32'\)"):
@@ -667,14 +667,14 @@ def test_dtypes_that_arrow_lacks_name_a_conversion():
     assert ah.as_arrow(ah.asarray(x, dtype="float64")).to_pylist() == [0, 1, 2]
 
 
-def test_strings_with_none_name_an_empty_string():
+def test_errors_for_strings_with_none_name_an_empty_string():
     said = refusal(["a", None])
     assert "pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)" in said and "'mask'" not in said
     assert ah.as_numpy(["a", None], missing="").tolist() == ["a", ""]
     assert ah.asnested(["a", None]).to_list() == ["a", None]
 
 
-def test_times_in_a_list_name_the_dtype():
+def test_errors_for_times_in_a_list_name_the_dtype():
     x = [datetime.datetime(2020, 1, 1, 12)]
     assert "Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)" in refusal(x)
     assert ah.asarray(x, dtype="M8[us]").tolist() == x == ah.asnested(x).to_list()
@@ -690,7 +690,7 @@ def test_a_missing_day_is_filled_with_nat():
     assert rows.shape == (2, 2) and np.isnat(rows).tolist() == [[False, True]] * 2
 
 
-def test_maps_of_strings_do_not_name_a_matrix():
+def test_errors_for_maps_of_strings_do_not_name_a_matrix():
     x = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     with pytest.raises(BufferError, match=r"use x\.keys and x\.items; or call arrayhub\.asnested\(x\)$") as raised:
         ah.as_numpy(x)
@@ -701,7 +701,7 @@ def test_maps_of_strings_do_not_name_a_matrix():
     assert len(ah.asnested(ah.asnested(x)).to_list()) == 1
 
 
-def test_integers_above_64_bits_in_a_list_name_floats():
+def test_errors_for_integers_above_64_bits_name_floats():
     with pytest.raises(TypeError, match=r"as in arrayhub\.asnested\(\[float\(value\) for value in x\]\)$"):
         ah.asnested([2**70])
     assert ah.asnested([float(value) for value in [2**70]]).to_list() == [2.0**70]
@@ -723,7 +723,7 @@ NESTED, COPY = "arrayhub.asnested(x)", "arrayhub.asarray(x.tolist())"
     ],
     ids=str,
 )
-def test_numpy_object_arrays_name_the_call_for_their_values(values, calls, missing):
+def test_errors_for_numpy_object_arrays_name_working_calls(values, calls, missing):
     x = np.array(values, object)
     assert_helps(x, *calls)
     assert re.findall(r"missing='\w*'", refusal(x)) == missing

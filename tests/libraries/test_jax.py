@@ -26,7 +26,7 @@ def test_deleted_arrays_int4_arrays_and_keys_are_refused():
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
 
 
-def test_arrays_on_several_devices():
+def test_replicated_arrays_are_imported_and_sharded_arrays_refused():
     """A replicated array is imported. For a sharded array, the error names the call that gathers the array."""
     program = """
         import os

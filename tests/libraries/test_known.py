@@ -1,4 +1,4 @@
-"""arrayhub imports its module for a library in the first call that needs the module."""
+"""arrayhub imports its modules lazily: a module for a library is imported by the first call that needs it."""
 
 import pytest
 from children import python

@@ -346,7 +346,7 @@ def test_emit_returning_writable_memory_is_refused(board):
 # ------------------------------------------------------------------------------------------------ the rules
 
 
-def test_a_parse_without_types_may_leave_objects_to_their_protocols(board):
+def test_parse_without_types_may_leave_objects_to_their_protocols(board):
     class Other:
         __array_interface__ = np.arange(2.0).__array_interface__
 
@@ -357,7 +357,7 @@ def test_a_parse_without_types_may_leave_objects_to_their_protocols(board):
     assert "uses array_interface" in str(ah.explain(Other()))
 
 
-def test_a_type_without_a_path_is_refused_in_spite_of_its_protocol(board):
+def test_type_without_a_path_is_refused_in_spite_of_its_protocol(board):
     board.Board.__array_interface__ = property(lambda self: self.values.__array_interface__)
     x = board.Board(np.arange(4.0))
     assert ah.asarray(x).shape == (4,)
@@ -369,7 +369,7 @@ def test_a_type_without_a_path_is_refused_in_spite_of_its_protocol(board):
             ah.asarray(x, via=via)
 
 
-def test_registration_applies_to_inspected_types(board):
+def test_registration_applies_to_types_that_were_imported_before(board):
     x = board.Board(np.arange(4.0))
     with pytest.raises(TypeError, match="does not support an array protocol"):
         ah.asarray(x)

@@ -113,7 +113,7 @@ def test_tensors_inside_a_transformed_function_are_refused(transform):
     python(code)
 
 
-def test_named_call_works():
+def test_calls_named_for_refused_tensors_work():
     values = torch.tensor([1 + 2j, 3 - 4j])
     assert ah.as_numpy(values.conj().resolve_conj()).tolist() == [1 - 2j, 3 + 4j]
     assert ah.as_numpy(values.conj().imag.resolve_neg()).tolist() == [-2, 4]
@@ -156,7 +156,7 @@ def test_requires_grad_is_checked_on_each_import(make):
     ],
     ids=lambda x: str(x)[:30],
 )
-def test_exports_that_torch_cannot_hold_are_refused(x, words):
+def test_arrays_that_torch_cannot_represent_are_refused(x, words):
     with pytest.raises(BufferError, match=words):
         ah.as_torch(x)
 

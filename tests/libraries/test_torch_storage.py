@@ -19,7 +19,7 @@ CHANGES = {
     "set_": "t.set_()",
     "set_ to another": "t.set_(torch.zeros(5))",
     "swap": "torch.utils.swap_tensors(t, torch.nn.Parameter(torch.zeros(2), requires_grad=False))",
-    "freed as a whole": "m.weight = None; del t",
+    "module and tensor deleted": "m.weight = None; del t",
 }
 
 ONE = f"""
@@ -91,7 +91,7 @@ def once():
 for _ in range(20): once()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(200): once()
-assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000       # KiB, of 800 000 for 200 tensors
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 40_000       # KiB; 200 tensors have 800 000
 """)
 
 

@@ -95,7 +95,7 @@ def named(obj):
     ],
     ids=named,
 )
-def test_pandas_data_that_needs_a_copy_names_to_numpy(obj):
+def test_errors_for_pandas_data_that_needs_a_copy_name_to_numpy(obj):
     assert_refused(obj, "x.to_numpy()")
     assert ah.asarray(obj.to_numpy()).shape == obj.shape
 
@@ -129,7 +129,7 @@ LOSSLESS = {
 
 
 @pytest.mark.parametrize(("obj", "missing"), LOSSLESS.values(), ids=LOSSLESS)
-def test_lossless_call_is_named_first(obj, missing):
+def test_errors_name_the_lossless_call_first(obj, missing):
     pytest.importorskip("pyarrow")
     with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\), .*x\.to_numpy\(\)") as raised:
         ah.asarray(obj)
@@ -164,7 +164,7 @@ def test_lossless_call_is_named_first(obj, missing):
     ],
     ids=named,
 )
-def test_pandas_data_that_becomes_objects_names_asnested(obj):
+def test_errors_for_pandas_data_of_objects_name_asnested(obj):
     pytest.importorskip("pyarrow")
     with pytest.raises(TypeError):
         ah.asarray(obj.to_numpy())
@@ -251,7 +251,7 @@ def test_fields_of_gt4py_next_are_viewed():
 # --------------------------------------------------------------------------------------------------- units and masks
 
 
-def test_quantities_of_pint_name_the_magnitude():
+def test_errors_for_pint_quantities_name_the_magnitude():
     pint = pytest.importorskip("pint")
     torch = pytest.importorskip("torch")
     xarray = pytest.importorskip("xarray")
@@ -262,7 +262,7 @@ def test_quantities_of_pint_name_the_magnitude():
     assert_refused(xarray.DataArray(units.Quantity(np.arange(3.0), "m")), "x.data.magnitude")
 
 
-def test_quantities_of_astropy_are_ndarrays():
+def test_astropy_quantities_are_viewed_as_ndarrays():
     units = library("astropy.units")
     q = np.arange(3.0) * units.m
     a = ah.asarray(q)
@@ -358,7 +358,7 @@ def test_openvino_tensors_of_numpy_types_are_viewed():
         ("f8e8m0", "float8_e8m0fnu"),
     ],
 )
-def test_openvino_names_the_view_of_a_type_of_ml_dtypes(name, dtype):
+def test_errors_for_openvino_types_name_a_view_as_ml_dtypes(name, dtype):
     ov = library("openvino")
     for x in (
         ov.op.Constant(getattr(ov.Type, name), ov.Shape([2]), [1.0, 2.0]),
@@ -372,7 +372,7 @@ def test_openvino_names_the_view_of_a_type_of_ml_dtypes(name, dtype):
 
 
 def test_streams_of_bytes_are_viewed():
-    """A view of a stream's memory locks the memory, as a memoryview does."""
+    """An array that views a stream's memory prevents closing of the stream, as a memoryview does."""
     x = io.BytesIO(b"abc")
     a = ah.asarray(x)
     assert (a.dtype, a.shape, a.access) == (np.dtype("u1"), (3,), "readwrite")
@@ -439,7 +439,7 @@ def test_properties_of_unknown_types_are_not_read():
     assert asked == [] and "x.values" not in str(raised.value)
 
 
-def test_wrapper_errors_describe_the_type():
+def test_explain_describes_wrappers():
     why = ah.explain(pd.Series([1.0])).why
     assert why == "it is a wrapper; asarray imports its .values through array_interface"
     pint = pytest.importorskip("pint")
@@ -496,7 +496,7 @@ def test_masked_values_cannot_be_assigned(value):
             fill()
 
 
-def test_units_of_several_arrays_are_not_mixed():
+def test_lists_of_arrays_with_units_are_refused():
     """Lists reject arrays with a unit, because the units could differ. A single array is imported as a view."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
@@ -563,7 +563,7 @@ def frames():
     }
 
 
-def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values():
+def test_errors_for_datatable_frames_name_lossless_calls():
     """Frames are rejected, because their buffer is a copy with -128 for missing values and day numbers for dates."""
     for frame in frames().values():
         assert_refused(frame, "x.to_numpy()")
@@ -578,7 +578,7 @@ def test_frames_of_datatable_name_the_calls_that_keep_types_and_missing_values()
             assert np.array_equal(ah.as_numpy(x), np.asarray(values, x.dtype))
 
 
-def test_a_quantity_of_openmm_keeps_its_unit():
+def test_openmm_quantities_are_refused():
     """A quantity is rejected, although its ``__getattr__`` returns the array interface of its ndarray."""
     unit = pytest.importorskip("openmm.unit")
     for x in (np.arange(3.0) * unit.nanometer, unit.Quantity(np.ones((2, 3)), unit.kelvin)):
@@ -597,8 +597,8 @@ def test_arro3_scalar_is_refused():
     assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]
 
 
-def test_buffers_of_bits_of_nanoarrow_name_the_call_that_unpacks_them():
-    """Buffers of packed booleans are rejected. Their ``__dlpack__`` raises an error, too."""
+def test_errors_for_nanoarrow_bit_buffers_name_a_call_that_unpacks():
+    """Buffers of packed booleans are rejected. Their own ``__dlpack__`` also raises an error."""
     na = library("nanoarrow")
     pa = library("pyarrow")
     for x in (

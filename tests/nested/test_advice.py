@@ -109,7 +109,7 @@ def test_verdict_reasons_state_what_a_copy_does():
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "awkward"])
 @pytest.mark.parametrize("to", ["numpy", "torch"])
-def test_explain_names_the_column_that_does_not_fit(library, to):
+def test_explain_names_the_column_that_cannot_be_converted(library, to):
     import awkward
     import pandas
     import polars

@@ -31,7 +31,7 @@ JAGGED = torch.jagged
 RAGGED = [[1.0], [2.0, 3.0, 4.0], [], [5.0, 6.0]]
 WORDS = ["This", "is", None, "a string of more than twelve bytes", "é"]
 
-# Arrays of pyarrow, and their datashapes.
+# pyarrow arrays and their datashapes.
 ARRAYS = {
     "numbers": (pa.array([1, 2, 3]), "3 * int64"),
     "missing numbers": (pa.array([1, None, 3]), "3 * ?int64"),
@@ -248,7 +248,7 @@ def test_torch_jagged_round_trip_shares_the_memory():
         ah.as_torch(ah.asnested([["a"]]))
 
 
-def test_ragged_with_equal_lengths_becomes_dense():
+def test_to_dense_returns_a_view_for_rows_of_equal_length():
     source = pa.array([[1, 2], [3, 4], [5, 6]])
     x = ah.asnested(source).to_dense()
     assert (x.shape, x.ptr) == ((3, 2), source.values.buffers()[1].address)
@@ -552,7 +552,7 @@ def test_numpy_strings_are_imported_and_exported():
 
 
 @pytest.mark.parametrize("kind", ["S", "U", "T"])
-def test_empty_string_columns(kind):
+def test_empty_string_arrays_are_exported_as_strings(kind):
     arrow = ah.as_arrow(np.array([], kind), copy=True)
     assert arrow.type == (pa.binary() if kind == "S" else pa.string())
     records = ah.as_arrow(
@@ -1192,7 +1192,7 @@ def test_64_bit_days_need_copy_true(name):
     assert ah.explain(source, to="arrow").verdicts[0].verdict == "copy=True"
 
 
-def test_times_without_an_arrow_unit_name_a_call():
+def test_errors_for_times_without_an_arrow_unit_name_a_call():
     for unit in ("M8[M]", "M8[h]", "m8[D]", "M8[10s]"):
         array = np.zeros(1, unit)
         with pytest.raises(BufferError, match=r"x\.astype\('[mM]8\[s\]'\)$"):

@@ -39,7 +39,7 @@ TENSORS = {
     "of one dimension": tensors(shape=(3,)),
     "of booleans": tensors(value=pa.bool_()),
     "with missing ones": tensors(missing=MISSING),
-    "permuted with missing ones": tensors([1, 0], missing=MISSING),
+    "permuted, with missing tensors": tensors([1, 0], missing=MISSING),
     "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 1, 0], pa.int8())),
 }
 

@@ -55,7 +55,7 @@ SOURCES = {
     "matrix of booleans": np.ones((2, 2), bool),
     "records": np.zeros(2, "?,f8"),
     "records with strings": np.zeros(2, "U4,f8"),
-    "numbers of NumPy of arrayhub": ah.asnested(np.ones(3)),
+    "nested array of an ndarray": ah.asnested(np.ones(3)),
     "StringDType": np.array([LONG], np.dtypes.StringDType()),
     "days": np.zeros(2, "M8[D]"),
     "foreign byte order": np.ones(2, ">f8"),
@@ -191,20 +191,20 @@ def missing_in_awkward():
 
 
 WITH_A_COPY = {
-    "of no dimension": lambda: np.array(1),
-    "of no dimension, on a device": lambda: ah.zeros((), memory="usm_device"),
+    "0-d": lambda: np.array(1),
+    "0-d, on a device": lambda: ah.zeros((), memory="usm_device"),
     "on a device": lambda: ah.zeros((3, 2), memory="usm_device"),
     "NumPy's strings": lambda: np.array(["a", "b"], np.dtypes.StringDType()),
     "NumPy's strings, missing": lambda: np.array(["a", None], np.dtypes.StringDType(na_object=None)),
-    "NumPy's strings of two dimensions": lambda: np.array([["a"]], np.dtypes.StringDType()),
+    "two-dimensional NumPy strings": lambda: np.array([["a"]], np.dtypes.StringDType()),
     "strings of a fixed length": lambda: np.array(["a"]),
     "a range": lambda: range(3),
-    "a range of no elements": lambda: range(0),
+    "an empty range": lambda: range(0),
     "a range beyond 64 bits": lambda: range(2**70, 2**70 + 2),
     "missing in awkward": missing_in_awkward,
     "objects": lambda: np.array(["a"], object),
     "booleans": lambda: np.ones(3, bool),
-    "booleans of two dimensions": lambda: np.ones((2, 3), bool),
+    "two-dimensional booleans": lambda: np.ones((2, 3), bool),
     "booleans, none": lambda: np.ones(0, bool),
     "booleans in records": lambda: np.zeros(3, [("a", "?")]),
     "booleans in lists": lambda: ah.asnested([[True, False], [False, True]]),
@@ -372,7 +372,7 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
 
     copied = source.dtype.kind == "U" or source.dtype.names == (
         "s",
-    )  # Arrow cannot view these types, so even copy=None copies
+    )  # these types cannot be shared, so even copy=None copies
     expected = "copy=True" if copied else "zero-copy" if takes(None) else "copy=True" if takes(True) else "cannot"
     assert verdict.verdict == expected
 

@@ -152,14 +152,14 @@ def test_repeated_rows_are_counted_each_time(name):
         lambda row: pa.RunEndEncodedArray.from_arrays(pa.array([100_000]), pa.array([row])),
     ],
 )
-def test_lists_of_encoded_rows_share_the_row(make):
+def test_to_list_returns_one_object_for_a_repeated_row(make):
     rows = ah.asnested(make(WIDE)).to_list()
     assert len(rows) == 100_000 and len(set(map(id, rows))) == 1
     with pytest.raises(TypeError, match=re.escape("1e+10 elements")):
         ah.asnested(rows)
 
 
-def test_numbers_of_shared_rows():
+def test_count_elements_counts_repeated_rows_each_time():
     assert [count_elements(values, "") for values in ([WIDE] * 3, [[1] * 3] * 2, [{"a": [1, 2]}] * 2, [[], []])] == [
         300_003, 8, 8, 2
     ]  # fmt: skip

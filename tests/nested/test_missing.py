@@ -370,7 +370,7 @@ def test_error_for_an_invalid_value_starts_with_the_argument():
 FITTING = "accepted: (an integer|a number|True or False|a datetime)"
 WORDS = rf"{FITTING}\. 'mask' and 'nan' are values of missing="
 TYPOS = {
-    "a word for mask": ("masked", WORDS),
+    "another word for mask": ("masked", WORDS),
     "another case of nan": ("NaN", WORDS),
     "bytes": (b"nan", FITTING),
     "an object": (object(), FITTING),

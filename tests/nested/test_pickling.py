@@ -216,7 +216,7 @@ def test_comparisons_hashes_and_truth_values_are_refused():
         bool(x)
 
 
-def test_other_libraries_still_prefer_their_own_interfaces():
+def test_pyarrow_and_awkward_keep_the_structure():
     x = ah.asnested([[1], [2, 3]])
     assert pa.array(x).to_pylist() == x.to_list()
     assert ak.to_list(ah.as_awkward(x)) == x.to_list()

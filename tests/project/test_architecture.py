@@ -281,35 +281,35 @@ def test_number_of_extension_modules_is_limited():
     assert len(list(PACKAGE.rglob("*.pyx"))) <= MOST_EXTENSION_MODULES
 
 
-MODULES_OF_A_WALK = 4  # the maximum, so that a reader can remember the modules
+MODULES_OF_A_PATH = 4  # the maximum, so that a reader can remember the modules
 
 
-# Walks that may pass more modules, and their maximum.
+# Paths that may pass more modules, and their maximum.
 LIMITS = {
     "How does a string column of Arrow become a pandas Series?": 8,
     "What does a dask worker do with an array?": 6,
 }
 
 
-def walks(section="Five paths through the code"):
-    """Return the question of each walk in docs/architecture.md, and the (module, function) pairs of its steps."""
+def code_paths(section="Five paths through the code"):
+    """Return the question of each path in docs/architecture.md, and the (module, function) pairs of its steps."""
     text = (ROOT / "docs" / "architecture.md").read_text().partition(f"\n## {section}\n")[2].partition("\n## ")[0]
     found = re.split(r"^\*\*(.+?)\*\*", text, flags=re.MULTILINE)
     return {
-        question: [re.findall(r"`([\w/]+):(\w+)`", step) for step in re.findall(r"^\| .+", walk, re.MULTILINE)]
-        for question, walk in zip(found[1::2], found[2::2], strict=True)
+        question: [re.findall(r"`([\w/]+):(\w+)`", step) for step in re.findall(r"^\| .+", text, re.MULTILINE)]
+        for question, text in zip(found[1::2], found[2::2], strict=True)
     }
 
 
-def walked():
+def named_functions():
     """Return the (module, function) pairs that docs/architecture.md names."""
     return sorted(
         set(re.findall(r"`([\w/]+):(\w+)`", (ROOT / "docs" / "architecture.md").read_text())) - {("module", "function")}
     )
 
 
-@pytest.mark.parametrize(("module", "function"), walked())
-def test_functions_of_the_walks_exist(module, function):
+@pytest.mark.parametrize(("module", "function"), named_functions())
+def test_functions_that_the_docs_name_exist(module, function):
     texts = [(PACKAGE / module).with_suffix(suffix) for suffix in (".py", ".pyx", ".pxd", ".pxi")]
     source = "\n".join(text.read_text() for text in texts if text.exists())
     assert re.search(rf"^\s*(?:def|cp?def\b[^\n(]*?) ?\*?{function}\(", source, re.MULTILINE), (
@@ -317,20 +317,20 @@ def test_functions_of_the_walks_exist(module, function):
     )
 
 
-@pytest.mark.parametrize("question", walks())
-def test_walks_pass_at_most_four_modules(question):
-    steps = [step for step in walks()[question] if step]
+@pytest.mark.parametrize("question", code_paths())
+def test_paths_pass_at_most_four_modules(question):
+    steps = [step for step in code_paths()[question] if step]
     modules = {module for step in steps for module, _ in step}
-    assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_WALK, f"{question} {sorted(modules)}"
+    assert len(steps) >= 3 and len(modules) <= MODULES_OF_A_PATH, f"{question} {sorted(modules)}"
 
 
-def test_all_walks_are_found_in_the_docs():
-    assert len(walks()) == 5
-    assert len(walked()) >= 15
-    assert walks("Two longer paths").keys() == LIMITS.keys()
+def test_all_paths_are_found_in_the_docs():
+    assert len(code_paths()) == 5
+    assert len(named_functions()) >= 15
+    assert code_paths("Two longer paths").keys() == LIMITS.keys()
 
 
-# The call of each longer walk. The second call is traced, because the first call imports modules.
+# The call of each longer path. The second call is traced, because the first call imports modules.
 CALLS = {
     "How does a string column of Arrow become a pandas Series?": """
         import pandas, pyarrow
@@ -362,11 +362,11 @@ print(sorted(seen))
 
 
 @pytest.mark.parametrize("question", LIMITS)
-def test_longer_walks_name_the_modules_that_run(question):
-    """Each walk names all modules whose Python functions its call runs, except those of `_core`."""
+def test_longer_paths_name_the_modules_that_run(question):
+    """Each path names all modules whose Python functions its call runs, except those of `_core`."""
     if "dask" in question:
         pytest.importorskip("distributed")
-    steps = {step for row in walks("Two longer paths")[question] for step in row}
+    steps = {step for row in code_paths("Two longer paths")[question] for step in row}
     modules = {module for module, _ in steps}
     assert len(modules) <= LIMITS[question], sorted(modules)
     program = "import sys, arrayhub\n" + textwrap.dedent(CALLS[question]) + TRACED
@@ -460,7 +460,7 @@ def test_tables_of_node_kinds_are_complete():
         per_kind(**rows, tensor=0)
 
 
-def test_hooks_lead_to_names_of_upper_layers():
+def test_hooks_name_existing_objects_of_upper_layers():
     """Hooks let lower layers call upper layers. Each hook leads upwards, is used, and names an existing object."""
     import importlib
 
@@ -485,7 +485,7 @@ def test_hooks_lead_to_names_of_upper_layers():
     assert sideways == []
 
 
-def test_an_unknown_hook_is_refused():
+def test_unknown_hook_raises_attribute_error():
     from arrayhub._core.hooks import hooks
 
     with pytest.raises(AttributeError, match="hooks\\.draw"):

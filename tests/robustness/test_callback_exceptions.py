@@ -1,4 +1,4 @@
-"""Callbacks of producers that leave an exception set, and callbacks of arrayhub that run out of memory."""
+"""Exceptions that a producer's callback leaves set are reported, and arrayhub's callbacks return ENOMEM."""
 
 import ctypes
 import errno

@@ -1,5 +1,4 @@
-"""Nested lists that are too deep, contain themselves or share elements, as arguments of every function that traverses
-lists."""
+"""Functions that traverse lists refuse lists that are too deep, contain themselves or repeat too many elements."""
 
 import textwrap
 

@@ -69,7 +69,7 @@ LEAKS = {
 @pytest.mark.parametrize("what", LEAKS)
 def test_leak_is_detected(what):
     if what == "references to None" and sys.version_info >= (3, 12):
-        pytest.skip("from 3.12 on references to None are not counted")
+        pytest.skip("since CPython 3.12, references to None are not counted")
     names = {
         "kept": [], "pages": [], "mmap": mmap.mmap, "a": object(), "malloc": ctypes.CDLL(None).malloc,
         "increment": ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi)),

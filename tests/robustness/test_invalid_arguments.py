@@ -59,7 +59,7 @@ def call(what, function, *arguments):
         assert not isinstance(error, wrong), f"{what}: {error!r}"
         return None
     if type(result).__module__.partition(".")[0] == "dpctl":
-        return result       # the representation of a Memory object without memory ends the process, in dpctl's own code
+        return result       # repr of a dpctl Memory object without memory crashes the process
     try:
         repr(result)
     except Exception as error:

@@ -167,14 +167,14 @@ A_TENSOR_IN_USM = """
 """
 
 
-@pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all fail from there"])
+@pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all later ones fail"])
 @pytest.mark.parametrize("question", ["x.memory", "x[3:]", "x.T", "x.base"])
 def test_failing_allocation_keeps_the_buffer(question, length):
     ask = f"print(failures(lambda x: {question}, {length}))"
     survives(textwrap.dedent(FAILING) + textwrap.dedent(A_BUFFER) + ask, "_testcapi")
 
 
-@pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all fail from there"])
+@pytest.mark.parametrize("length", [1, 1000], ids=["one fails", "all later ones fail"])
 def test_failing_base_keeps_the_memory(length):
     ask = f"print(failures(lambda x: x.base, {length}))"
     assert int(survives(textwrap.dedent(FAILING) + textwrap.dedent(A_TENSOR_IN_USM) + ask, "_testcapi", "dpnp")) > 0
@@ -346,7 +346,7 @@ def test_block_is_not_resurrected_by_its_release():
 
 
 def test_cycle_that_contains_the_memoryview_is_collected():
-    """The collector may clear a memoryview of the cycle while the array still holds its buffer."""
+    """The process does not abort if the collector clears the memoryview before the array that holds its buffer."""
     python(
         textwrap.dedent(
             """

@@ -134,7 +134,7 @@ def test_errors_name_the_missing_array():
         ah.assparse(Producer("CSR", arrays))
 
 
-def test_fill_values_other_than_zero_are_refused():
+def test_nonzero_fill_values_are_refused():
     arrays = arrays_of(matrix())
     with pytest.raises(BufferError, match="fill value is not 0"):
         ah.assparse(Producer("CSR", {**arrays, "fill_value": np.ones(1)}, fill=True))

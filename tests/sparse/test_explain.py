@@ -62,7 +62,7 @@ def test_explain_suggests_the_shortest_call_that_works(to):
 
 def test_verdict_for_cupy_without_a_gpu_names_the_missing_device():
     if find_spec("cupy") or has_device():
-        pytest.skip("for machines without cupy and without a GPU")
+        pytest.skip("this machine has cupy or a GPU")
     assert verdicts(matrix())["cupy"].reason == "arrays of cupy need a CUDA device, which this machine lacks"
 
 
@@ -73,7 +73,7 @@ def test_verdict_for_jax_names_a_call_that_narrows_the_values():
     assert eval(explained.call, {"arrayhub": ah, "x": matrix()}).dtype == "float32"
 
 
-def test_explanation_of_a_rejected_format_names_the_call():
+def test_explanation_of_a_rejected_format_names_a_call():
     assert "x.tocoo()" in str(ah.explain(matrix("lil")))
 
 

@@ -90,7 +90,7 @@ def test_tokens_ignore_padding_of_records(name, hashed):
     assert made(asarray(a).with_dims("I")) not in (tokens[0][0], made(asarray(a).with_dims("J")))
 
 
-def test_tokens_of_ml_dtypes():
+def test_tokens_differ_between_types_of_ml_dtypes():
     import ml_dtypes
 
     types = [getattr(ml_dtypes, name) for name in dir(ml_dtypes) if name.startswith(("bfloat16", "float8"))]
@@ -118,7 +118,7 @@ def test_tokens_and_pickles_ignore_unused_bits(n):
     for key in (tokenize, joblib.hash, pickle.dumps):
         assert key(same[0]) == key(same[1]) != key(other), key
     stream = pickle.dumps(same[1])
-    assert bytes(np.asarray(arrayhub.transfer.host_copies.reached(same[1])))[-1] == 0xF5, "the array itself was written"
+    assert bytes(np.asarray(arrayhub.transfer.host_copies.reached(same[1])))[-1] == 0xF5, "the array was modified"
     assert tokenize(pickle.loads(stream)) == tokenize(same[0])
 
 
@@ -577,7 +577,7 @@ def test_refusal_in_frames_reaches_the_client(told, workers):
 
 @pytest.mark.parametrize("n", [0, 1, 10, 100_000])
 @pytest.mark.parametrize("kind", [bytes, bytearray])
-def test_spilled_arrays_are_read_again(n, kind):
+def test_arrays_are_restored_from_serialized_bytes(n, kind):
     from distributed.protocol import deserialize_bytes, serialize_bytelist
 
     arrayhub.register_dask()
@@ -655,7 +655,7 @@ def test_compressed_frames_are_read(tmp_path):
 
 def test_frames_are_sent_by_tls(tmp_path):
     if shutil.which("openssl") is None:
-        pytest.skip("no openssl here to make a certificate")
+        pytest.skip("openssl, which creates the certificate, is not installed")
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     files = ["-keyout", key, "-out", certificate]
     run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", "/CN=localhost", *files)
@@ -760,7 +760,7 @@ def test_second_deserialization_returns_the_same_elements():
         frozen = [frame.toreadonly() for frame in arrived]
         own = deserialize(header, frozen)
         np.asarray(own)[...] = -1
-        assert deserialize(header, arrived).tolist() == source.tolist(), "a read-only buffer was written"
+        assert deserialize(header, arrived).tolist() == source.tolist(), "a read-only buffer was modified"
         del first, again, own
 
 

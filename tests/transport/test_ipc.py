@@ -366,7 +366,7 @@ def test_handle_of_an_ended_process_is_refused():
 
 
 def test_invalid_reply_of_a_server_is_refused():
-    """A server with another process's socket name cannot send the memory, so its reply raises an error."""
+    """If the socket belongs to another process, its invalid replies raise an error."""
     handle = arrayhub.ipc_handle(shared())
     for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:

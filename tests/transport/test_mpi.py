@@ -123,7 +123,7 @@ def test_python_objects_are_refused():
         as_mpi(np.array([1, "a"], object))
 
 
-def test_read_only_memory_is_not_received_into():
+def test_receiving_into_read_only_memory_raises():
     with pytest.raises(BufferError, match="not writable"):
         SELF.Irecv(as_mpi(bytes(8)), source=0)
 
@@ -131,7 +131,7 @@ def test_read_only_memory_is_not_received_into():
 @pytest.mark.parametrize(
     "make", [lambda: [0.0, 0.0], lambda: (0.0, 0.0), lambda: 3.0, lambda: np.float64(3), lambda: range(2)]
 )
-def test_copies_are_not_received_into(make):
+def test_receiving_into_copies_raises(make):
     """`as_mpi` copies sequences and scalars to read-only buffers, so receiving into them raises BufferError."""
     assert np.array_equal(np.frombuffer(as_mpi(make())[0], asarray(make()).dtype), np.ravel(make()))
     with pytest.raises(BufferError, match="not writable"):
@@ -195,7 +195,7 @@ PROGRAM = """
     rank, other = comm.rank, 1 - comm.rank
     x = arrayhub.asarray(np.asfortranarray(np.arange(200_000.0).reshape(400, 500))).with_dims("IJ")
 
-    # upper case: columns into rows
+    # methods with upper-case names send memory; every second element is received as a column
     grid = np.zeros((5, 5))
     halo = comm.Irecv(as_mpi(grid[:, 0]), source=other)
     comm.Send(as_mpi(np.arange(10.0)[::2] + rank), dest=other)
@@ -300,7 +300,7 @@ COLLECTIVES = """
 
 
 def test_collective_calls_do_not_write_beyond_their_buffers():
-    """mpi4py interprets a count in a message as the count of each block, so the counts must match."""
+    """In collective calls, mpi4py interprets a count as that of one block, so `as_mpi` leaves the count to mpi4py."""
     assert run_two(COLLECTIVES).count("all right") == 2
 
 

@@ -210,7 +210,7 @@ def test_copy_is_a_view_and_deepcopy_a_copy(name):
 
 PADDED = {
     "rows": {"shape": (5, 7), "alignment": 64},
-    "one element a row": {"shape": (5, 1), "alignment": 128, "dtype": "u1"},
+    "one element per row": {"shape": (5, 1), "alignment": 128, "dtype": "u1"},
     "halo": {"shape": (6, 7, 8), "dims": "IJK", "halo": ((1, 1), (2, 2), (0, 0)), "alignment": 128},
     "aligned index": {"shape": (4, 5), "alignment": 64, "aligned_index": (1, 1)},
     "columns": {"shape": (5, 7), "alignment": 64, "layout": "F"},
@@ -264,7 +264,7 @@ def test_tokens_are_independent_of_gaps(n):
     assert asarray(np.arange(2.0 * n)[1::2]).__dask_tokenize__() != x.__dask_tokenize__()
 
 
-def test_deepcopy_of_an_object_with_one_array_twice():
+def test_deepcopy_keeps_repeated_references():
     x = asarray(np.arange(3))
     a, b = copy.deepcopy([x, x])
     assert a is b and a is not x
@@ -587,7 +587,7 @@ def test_pickles_are_written_in_format_1(name):
 
 @pytest.mark.usefixtures("policy")
 class TestDevices:
-    """Tests with USM device memory, which arrayhub does not let the host read even on SYCL's CPU device."""
+    """Tests with USM device memory, which the host cannot read through arrayhub, even on SYCL's CPU device."""
 
     def device(self, source):
         return arrayhub.to_device(source, "oneapi:0")

@@ -255,7 +255,7 @@ def test_reader_of_a_child_killed_while_sending_raises(method):
     try:
         assert ours.poll(WAIT)
         assert ours.recv() == child.pid
-        assert ours.poll(WAIT), "the first bytes of the array"
+        assert ours.poll(WAIT), "the first bytes of the array did not arrive"
         child.kill()
         with pytest.raises((EOFError, OSError), match="^$|end of file"):
             ours.recv()
