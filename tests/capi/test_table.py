@@ -585,8 +585,8 @@ SPECS = {
     "lanes alone": (64, dict(shape=(3,), dtype=(0, 0, 1)), r"dtype is \(0, 0, 1\)"),
     "host 99": (64, dict(shape=(3,), device=(1, 99)), r"device is \(1, 99\)"),
     "nowhere 99": (64, dict(shape=(3,), device=(0, 99)), r"device is \(0, 99\)"),
-    "queue of the host": (64, dict(shape=(3,), device=(1, 0), queue=object()), r"device is \(1, 0\).*14"),
-    "SYCL queue of the host": (64, dict(shape=(3,), device=(1, 0), queue_ref=64), r"device is \(1, 0\).*14"),
+    "queue, host device": (64, dict(shape=(3,), device=(1, 0), queue=object()), r"device is \(1, 0\).*14"),
+    "queue_ref, host device": (64, dict(shape=(3,), device=(1, 0), queue_ref=64), r"device is \(1, 0\).*14"),
     "access": (64, dict(shape=(3,), access=2), "access is 2"),
     "packed bytes": (
         64,

@@ -807,7 +807,7 @@ def test_values_are_cast_to_dtype_as_in_numpy(given):
 
 
 @pytest.mark.parametrize("scalar", [np.float64, np.float32, np.float16, np.longdouble, ml_dtypes.bfloat16, float])
-def test_scalars_out_of_range_are_rejected(scalar):
+def test_scalars_out_of_the_range_of_dtype_raise(scalar):
     for values in (scalar(300), [scalar(300)]):
         with pytest.raises(OverflowError, match=r"^asarray: dtype is dtype\('int8'\): "):
             ah.asarray(values, dtype="i1")
@@ -819,7 +819,7 @@ def test_scalars_out_of_range_are_rejected(scalar):
 
 @pytest.mark.parametrize("value", [1 + 2j, np.complex64(1 + 2j), np.complex128(1 + 2j)], ids=repr)
 @pytest.mark.parametrize("dtype", ["f4", "i4"])
-def test_complex_values_are_rejected_for_real_types(value, dtype):
+def test_complex_values_raise_for_a_real_dtype(value, dtype):
     for x in (value, [value, 3]):
         with pytest.raises(TypeError, match=r"^asarray: dtype is dtype\(.*\), but the values are complex; ") as caught:
             ah.asarray(x, dtype=dtype)

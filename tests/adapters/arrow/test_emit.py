@@ -115,14 +115,14 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_a_dataframe_of_polars_has_the_columns_of_an_array(name):
+def test_polars_dataframe_of_an_array_equals_the_ndarrays(name):
     x, expected = ah.asarray(FRAMES[name]), pl.DataFrame(FRAMES[name])
     for frame in (pl.DataFrame(x), pl.LazyFrame(x).collect()):
         assert frame.schema == expected.schema
         assert frame.equals(expected)
 
 
-def test_a_dataframe_of_polars_shares_contiguous_columns():
+def test_polars_dataframe_shares_contiguous_columns():
     x = ah.asarray(FRAMES["Fortran order"])
     assert [column.to_numpy().ctypes.data - x.ptr for column in pl.DataFrame(x)] == [0, 16, 32]
     with ah.trace() as events:
@@ -132,7 +132,7 @@ def test_a_dataframe_of_polars_shares_contiguous_columns():
     assert sum(event.nbytes for event in events.events if event.kind == "copy") == 48
 
 
-def test_a_dataframe_of_polars_cannot_have_three_dimensions():
+def test_polars_dataframe_rejects_three_dimensions():
     x = ah.asarray(ROWS["boxes"])
     assert isinstance(pl.from_arrow(x), pl.Series)
     with pytest.raises(pl.exceptions.SchemaError, match="expected `Struct`"):
