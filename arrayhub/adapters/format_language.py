@@ -83,7 +83,7 @@ BY_STANDARD = {row.standard: row for row in reversed(CODES) if row.standard is n
 
 ORDERS = "@=<>!^"
 FOREIGN = ">" if sys.byteorder == "little" else "<"  # the non-native byte order
-MAX_NESTING = 32  # nested records; each level uses a few frames of Python's stack
+MAX_NESTING = 32  # limit for nested records, because each level uses a few frames of Python's stack
 
 
 def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:

@@ -175,7 +175,7 @@ def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library:
 
 
 def _is_possible_with_copy(obj: Any, library: str) -> bool:
-    """Return whether a copy of an object can be converted to a library."""
+    """Return whether a copy of an object can be converted to an array of a library."""
     if sparse_library(obj) is not None and library in ("numpy", "numba"):
         library = "scipy"
     return all(verdict.verdict != "cannot" for verdict in hooks.explain(obj, library).verdicts)
@@ -271,8 +271,8 @@ def _by_request(
 ) -> tuple[Any, Iterable[Any], dict[str, Any]]:
     """Convert the arguments whose annotation contains a request, except None.
 
-    Return the placement of the converted arguments (None if there are none), all positional arguments, and all keyword
-    arguments.
+    Return the placement of the converted arguments (None if no argument was converted), all positional arguments, and
+    all keyword arguments.
     """
     arguments = list(args)
     given, met = [], []
@@ -319,7 +319,8 @@ def _by_type(
     """Convert all arguments that are arrays or lists.
 
     Tuples and ranges, which are usually shapes or axes, are converted only if no argument is an array. Return the
-    placement of the converted arguments (None if there are none), all positional arguments, and all keyword arguments.
+    placement of the converted arguments (None if no argument was converted), all positional arguments, and all keyword
+    arguments.
     """
     values = [*args, *kwargs.values()]
     kinds = [array_kind(value) for value in values]
@@ -372,7 +373,7 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
     if kind is None:
         return result
     if (kind.library, kind.device) == (place.library, place.device) and container_of(cls) is not None:
-        return result  # with the labels that the function chose
+        return result  # the result keeps the labels that the function has set
     try:
         return returned(result, place, copy, labels)
     except _REFUSALS as error:

@@ -294,7 +294,7 @@ def _fields(array: Any) -> dict[str, Any]:
 
 
 def _columns(name: str, array: Any, copy: Copy) -> list[Any]:
-    """Return the columns of a two-dimensional array as arrays of a library that requires contiguous memory."""
+    """Return the columns of a 2-d array as arrays of a library that requires contiguous memory."""
     if not copy and not array[:, :1].flags["C"]:
         raise BufferError(
             f"{'pyarrow' if name == 'arrow' else name}: the columns of the array, whose shape is {array.shape}, are not"

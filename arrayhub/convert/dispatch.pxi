@@ -259,7 +259,7 @@ cdef inline bint is_labelled(object obj, Labelled labels) except -1:
 cdef bint has_names(object obj) except -1:
     """Return whether an object has dimension names.
 
-    An object with an origin but without names is labelled only if its type has the attribute (LABELLED_ALL).
+    Return False for an object with only an origin. Its origin is read if the type has the attribute (LABELLED_ALL).
     """
     return may_have(obj, _GT_DIMS) or may_have(obj, _DIMS)
 

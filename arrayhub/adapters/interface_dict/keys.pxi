@@ -163,7 +163,7 @@ cdef Py_ssize_t checked_integer(object value, int protocol, str key, int positio
 
 
 cdef object dict_error(int protocol, str key, object value, str accepted):
-    """Return the `interface_error` about a key.
+    """Return the error for an invalid value of a key.
 
     If `key` starts with ``descr``, replace this word by the protocol's name of the key.
     """
