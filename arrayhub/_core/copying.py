@@ -11,7 +11,13 @@ Copy: TypeAlias = bool | Literal["if_needed"] | None
 
 T = TypeVar("T")
 
-COPY_FORBIDDEN = ", and copy=False forbids a copy"
+
+class CopyForbidden(BufferError):
+    """Error of `forbidden`. `why` is the reason for the copy, without the name of the call."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why
 
 
 def wanted(copy: object, call: str) -> bool | None:
@@ -51,6 +57,6 @@ def view_or_copy(function: Callable[..., T], *args: Any) -> T:
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise BufferError if `copy` is False. `why` is the reason why a copy is necessary."""
+    """Raise CopyForbidden if ``copy=False`` forbids a copy that `call` makes by default. `why` is the reason for it."""
     if copy is False:
-        raise BufferError(f"{call}: {why}{COPY_FORBIDDEN}")
+        raise CopyForbidden(f"{call}: {why}, and copy=False forbids a copy. Omit copy= to permit this copy", why)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import CopyForbidden
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, empty_like
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM
 from arrayhub._core.errors import NO_CUDA_DEVICE, module_of
@@ -177,7 +178,9 @@ def attempt(function: Callable[..., Any], *arguments: Any, **options: Any) -> tu
 
 
 def _reason(error: BaseException) -> str:
-    """Return the first line of an error's message, even if its ``__str__`` raises."""
+    """Return the reason of a CopyForbidden, or the first line of an error's message, even if ``__str__`` raises."""
+    if isinstance(error, CopyForbidden):
+        return error.why
     try:
         text = str(error)
     except KeyboardInterrupt:

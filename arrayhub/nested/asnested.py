@@ -84,9 +84,9 @@ def _asnested(obj: Any, copy: Copy) -> NestedArray:
     needed = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")
-    imported = None if arrow_loses_structure(obj) else _by_arrow(obj)
+    imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
-        imported = _by_series(obj)
+        imported = _by_series(obj, copy)
     if imported is None:
         imported = view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)
     name = name_of(obj)
@@ -196,14 +196,16 @@ def arrow_loses_structure(obj: Any) -> bool:
     return xarray is not None and issubclass(type(obj), getattr(xarray, "DataArray", ()))
 
 
-def _by_arrow(obj: Any) -> NestedArray | None:
+def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
+
+    For ``copy=False``, raise BufferError if pandas copies values, because pandas does not report it.
 
     If the producer calls pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and
     dense, else raise BufferError.
     """
     try:
-        return from_arrow(obj)
+        column = from_arrow(obj)
     except PASSES_ON:
         raise
     except Exception as error:
@@ -223,9 +225,44 @@ def _by_arrow(obj: Any) -> NestedArray | None:
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind"
         ) from error
+    if copy is False and column is not None and is_pandas(obj):
+        _refuse_copies(obj, column, from_arrow(obj))
+    return column
 
 
-def _by_series(obj: Any) -> NestedArray | None:
+def is_pandas(obj: Any) -> bool:
+    """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return False
+    return issubclass(type(obj), (pandas.Series, pandas.DataFrame, pandas.Index, pandas.api.extensions.ExtensionArray))
+
+
+def _refuse_copies(obj: Any, x: NestedArray, again: NestedArray) -> None:
+    """Raise CopyForbidden if two imports of pandas data have different memory, for ``copy=False``."""
+    if is_frame(obj):
+        for name, column, other in zip(x.field_names, x.children, again.children, strict=True):
+            if not _is_shared(column, other):
+                forbidden(False, "asnested", f"pyarrow copies the column {show(name)} of {name_of_type(type(obj))}")
+    elif not _is_shared(x, again):
+        forbidden(False, "asnested", f"pyarrow copies the elements of {name_of_type(type(obj))} of dtype {obj.dtype}")
+
+
+def _is_shared(x: Any, again: Any) -> bool:
+    """Return whether two nodes have the same values in memory. pyarrow creates the validity bitmaps of pandas data."""
+    if not isinstance(x, NestedArray):
+        return x.ptr == again.ptr or not x.size
+    kind = kind_of(x)
+    if kind.chunks:
+        return all(map(_is_shared, x.chunks, again.chunks))
+    if kind.named:
+        return all(map(_is_shared, x.children, again.children))
+    if kind.indices and not _is_shared(x.indices, again.indices):
+        return False
+    return kind.all_missing or _is_shared(x.content, again.content)
+
+
+def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import a pandas Index or ExtensionArray through a Series that shares its memory.
 
     Return None for other objects, for a MultiIndex, for arrays that pyarrow converts by ``__arrow_array__``, and for
@@ -236,7 +273,7 @@ def _by_series(obj: Any) -> NestedArray | None:
         return None
     if not issubclass(type(obj), (pandas.Index, pandas.api.extensions.ExtensionArray)):
         return None
-    return None if _dense_column(obj) is not None else _by_arrow(pandas.Series(obj, copy=False))
+    return None if _dense_column(obj) is not None else _by_arrow(pandas.Series(obj, copy=False), copy)
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
@@ -270,19 +307,11 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
         return asnested(_array_of(pyarrow, obj))
     if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
-        if not _is_shared_by_pyarrow(cls):
-            forbidden(copy, "asnested", f"pyarrow may copy elements of {name_of_type(type(obj))}")
-        return asnested(pyarrow.array(obj))
+        column = asnested(pyarrow.array(obj))
+        if copy is False:
+            _refuse_copies(obj, column, asnested(pyarrow.array(obj)))
+        return column
     return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
-
-
-def _is_shared_by_pyarrow(cls: type) -> bool:
-    """Return whether pyarrow shares the values of a pandas extension array, and creates only the validity bitmap."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return False
-    names = ("ArrowExtensionArray", "FloatingArray", "IntegerArray", "IntervalArray", "PeriodArray")
-    return issubclass(cls, tuple(getattr(pandas.arrays, name) for name in names))
 
 
 def _array_of(pyarrow: Any, scalar: Any) -> Any:

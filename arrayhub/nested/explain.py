@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import COPY_FORBIDDEN
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -18,7 +17,7 @@ from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.advice import sample_of, sample_of_node
 from arrayhub.nested.array import NestedArray, check, unwrapped
-from arrayhub.nested.asnested import asnested
+from arrayhub.nested.asnested import asnested, is_pandas
 from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS, why_always_copied
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing
@@ -29,7 +28,7 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "
 
 def _why_copied(obj: Any) -> str:
     """Return why `asnested` copies or rejects the object, or "" if `asnested` shares the memory of the object."""
-    return attempt(asnested, obj, copy=False)[1].removesuffix(COPY_FORBIDDEN)
+    return attempt(asnested, obj, copy=False)[1]
 
 
 def view_of(obj: Any) -> NestedArray | None:
@@ -93,9 +92,9 @@ def _copied(obj: Any) -> tuple[NestedArray | None, str]:
 
 def _copy_of_first(obj: Any) -> NestedArray | None:
     column = issubclass(type(obj), np.ndarray) and obj.ndim == 1
-    if not column and not is_awkward(obj) and not hasattr(type(obj), "__arrow_array__"):
+    if not column and not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
         return None
-    x = asnested(obj[:LOOKED_AT])
+    x = asnested(getattr(obj, "iloc", obj)[:LOOKED_AT] if is_pandas(obj) else obj[:LOOKED_AT])
     return x if isinstance(x, NestedArray) else None
 
 
@@ -209,7 +208,7 @@ def _verdict(obj: Any, x: NestedArray, consumer: str) -> Verdict:
 def _made_for_polars(x: NestedArray) -> list[str]:
     """Describe how `as_polars` converts `x`.
 
-    Numbers and characters are shared, except in run-end encoded arrays, and in list views that are out of order.
+    `_why_copied_for_polars` in export.py lists the values that are copied.
     """
     nodes = [(node, kind_of(node)) for node in _nodes(x)]
     narrow = any(kind.lists and kind.ends and node.offsets.itemsize < 8 for node, kind in nodes)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import COPY_FORBIDDEN, Copy, forbidden, if_needed, wanted
+from arrayhub._core.copying import Copy, CopyForbidden, forbidden, if_needed, wanted
 from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadable, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
@@ -143,9 +143,10 @@ def why_always_copied(array: Any, library: str, obj: Any, extension: bool = Fals
 def _why_awkward_copies(array: Any, obj: Any) -> str:
     try:
         _to_awkward(array, False, obj, copy=False)
-    except BufferError as error:
-        why = str(error).removeprefix("as_awkward: ")
-        return why.removesuffix(COPY_FORBIDDEN) if why.endswith(COPY_FORBIDDEN) else ""
+    except CopyForbidden as error:
+        return error.why
+    except BufferError:  # the export raises it
+        pass
     return ""
 
 
@@ -157,6 +158,8 @@ def _why_copied_for_polars(array: Any) -> str:
         return "polars has times of day only in nanoseconds, and converts other times of day"
     if kind_of(array).runs:
         return "the value of each run is repeated for its elements"
+    if kind_of(array).indices and not kind_of(nested_of(array.content)).characters:
+        return "polars has categories of strings only, and replaces each index by its value"
     if kind_of(array).sizes and not is_in_order(array):
         return "the rows of list views that are out of order are copied"
     if kind_of(array).chunks or kind_of(array).named:
@@ -305,8 +308,9 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
-    are out of order and run-end encoded arrays are copied. The name of a Series of pandas or polars is kept, even if
-    `asnested` imported the Series. Like ``polars.from_pandas``, this function drops the index of a pandas DataFrame.
+    are out of order, run-end encoded arrays and categories that are not strings are copied. The name of a Series of
+    pandas or polars is kept, even if `asnested` imported the Series. Like ``polars.from_pandas``, this function drops
+    the index of a pandas DataFrame.
 
     If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows. Ordered
     categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks differ.

@@ -381,5 +381,5 @@ def test_explain_of_records_and_strings_equals_convert(source, to):
 def test_reasons_for_copies_do_not_name_an_argument_that_was_not_passed(obj):
     for to in (None, "numpy", "polars"):
         assert "copy=False" not in str(ah.explain(obj, to=to))
-    with pytest.raises(BufferError, match="and copy=False forbids a copy$"):
+    with pytest.raises(BufferError, match=r"and copy=False forbids a copy\. Omit copy= to permit this copy$"):
         ah.asnested(obj, copy=False)

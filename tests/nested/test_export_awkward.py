@@ -55,7 +55,10 @@ SHARED = {
 def test_copied_layouts_are_rejected_with_copy_false(name):
     source, why = COPIED[name]
     for x in (source, ah.asnested(source)):
-        with pytest.raises(BufferError, match=f"^as_awkward: .*{why}.*, and copy=False forbids a copy$"):
+        with pytest.raises(
+            BufferError,
+            match=rf"^as_awkward: .*{why}.*, and copy=False forbids a copy\. Omit copy= to permit this copy$",
+        ):
             ah.as_awkward(x, copy=False)
         for copy in (None, True, "if_needed"):
             assert ah.as_awkward(x, copy=copy).to_list() == ah.asnested(source).to_list()

@@ -135,3 +135,39 @@ def test_pandas_indexes_and_arrays_become_series_of_their_dtype(make):
     pd.testing.assert_series_equal(ah.as_pandas(values), pd.Series(values))
     pd.testing.assert_series_equal(ah.as_pandas(values, copy=True), pd.Series(values))
     assert ah.as_pandas(pd.Index([1], name="n")).name == "n"
+
+
+COPIED_BY_PYARROW = {
+    "bool": lambda pandas: pandas.Series([True, False]),
+    "boolean": lambda pandas: pandas.Series([True, None], dtype="boolean"),
+    "string[python]": lambda pandas: pandas.Series(["a", "b"], dtype="string[python]"),
+    "objects": lambda pandas: pandas.Series(["a", "b"], dtype=object),
+    "reversed": lambda pandas: pandas.Series([1, 2, 3])[::-1],
+    "categories": lambda pandas: pandas.Series(pandas.array(["a", "b"], "string[python]")).astype("category"),
+    "an array": lambda pandas: pandas.array([True, None], dtype="boolean"),
+    "an index": lambda pandas: pandas.Index(["a", "b"], dtype=object),
+    "a frame": lambda pandas: pandas.DataFrame({"x": [1, 2], "y": pandas.array(["a", "b"], "string[python]")}),
+}
+
+
+@pytest.mark.parametrize("case", COPIED_BY_PYARROW)
+def test_copy_false_rejects_pandas_data_that_pyarrow_copies(case):
+    pandas = pytest.importorskip("pandas")
+    x = COPIED_BY_PYARROW[case](pandas)
+    with pytest.raises(BufferError, match=r"^asnested: pyarrow copies .*\. Omit copy= to permit this copy$"):
+        ah.asnested(x, copy=False)
+    assert ah.asnested(x).to_list() == ah.asnested(x, copy=True).to_list()
+    for to in ("arrow", "polars"):
+        (verdict,) = ah.explain(x, to).verdicts
+        assert verdict.verdict == "copy=True" and verdict.reason
+        with pytest.raises(BufferError):
+            ah.convert(x, to, copy=False)
+
+
+def test_copy_false_shares_pandas_data_except_validity():
+    pandas = pytest.importorskip("pandas")
+    times = pandas.Series(pandas.date_range("2020", periods=2, tz="UTC"))
+    numbers = pandas.Series([1, None], dtype="Int64")
+    for x in (times, numbers, pandas.DataFrame({"t": times, "n": numbers}), numbers.array):
+        assert ah.asnested(x, copy=False).to_list() == ah.asnested(x).to_list()
+        assert ah.explain(x, "arrow").verdicts[0].verdict == "zero-copy"

@@ -17,6 +17,9 @@ COPIED = {
     "table": pa.table({"a": [1], "b": pa.array([1], pa.timestamp("s"))}),
     "time": pa.array([1], pa.time32("s")),
     "runs": pc.run_end_encode(pa.array([1, 1, 2])),
+    "categories": pa.array([10, 20, 10]).dictionary_encode(),
+    "categories in records": pa.table({"a": pa.array([10, 20, 10]).dictionary_encode()}),
+    "categories of lists": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array([[1], [2, 3]])),
     "chunks": pa.chunked_array([pc.run_end_encode(pa.array([1, 1, 2]))]),
 }
 
