@@ -13,10 +13,10 @@ from arrayhub._core.errors import show
 # Texts of the column `refusal`. For the kinds with the property NUMBERS, `adapters/arrow` writes the text, which depends on the
 # format of the numbers. The texts are bytes because Cython converts bytes to `const char*`.
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
-cdef const char* _BINARY = b"has strings of bytes; call arrayhub.asnested(x)"
+cdef const char* _BINARY = b"has byte strings; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
     b"has lists, which may have different lengths; call arrayhub.asnested(x), and .to_dense() if all rows are equally long"
-cdef const char* _ROWS = b"has rows that are not dense arrays; call arrayhub.asnested(x)"
+cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
 cdef const char* _COLUMNS = \

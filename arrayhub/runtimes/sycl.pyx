@@ -98,7 +98,7 @@ cdef class QueueContext:
     cdef ContextRef context
     cdef Native native      # the same context in the runtime below SYCL
     cdef int ordinal        # of the root device, or UNRESOLVED_ID
-    cdef bint elsewhere     # whether the context is not the default context of the root device
+    cdef bint elsewhere     # whether the context differs from the default context of the root device
 
     def __dealloc__(self):
         leave(&self.native)

@@ -115,11 +115,11 @@ ARRAYHUB_SECONDS(2, 4, odd << 16)
 ARRAYHUB_SECONDS(4, 8, odd << 32)
 #endif
 
-/* Vectors are not faster for longer words. */
+/* For words of 8 and 16 bytes, vectors are not faster. */
 static inline void arrayhub_seconds_8(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(8, length, 8, 16); }
 static inline void arrayhub_seconds_16(char *t, const char *s, ptrdiff_t length) { ARRAYHUB_STEPS(16, length, 16, 32); }
 
-/* Fill with a single word, one cache line at a time. */
+/* Fill contiguous memory with copies of a single word, one cache line at a time. */
 #define ARRAYHUB_FILL(SIZE)                                                                                            \
     static void arrayhub_fill_##SIZE(char *t, const char *s, ptrdiff_t length) {                                       \
         char line[ARRAYHUB_LINE];                                                                                      \
@@ -144,9 +144,8 @@ static void arrayhub_calls(char *t, const char *s, ptrdiff_t length, ptrdiff_t n
 
 /* Return whether one call of memcpy per word or run is faster than a loop. This is the case if the words are in more
    pages than the TLB has entries. The processor executes a loop far ahead and starts many page walks at once, which
-   slow each other down. Calls limit the number of these page walks. Calls are faster only while the lines stay in the
-   L2 cache, because lines in memory should be requested early. With steps of whole pages, few lines stay in the
-   cache. */
+   slow each other down. Calls limit the number of these page walks. If the lines do not stay in the L2 cache, the loop
+   is faster, because it requests lines from memory early. With steps of whole pages, few lines stay in the cache. */
 static inline int arrayhub_many_pages(ptrdiff_t length, ptrdiff_t step) {
     const ptrdiff_t apart = step < 0 ? -step : step;
     return length > ARRAYHUB_PAGES && length * ARRAYHUB_LINE <= ARRAYHUB_SECOND_CACHE &&
@@ -250,9 +249,9 @@ static inline void arrayhub_part(char *t, const char *s, ptrdiff_t nbytes) {
             arrayhub_turn_##SIZE((TARGET) + i * (TARGET_STEP) + j * SIZE, TARGET_STEP,                                 \
                                  (SOURCE) + j * (SOURCE_STEP) + i * SIZE, SOURCE_STEP)
 
-/* Copy a tile: `tall` words of each of `wide` lines, both at most the words of a line. The compiler specializes the
-   function for full tiles. Source lines are first copied to a buffer, because one cache set may not hold all of them.
-   If the target's lines map to one cache set, the tile is also transposed in a buffer before it is written. */
+/* Copy a tile: `tall` words of each of `wide` lines. Both numbers are at most the number of words in a line. The compiler
+   specializes the function for full tiles. Source lines are first copied to a buffer, because one cache set may not hold
+   all of them. If the target's lines map to one cache set, the tile is also transposed in a buffer before it is written. */
 #define ARRAYHUB_TILE(SIZE)                                                                                            \
     static inline void arrayhub_tile_##SIZE(char *target, const char *source, ptrdiff_t tall, ptrdiff_t wide,          \
                                             ptrdiff_t target_along, ptrdiff_t target_across, ptrdiff_t source_along,   \

@@ -37,7 +37,7 @@ cdef struct Loops:
 
 cdef void begin(Loops* loops, int nd, const Py_ssize_t* shape, Py_ssize_t itemsize, char* target,
                 const Py_ssize_t* target_steps, const char* source, const Py_ssize_t* source_steps) noexcept nogil:
-    """Initialize `loops` with the merged dimensions of two arrays. Several words of an element form the last dimension."""
+    """Initialize `loops` with the merged dimensions of two arrays. If elements have several words, add them as a dimension."""
     cdef Dimension* dimensions = loops.dimensions
     cdef int k, count = 0
     loops.target = target
@@ -144,7 +144,7 @@ cdef void run(Loops* loops) noexcept nogil:
 
 cdef void square_by_square(TileLoop tiles, Py_ssize_t item, char* target, const char* source, Dimension* a,
                            Dimension* b) noexcept nogil:
-    """Copy two dimensions by tiles, in squares of tiles."""
+    """Copy two dimensions by tiles, one square of tiles (see `SQUARE`) after another."""
     cdef Py_ssize_t side = SQUARE // item, tall, wide, i = 0, j
     while i < a.length:
         tall = part(a.length - i, side)
