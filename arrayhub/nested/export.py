@@ -576,6 +576,11 @@ def _instead_of(dtype: np.dtype[Any]) -> str:
 
 def _fixed_bytes(awkward: Any, x: Any) -> Any:
     """Return fixed-size byte strings in the layout that ``awkward.from_arrow`` creates."""
+    if not x.flags["C"]:
+        raise BufferError(
+            f"awkward: elements of dtype {x.dtype} have byte strides {x.byte_strides}; accepted: contiguous elements."
+            " Pass copy=True"
+        )
     flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
     characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
     layout = awkward.contents.RegularArray(
@@ -681,7 +686,7 @@ def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     forbidden(copy, "as_awkward", "the value of each run is repeated for its elements")
-    return _layout(awkward, decoded(node), copy)
+    return _layout(awkward, decoded(node, "awkward"), copy)
 
 
 def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:

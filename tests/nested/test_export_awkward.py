@@ -77,3 +77,14 @@ def test_shared_layouts_are_exported_with_copy_false(name):
 def test_int64_indices_are_shared():
     source = dictionary([0, 1], pa.int64())
     assert ak.to_layout(ah.as_awkward(source)).index.data.ctypes.data == source.indices.buffers()[1].address
+
+
+@pytest.mark.parametrize("x", [np.zeros(4, "V3")[::2], np.zeros((4, 2), "V3")[::2], np.zeros(3, "V4,f8")], ids=str)
+def test_bytes_with_gaps_need_a_copy(x):
+    for copy in (None, False):
+        with pytest.raises(
+            BufferError, match=r"^awkward: elements of dtype \|V\d have byte strides .* Pass copy=True$"
+        ):
+            ah.as_awkward(x, copy=copy)
+    assert len(ah.as_awkward(x, copy=True)) == len(ah.as_awkward(x, copy="if_needed")) == len(x)
+    assert ah.explain(x, "awkward").verdicts[0].verdict == "copy=True"
