@@ -134,7 +134,7 @@ def for_polars(node: Any) -> Any:
     if kind.ends:  # polars imports a map as a list of records
         return wide_lists(node, for_polars(node.content))
     if kind.runs:
-        return for_polars(decoded(node))
+        return for_polars(decoded(node, "polars"))
     if kind.types:
         raise BufferError(
             f"polars: unions such as {_name_of(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"

@@ -11,8 +11,10 @@ from arrayhub.nested.array import valid_mask as valid_mask_of
 from arrayhub.nested.to_device import reached_runs
 
 
-def decoded(node: NestedArray) -> NestedArray:
+def decoded(node: NestedArray, call: str) -> NestedArray:
     """Decode a run-end encoded array by repeating the value of each run for all elements of the run.
+
+    Errors start with `call`, a function or a library.
 
     Raises
     ------
@@ -21,10 +23,10 @@ def decoded(node: NestedArray) -> NestedArray:
         or byte strings. The message names a call that decodes the runs.
     """
     ends, values = reached_runs(node)
-    return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0))
+    return _repeated(nested_of(values), np.diff(ends.astype(np.int64), prepend=0), call)
 
 
-def _repeated(values: NestedArray, counts: Any) -> NestedArray:
+def _repeated(values: NestedArray, counts: Any, call: str) -> NestedArray:
     kind = kind_of(values)
     length = int(counts.sum())
     mask = np.repeat(valid_mask_of(values), counts)
@@ -43,4 +45,4 @@ def _repeated(values: NestedArray, counts: Any) -> NestedArray:
     decoding = "pyarrow.compute.run_end_decode(arrayhub.as_arrow(x))"
     if kind.types or kind.runs or kind.views:  # pyarrow 26 cannot decode runs of these types
         decoding = "arrayhub.asnested(x).to_list()"
-    raise BufferError(f"arrayhub: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")
+    raise BufferError(f"{call}: runs of {str(values.type).partition(' * ')[2]} are not supported. Use {decoding}")

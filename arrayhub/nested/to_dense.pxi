@@ -71,7 +71,7 @@ cdef object densified(object node, bint copy):
         if not copy:
             raise BufferError("to_dense: the elements are run-end encoded; call to_dense(copy=True), which repeats the value"
                               " of each run")
-        return densified(hooks.nested_decoded(t), copy)
+        return densified(hooks.nested_decoded(t, "to_dense"), copy)
     if has(t, TYPES):
         raise BufferError("to_dense: the elements have several types; use x.children, which have one type each, or x.to_list()")
     if not has(t, LISTS):

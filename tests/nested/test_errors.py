@@ -163,3 +163,13 @@ def test_errors_of_calls_with_missing_name_calls_that_work(name, function, missi
     with jax.enable_x64(False):
         call = f"arrayhub.{function}(x, missing={missing!r})"
         assert failures(call, PRODUCERS["another library"](column), value) == []
+
+
+def test_errors_about_lists_of_runs_have_one_prefix():
+    runs = pa.RunEndEncodedArray.from_arrays([1, 4], pa.array([[1], [2, 3]]))
+    x = ah.asnested(pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), runs))
+    for library in ("numpy", "numba", "polars", "awkward"):
+        with pytest.raises(BufferError, match=rf"^{library}: runs of var \* int64 are not supported\. Use pyarrow\."):
+            ah.convert(x, library, copy=True)
+    with pytest.raises(BufferError, match=r"^to_dense: runs of var"):
+        x.to_dense(copy=True)
