@@ -257,6 +257,8 @@ cdef object replaced(object obj, int level, dict seen):
     that contain themselves or have too many levels are returned unchanged, and NumPy rejects them later.
     """
     if isinstance(obj, Descriptor):
+        if not host_readable(obj):      # the error of `emit` names copy=True, which not every caller has
+            raise BufferError(unreadable("numpy", device_name(obj)))
         return emit(obj)
     if level > layout.MAX_NDIM or not isinstance(obj, (list, tuple)) or _PLAIN.issuperset(map(type, obj)):
         return obj

@@ -398,6 +398,14 @@ def test_fill_functions_accept_strings_times_and_records():
     assert host(arrayhub.ones((3, 3), ml_dtypes.bfloat16)).astype(float).sum() == 9
 
 
+def test_fill_values_on_a_device_are_copied_to_the_host_first():
+    value = arrayhub.ones((), memory="usm_device")
+    for x in (value, [value]):
+        with pytest.raises(ValueError, match=r"^full: .*call arrayhub\.to_host\(x\)\)$"):
+            arrayhub.full(3, x)
+    assert arrayhub.full(3, arrayhub.to_host(value)).tolist() == [1, 1, 1]
+
+
 def test_from_array_copies_with_the_same_dtype():
     data = np.arange(6, dtype="i2").reshape(2, 3)
     x = arrayhub.from_array(data)
