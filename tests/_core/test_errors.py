@@ -1,4 +1,4 @@
-"""Test which exceptions from a producer's code propagate to the caller, and which mean a missing protocol."""
+"""Test which exceptions of a producer propagate, and which make `asarray` treat the protocol as missing."""
 
 import array
 import pathlib
@@ -67,7 +67,7 @@ def asking_index(exception):
 PROTOCOLS, LABELS = ATTRIBUTES[:4], ATTRIBUTES[4:]
 MEMORY = np.zeros(8)
 ENTRIES = {"version": 3, "typestr": "<f8", "data": (MEMORY.ctypes.data, False), "shape": (8,), "strides": (8,)}
-# Functions from an exception to an object that raises this exception during `asarray`.
+# Each function takes an exception and returns an object that raises the exception during `asarray`.
 ASKED = {
     **{f"property {name}": lambda error, name=name: producer_with([name], error) for name in PROTOCOLS},
     **{f"getattr {name}": lambda error, name=name: asking(name, error) for name in PROTOCOLS},
@@ -209,7 +209,7 @@ def test_interrupt_in_each_python_call_propagates(call, request):
 # Functions that may catch all exceptions:
 # - `show` and `error_texts` return a general text if a value or an error cannot be formatted.
 # - `parse_registered`, `emitted` and `_load` call plug-ins. They raise an error that names the function of the plug-in,
-#   including for a RecursionError.
+#   even for a RecursionError.
 # - The functions of inspection/explain.py return the message of the exception.
 # - `_borrow` sends the message to the borrower. `_keeps` returns False, so that the server closes the connection.
 # - The functions in cli.py, examples/demo.py and inspection/probe.py print the error or include it in their reports.

@@ -332,7 +332,7 @@ def test_gt_dims_are_read_from_the_type_and_from_the_instance():
     assert ah.asarray(Producer(array, dims=("x", "y"), __gt_dims__=("J", "I"))).dims == ("J", "I")
 
 
-def test_origin_without_dims_is_read_from_the_class():
+def test_gt_origin_property_is_read_without_dims():
     class Shifted(Producer):
         @property
         def __gt_origin__(self):

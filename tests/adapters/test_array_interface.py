@@ -298,7 +298,7 @@ def test_array_keeps_the_buffer_of_data_alive():
     assert data[4:6] == b"\0\0"
 
 
-def test_missing_data_means_the_buffer_of_the_object():
+def test_dict_without_data_describes_the_buffer_of_the_object():
     obj = Buffered(range(8))
     obj.__array_interface__ = {"shape": (3,), "typestr": "|u1", "offset": 7, "strides": (-2,)}
     u = dict_in(obj)

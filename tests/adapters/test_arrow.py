@@ -321,7 +321,7 @@ def test_device_interfaces_reject_unknown_keywords(name):
     export(future=None)
 
 
-def test_device_interfaces_of_host_arrays():
+def test_device_interface_of_a_host_array_exports_the_cpu_device():
     x = ah.asarray(np.arange(5))
     taken = na.device.c_device_array(x) if hasattr(na, "device") else None
     if taken is not None:

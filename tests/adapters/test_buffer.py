@@ -100,7 +100,7 @@ def test_buffer_errors_name_the_unsupported_request(request_, layout, words):
         _testbuffer.ndarray(arrayhub.asarray(laid_out(layout, writable=request_ != WRITABLE)), getbuf=request_)
 
 
-def test_fields_and_references_of_the_py_buffer():
+def test_py_buffer_has_correct_fields_and_references():
     """The fields and references of the Py_buffer are correct while the view exists and after its release."""
     x = np.arange(12, dtype="i4").reshape(3, 4)[::-1]
     u, view = arrayhub.asarray(x), PyBuffer()
@@ -182,7 +182,7 @@ def unaligned(dtype):
      ("c8", "Zf", "=Zf"), ("g", "g", "^g"), (">i4", ">i", ">i"), (">f8", ">d", ">d"), ("S5", "5s", "5s"), ("U7",
       "7w", "=7w")],
 )  # fmt: skip
-def test_exported_format_of_aligned_and_unaligned_arrays(dtype, aligned, packed):
+def test_exported_format_depends_on_the_alignment(dtype, aligned, packed):
     assert memoryview(arrayhub.asarray(np.zeros(2, dtype))).format == aligned
     u = arrayhub.asarray(unaligned(dtype))
     assert memoryview(u).format == packed
@@ -387,7 +387,7 @@ def test_objects_without_a_buffer_are_rejected():
 # ---- Import: wrong descriptions, and memory that strides cannot describe ----
 
 
-def test_error_for_suboffsets_names_a_working_call():
+def test_error_for_suboffsets_suggests_a_working_call():
     """An object with suboffsets and another protocol is imported through the other protocol."""
     x = _testbuffer.ndarray(list(range(12)), shape=[3, 4], format="i", flags=_testbuffer.ND_PIL)
     call = r"numpy\.array\(memoryview\(x\)\.tolist\(\), memoryview\(x\)\.format\)"

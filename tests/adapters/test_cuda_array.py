@@ -77,7 +77,7 @@ def test_dict_can_be_an_instance_attribute():
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 17, Index(3)])
-def test_versions_are_accepted(version):
+def test_all_versions_of_the_dict_are_accepted(version):
     assert take(version=version).shape == (2, 3)
 
 
@@ -332,7 +332,7 @@ def test_host_protocols_reject_device_memory():
         np.from_dlpack(a)
 
 
-def test_cuda_dict_is_exported_by_dlpack():
+def test_array_imported_from_a_cuda_dict_is_exported_by_dlpack():
     a = take(stream=STREAM)
     assert a.__dlpack_device__() == (2, 0)
     for stream in (None, -1, 1, 2, STREAM):

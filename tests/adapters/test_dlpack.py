@@ -152,7 +152,7 @@ def test_contiguity_is_computed_from_shape_and_strides():
     assert (a.flags.c_contiguous, a.flags.f_contiguous) == (False, True)
 
 
-def test_flags_of_a_versioned_tensor_are_read():
+def test_access_follows_the_flags_of_a_versioned_tensor():
     assert take(Handmade()).access == "readwrite"
     readonly = take(Handmade(flags=READ_ONLY))
     assert readonly.access == "readonly"
@@ -179,7 +179,7 @@ def legacy_consumer(jax):
     return tuple(map(int, jax.__version__.split(".")[:2])) < (0, 12)
 
 
-def test_error_for_read_only_memory_in_a_legacy_capsule_names_as_jax():
+def test_error_for_read_only_memory_in_a_legacy_capsule_suggests_as_jax():
     jax = pytest.importorskip("jax")
     x = arrayhub.asarray(jax.numpy.arange(3.0))
     with pytest.raises(BufferError, match=r"arrayhub\.as_jax\(x\), or pass max_version"):

@@ -456,7 +456,7 @@ def test_formats_of_array_array_are_parsed(letter):
         ([("a", [("x", "i2")], 2)], "T{(2)T{h:x:}:a:}", "T{(2)T{=h:x:}:a:}"),
     ],
 )  # fmt: skip
-def test_formats_are_written(dtype, aligned, unaligned):
+def test_write_format_returns_native_and_packed_formats(dtype, aligned, unaligned):
     assert write_format(np.dtype(dtype)) == aligned
     assert write_format(np.dtype(dtype), aligned=False) == unaligned
 

@@ -109,7 +109,7 @@ def test_import_holds_values_if_the_dict_is_cleared(protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_key_that_clears_the_dict_in_a_comparison(protocol):
+def test_dict_may_be_cleared_by_a_comparison_of_its_keys(protocol):
     class Key:
         def __hash__(self):
             return hash(missing)
@@ -152,7 +152,7 @@ def test_error_releases_all_references(protocol, wrong):
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("power", [0, 14, 15, 29, 30, 31, 32, 59, 60])
-def test_lengths_near_powers_of_two(protocol, power):
+def test_lengths_near_powers_of_two_are_read_correctly(protocol, power):
     """CPython represents small and large integers differently. A length can be large if another length is 0."""
     for number in (2**power - 1, 2**power, 2**power + 1):
         assert take(protocol, EVERY[protocol] | {"shape": (number, 0), "strides": None}).shape == (number, 0)
@@ -275,7 +275,7 @@ def test_error_raised_by_a_property_propagates(protocol, error):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_property_raising_attribute_error_means_missing(protocol):
+def test_property_that_raises_attribute_error_is_treated_as_missing(protocol):
     def fail(self):
         raise AttributeError("not today")
 

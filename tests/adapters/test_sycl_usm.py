@@ -133,7 +133,7 @@ def test_invalid_capsules_and_raising_methods_raise():
         ah.asarray(Result(memory, (12,), syclobj=Raises()))
 
 
-def test_capsules_are_released():
+def test_import_releases_the_queue_capsule():
     memory = filled()
     capsule = memory.sycl_queue._get_capsule()
     before = sys.getrefcount(capsule)
@@ -261,7 +261,7 @@ def described(base, **keys):
 
 @pytest.mark.parametrize("kind", ["shared", "host"])
 @pytest.mark.parametrize("form", FORMS)
-def test_missing_data_means_the_buffer_of_usm(kind, form):
+def test_dict_without_data_describes_the_usm_of_the_object(kind, form):
     queue = dpctl.SyclQueue()
     memory = described(CLASSES[kind], syclobj=FORMS[form](queue), strides=(-1,), offset=3)(16)
     memory.copy_from_host(np.arange(4, dtype="f4").view("u1"))
@@ -278,7 +278,7 @@ def test_missing_data_means_the_buffer_of_usm(kind, form):
 @pytest.mark.parametrize(
     "keys", [{}, {"data": None}, *({"syclobj": form(dpctl.SyclQueue())} for form in FORMS.values())]
 )
-def test_missing_data_means_the_buffer_of_host_memory(keys):
+def test_dict_without_data_describes_the_host_buffer_of_the_object(keys):
     data = described(bytearray, **keys)(np.arange(4, dtype="f4").tobytes())
     a = ah.asarray(data)
     assert (str(a.device), a.usm_type, a.access, a.protocol) == ("cpu", None, "readwrite", "sycl")
@@ -296,7 +296,7 @@ def test_read_only_buffer_stays_read_only():
     assert ah.asarray(data).access in ("readonly", "immutable")
 
 
-def test_missing_data_means_the_buffer_of_a_ctypes_array():
+def test_dict_without_data_describes_the_ctypes_array():
     data = described(ctypes.c_char * 16)()
     a = ah.asarray(data)
     assert (a.ptr, a.access) == (ctypes.addressof(data), "readwrite")

@@ -39,7 +39,7 @@ def matrix():
     return USMArray((2, 3), dtype="i4", buffer="shared")
 
 
-def test_example_c_contiguous_matrix():
+def test_example_of_a_c_contiguous_matrix_has_the_documented_layout():
     a = matrix()
     assert (a.ndim, a.shape, a.strides, a.offset) == (2, (2, 3), (3, 1), 0)
     assert positions(a).tolist() == [[0, 1, 2], [3, 4, 5]]
@@ -47,7 +47,7 @@ def test_example_c_contiguous_matrix():
     assert isinstance(a.base, dpm.MemoryUSMShared)
 
 
-def test_example_f_contiguous_matrix():
+def test_example_of_an_f_contiguous_matrix_has_the_documented_layout():
     # The specification's heading says shape (3, 2), but its text says (2, 3) with strides (1, 2), as tested here.
     a = USMArray((2, 3), dtype="i4", buffer="shared", order="F")
     assert (a.shape, a.strides, a.offset) == ((2, 3), (1, 2), 0)
@@ -56,7 +56,7 @@ def test_example_f_contiguous_matrix():
     assert USMArray((2, 3), "i4", "shared", strides=(1, 2)).strides == a.strides
 
 
-def test_example_submatrix():
+def test_example_of_a_submatrix_shares_the_memory():
     whole = matrix()
     a = USMArray((2, 2), dtype="i4", buffer=whole, strides=(3, 1))
     assert positions(a).tolist() == [[0, 1], [3, 4]]  # {a[0,0], a[0,1], *, a[1,0], a[1,1], *}
@@ -65,7 +65,7 @@ def test_example_submatrix():
     assert whole[:, :2].strides == a.strides
 
 
-def test_example_negative_strides():
+def test_example_of_negative_strides_reads_backwards():
     whole = USMArray(8, dtype="i8", buffer="shared")
     a = USMArray((4,), dtype="i8", buffer=whole, strides=(-2,), offset=7)
     assert positions(a).tolist() == [7, 5, 3, 1]
@@ -77,14 +77,14 @@ def test_example_negative_strides():
 # ----------------------------------------------------------------------------------------- the examples of constructing
 
 
-def test_example_new_device_memory():
+def test_example_of_device_memory_has_the_size_of_the_elements():
     a = USMArray((2, 3), dtype="u2", buffer="device")
     assert a.memory.nbytes == a.base.nbytes == 12  # six elements of two bytes
     assert (a.usm_type, a.strides, a.dtype) == ("device", (3, 1), np.uint16)
     assert isinstance(a.base, dpm.MemoryUSMDevice)
 
 
-def test_example_strided_shared_memory():
+def test_example_of_strided_memory_includes_the_gaps():
     a = USMArray((2, 3), dtype="i8", buffer="shared", strides=(6, 1))
     assert a.memory.nbytes == 9 * 8
     assert (a.usm_type, a.strides, a.offset) == ("shared", (6, 1), 0)
@@ -97,7 +97,7 @@ def test_example_offset_is_computed():
     assert positions(a).tolist() == [[1, 0], [3, 2]]  # {a[0,1], a[0,0], a[1,1], a[1,0]}
 
 
-def test_example_existing_memory():
+def test_example_over_existing_memory_shares_the_memory():
     memory = dpm.MemoryUSMShared(64)
     a = USMArray((4,), dtype="f8", buffer=memory, strides=(-2,), offset=7)
     assert positions(a).tolist() == [7, 5, 3, 1]
@@ -160,7 +160,7 @@ def test_named_memory_kind_allocates_memory(kind):
 
 
 @pytest.mark.parametrize("kind", USM_KINDS)
-def test_dpctl_memory_object_as_buffer(kind):
+def test_buffer_accepts_a_dpctl_memory_object(kind):
     memory = CLASSES[kind](100)
     a = USMArray((4, 6), "i4", buffer=memory, offset=1)
     assert (a.base, a.usm_type, a.memory.nbytes, a.ptr) == (memory, kind, 100, memory._pointer + 4)
@@ -181,7 +181,7 @@ def test_array_keeps_dpctl_memory_alive():
     assert sys.getrefcount(memory) == before
 
 
-def test_array_as_buffer_means_its_whole_memory():
+def test_buffer_accepts_a_view_and_uses_its_entire_memory():
     whole = USMArray((4, 6), "i4", buffer="shared")
     part = whole[1:3, ::2]
     a = USMArray((24,), "i4", buffer=part)
@@ -289,7 +289,7 @@ def test_0d_array_has_one_element(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0)])
-def test_arrays_without_elements(kind, shape):
+def test_arrays_without_elements_have_zero_bytes(kind, shape):
     a = USMArray(shape, "f8", kind)
     assert (a.shape, a.size, a.nbytes, a.memory.nbytes) == (shape, 0, 0, 0)
     assert a.flags.c_contiguous
@@ -550,7 +550,7 @@ def test_aligned_flag_of_constructed_arrays_and_views(buffer):
     assert aligned.flags.aligned and memoryview(aligned[1:]).format == "d"
 
 
-def test_constructor_signature():
+def test_constructor_has_the_documented_signature():
     assert str(inspect.signature(ah.USMArray)) == (
         "(shape, dtype='|f8', buffer='device', strides=None, offset=0, order='C', buffer_ctor_kwargs={})"
     )

@@ -159,7 +159,7 @@ def test_astype_copies_and_casts_as_in_numpy():
         x.astype("u1", casting="safe")
 
 
-def test_ctypes_attribute_of_host_memory():
+def test_ctypes_attribute_of_host_memory_has_the_address_and_strides():
     a = np.arange(4.0)
     x = ah.asarray(a)
     assert x.ctypes.data == a.ctypes.data

@@ -119,7 +119,7 @@ def test_in_place_operators_write_to_the_memory_of_the_array(symbol):
     assert a.tolist() == expected.tolist()
 
 
-def test_in_place_operators_on_slices():
+def test_in_place_operators_modify_slices():
     a = np.arange(6.0).reshape(2, 3)
     x = ah.asarray(a)
     x[...] += np.ones(3)

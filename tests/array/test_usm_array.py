@@ -251,7 +251,7 @@ def test_reshape_equals_numpys_view_or_raises_buffer_error(data):
 
 @given(arrays(), st.lists(st.integers(-1, 9), max_size=5).map(tuple))
 @settings(deadline=None, max_examples=300)
-def test_reshape_to_random_shapes(array, shape):
+def test_reshape_to_random_shapes_equals_numpy_or_raises(array, shape):
     a = arrayhub.asarray(array)
     expected, error = outcome(array.reshape, shape)
     got, ours = outcome(a.reshape, shape)
@@ -299,7 +299,7 @@ def test_reshape_accepts_integers_or_a_tuple():
     assert a[:1].reshape(()).shape == ()
 
 
-def test_reshape_with_strides_near_the_address_limit():
+def test_reshape_accepts_strides_near_the_address_limit():
     """The address of an element after the last one would overflow."""
     far = np.lib.stride_tricks.as_strided(np.zeros(1), (2,), (2**62,))
     a = arrayhub.asarray(far)
@@ -312,7 +312,7 @@ def test_reshape_with_strides_near_the_address_limit():
 
 
 @pytest.mark.parametrize("nd", [0, 1, 5, 6, 7, 8, 20, 63, 64])
-def test_arrays_of_up_to_64_dimensions(nd):
+def test_views_of_up_to_64_dimensions_equal_numpy(nd):
     array = np.arange(4.0)[:2].reshape((1,) * (nd - 1) + (2,)) if nd else np.array(3.0)
     a = arrayhub.asarray(array)
     assert a.ndim == nd
@@ -387,7 +387,7 @@ def test_arrays_of_each_element_type_can_be_viewed(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["S0", "V0"])
-def test_arrays_with_an_item_size_of_zero(dtype):
+def test_arrays_with_an_item_size_of_zero_can_be_indexed(dtype):
     array = np.zeros((2, 3), dtype)
     a = arrayhub.asarray(array)
     assert (a.itemsize, a.nbytes, a.shape) == (array.itemsize, array.nbytes, (2, 3))

@@ -439,7 +439,7 @@ def test_match_and_check_of_null_return_0(probe):
     assert probe.of_null("PyUSMArray_Match", False) == 0
 
 
-def test_shorter_and_longer_request_structs(probe):
+def test_shorter_and_longer_request_structs_are_accepted(probe):
     """Missing members of a shorter struct are zero. Unknown members of a longer struct must be zero."""
     a = ah.asarray(BASE)
     assert probe.request(a, dtypes=(F8,), flags=C_CONTIGUOUS, struct_size=8 * 4) is a
@@ -679,7 +679,7 @@ def test_arrays_over_sycl_memory_are_created_from_c(probe, queue):
 # ------------------------------------------------------------------------------------------------------------ look-ups
 
 
-def test_device_and_queue_of_an_array(probe, queue):
+def test_device_and_queue_of_an_array_are_returned(probe, queue):
     assert probe.device(ah.asarray(BASE)) == (1, 0)
     a = ah.USMArray(4, "f8", buffer="device", buffer_ctor_kwargs={"queue": queue})
     assert probe.device(a) == a.device.dlpack

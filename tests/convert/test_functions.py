@@ -334,7 +334,7 @@ def test_unknown_device_raises(device):
         ah.asarray(np.arange(3), device=device)
 
 
-def test_unknown_device_error_without_dpctl():
+def test_unknown_device_error_without_dpctl_suggests_the_extra():
     """The error lists the accepted devices and the command that installs dpctl."""
     python(
         """
@@ -553,7 +553,7 @@ def test_to_host_copies_to_out():
         ah.to_host(x, out=out)
 
 
-def test_types_imported_during_the_inspection_of_another_type():
+def test_inspection_of_a_type_may_import_objects_of_other_types():
     """While a type is inspected, its metaclass imports objects of other types, which evict the type's cache entry."""
     python(
         """

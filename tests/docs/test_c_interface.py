@@ -89,7 +89,7 @@ def test_struct_fields_equal_numpy(cython_consumer, name):
     assert got["usm_type"] == 0
 
 
-def test_struct_fields_of_a_constructed_array(cython_consumer):
+def test_struct_fields_describe_a_constructed_array(cython_consumer):
     a = arrayhub.USMArray((2, 2), dtype="u1", buffer="cpu", strides=(2, -1))
     got = cython_consumer.fields(a)
     assert (got["nd"], got["shape"], got["strides"], got["typenum"]) == (2, (2, 2), (2, -1), 2)

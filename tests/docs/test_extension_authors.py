@@ -768,7 +768,8 @@ def test_views_can_be_destroyed_in_threads_without_the_gil(plain):
 # Programs that end while C++ code holds views:
 # - kept: a static variable holds a view.
 # - copying: threads copy a view continuously.
-# - others: a thread destroys a view before or during finalization. In "busy", the main thread does not release the GIL.
+# - busy, destroyed: another thread destroys a view before or during finalization. In "busy", the main thread does not
+#   release the GIL.
 ENDINGS = {
     "kept": "plain.keep(numpy.ones((2, 2)))",
     "copying": "plain.copy_forever(numpy.ones(3)); time.sleep(0.2)",

@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items):
         if str(item.path).startswith(here):
             item.add_marker(pytest.mark.gpu)
             if DEVICES == 0:
-                item.add_marker(pytest.mark.skip(reason="no CUDA driver with a device"))
+                item.add_marker(pytest.mark.skip(reason="the CUDA driver is missing or finds no device"))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def spin():
     def queue(cycles=50_000_000):
         kernel((1,), (1,), (cycles,))
 
-    queue(1)  # compile the kernel before a race
+    queue(1)  # compile the kernel here, because compilation would change the timing of a race
     cupy.cuda.Device().synchronize()
     return queue
 

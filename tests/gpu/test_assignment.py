@@ -217,7 +217,7 @@ def test_copy_on_a_stream_does_not_wait(cp, linger, loaded, layout):
     assert ahead > ROUNDS * 0.8
 
 
-def test_assignment_between_devices(cp):
+def test_assignment_copies_between_devices(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")
     with cp.cuda.Device(1):

@@ -82,7 +82,7 @@ def test_pinned_memory_is_host_memory_and_managed_memory_is_both(c):
             assert c.request(source, where=where).ptr == arrayhub.asarray(source).ptr
 
 
-def test_array_over_a_device_pointer(c):
+def test_array_over_a_device_pointer_shares_the_memory(c):
     source = cupy.arange(24.0).reshape(4, 6)
     x = c.make(source.data.ptr, (4, 6), access=WRITEABLE, device=CUDA, owner=source)
     assert (x.device.type, x.ptr, x.base) == ("cuda", source.data.ptr, source)

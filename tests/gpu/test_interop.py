@@ -34,7 +34,7 @@ def ramp(cp, dtype, shape=(4, 6)):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cupy_round_trip(cp, dtype, layout):
+def test_cupy_round_trip_shares_memory(cp, dtype, layout):
     x = LAYOUTS[layout](ramp(cp, dtype))
     a = asarray(x)
     assert (a.shape == x.shape and a.dtype == x.dtype and a.byte_strides == x.strides) or x.size < 2
@@ -165,7 +165,7 @@ def test_types_missing_in_cupy_raise(cp, describe):
     assert (np.asarray(arrayhub.to_host(unaligned)) == 0).all()
 
 
-def test_dict_of_an_empty_array(cp, describe):
+def test_empty_array_is_exported_with_address_0(cp, describe):
     a = asarray(describe(cp.ones((0, 3))), via="cuda")
     assert a.shape == (0, 3)
     assert a.__cuda_array_interface__["data"][0] == 0
@@ -203,7 +203,7 @@ def test_import_does_not_create_another_tensor(torch, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "bool", "complex64", "float8_e4m3fn"])
-def test_torch_round_trip(torch, dtype):
+def test_torch_round_trip_shares_memory(torch, dtype):
     x = torch.ones((3, 4), device="cuda").to(getattr(torch, dtype))[:, 1:]
     if dtype.startswith("float8"):
         try:
@@ -368,7 +368,7 @@ def test_jax_imports_device_memory(jax, cp):
 # ---------------------------------------------------------------------------------------------------------- numba
 
 
-def test_numba_round_trip(cuda, cp):
+def test_numba_round_trip_shares_memory(cuda, cp):
     x = cuda.to_device(np.arange(12, dtype="f4").reshape(3, 4))
     a = asarray(x)
     assert a.shape == (3, 4)

@@ -120,7 +120,7 @@ def test_fill_runs_after_earlier_work_on_the_stream(cp, spin):
     assert (seen.get(stream=ours) == 5).all()
 
 
-def test_new_arrays_without_elements_or_dimensions():
+def test_arrays_without_elements_or_dimensions_are_created():
     for memory in KINDS:
         assert host(arrayhub.zeros((0, 3), memory=memory)).shape == (0, 3)
         assert host(arrayhub.full((), 4.0, memory=memory)) == 4

@@ -223,7 +223,7 @@ def test_offers_list_the_protocols_of_the_object():
     assert [(offer.protocol, offer.works) for offer in only.offers] == [("array_struct", True)]
 
 
-def test_reason_for_each_unused_protocol():
+def test_explanation_contains_the_reason_for_an_unused_protocol():
     said = np.arange(3).__array_interface__
     explained = ah.explain(producer(__dlpack__=raising(BufferError("not today")), __array_interface__=said))
     assert explained.taken == "array_interface"
@@ -284,7 +284,7 @@ def test_objects_with_only_array_method_suggest_numpy_asarray():
     assert "__array__," not in ah.explain(object()).why
 
 
-def test_wrappers_are_explained():
+def test_explain_describes_the_wrapped_array():
     xarray = pytest.importorskip("xarray")
     explained = ah.explain(xarray.DataArray(np.zeros(3)))
     assert explained.why == "it is a wrapper; asarray imports its .data through array_interface"
@@ -300,7 +300,7 @@ def test_constructed_array_does_not_have_a_protocol():
 # ---------------------------------------------------------------------------------------------------------- the text
 
 
-def test_text_of_an_explanation():
+def test_explanation_of_an_unaligned_array_has_the_documented_text():
     mem = np.zeros(9, "i1")
     text = str(ah.explain(mem[1:].view(">i4")))
     assert (
@@ -423,7 +423,7 @@ def test_html_contains_consumers_verdicts_and_protocols():
             assert offer.protocol in said
 
 
-def test_contrast_of_verdicts_on_light_and_dark_pages():
+def test_verdicts_have_sufficient_contrast_on_light_and_dark_pages():
     page = ah.explain(np.zeros((2, 3))[::-1])._repr_html_()
     colors = set(re.findall(r'style="color:(#\w+);color:color-mix\(in srgb,\1 70%,currentColor\)"', page))
     assert len(colors) >= 2
@@ -653,7 +653,7 @@ def test_summary_of_a_chunked_array_contains_length_and_chunks():
     assert "2 chunks" in said.summary
 
 
-def test_summary_of_a_pandas_array_with_missing_values():
+def test_summary_shows_the_option_type_of_a_pandas_array():
     pandas = pytest.importorskip("pandas")
     said = ah.explain(pandas.array([1, None], dtype="Int64"))
     assert "2 * ?int64" in said.summary

@@ -54,7 +54,7 @@ PRINTED = """\
 EXTERNAL = {"flags": "3 (read_access write_access )", "references": 1, "block": "external", "free": "Py_DECREF"}
 
 
-def test_debug_repr_of_an_array():
+def test_debug_repr_shows_the_dimensions_of_an_array():
     a = ah.asarray(np.array([[1, 2, 3], [4, 5, 6]], "i4"))
     text = ah.debug_repr(a)
     dimensions = """\
@@ -72,7 +72,7 @@ def test_debug_repr_of_an_array():
     assert addresses[5] == id(a.base)
 
 
-def test_debug_repr_of_an_element():
+def test_debug_repr_of_an_element_shows_the_memory_of_the_array():
     """The element has the memory block of the array. For a built-in type, the type pointer is the type number."""
     a = ah.asarray(memoryview(b"\1\0\0\0\2\0\0\0\3\0\0\0").cast("i"))
     one = a[1]
@@ -98,7 +98,7 @@ def test_debug_repr_of_an_unaligned_view():
 # ------------------------------------------------------------------------------------------------------- other arrays
 
 
-def test_debug_repr_of_owned_memory():
+def test_debug_repr_shows_the_free_function_of_owned_memory():
     text = ah.debug_repr(ah.asarray(np.zeros(3, "f8")).copy())
     assert re.search(
         rf"     type: owned\n     start: {HEX}\n     size: 24\n     free function: {HEX} \(PyMem_RawFree\)\n", text
@@ -148,7 +148,7 @@ def test_refcount_excludes_references_of_the_call():
     assert " refcount: 2\n" in ah.debug_repr(a)
 
 
-def test_refcounts_of_nested_arrays():
+def test_refcounts_count_references_to_nested_arrays_and_their_content():
     n = ah.asnested(pa.array([[["a"]], [["b"], None]]))
     found = ah.inspect(n)
     assert found["refcount"] == 1
@@ -251,7 +251,7 @@ if FAST_PATHS_OFF:  # without fast paths, these producers are imported through D
 
 
 @pytest.mark.parametrize("producer", PRODUCERS, ids=lambda producer: producer.name)
-def test_memory_blocks_of_all_producers(producer):
+def test_memory_blocks_of_all_producers_are_described(producer):
     if not installed(producer):
         pytest.skip(f"{producer.library} is not installed")
     for element, layout in producer.pairs():
@@ -391,7 +391,7 @@ def test_native_error_for_device_memory_suggests_to_host():
         ah.asarray(producer(__cuda_array_interface__=interface)).native()
 
 
-def test_aligned_and_native_of_unaligned_byte_swapped_arrays():
+def test_aligned_and_native_convert_unaligned_byte_swapped_arrays():
     a = np.zeros(9, "u1")[1:].view(">i4")
     a[:] = [1, 2]
     x = ah.asarray(a)

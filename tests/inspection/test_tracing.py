@@ -178,7 +178,7 @@ def test_events_outside_the_block_are_not_recorded():
     assert traced.events == []
 
 
-def test_nested_traces_and_errors():
+def test_error_in_a_nested_trace_does_not_affect_other_traces():
     a = np.zeros(3)
     with ah.trace() as outer:
         with ah.trace() as inner, pytest.raises(TypeError):

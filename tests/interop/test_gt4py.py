@@ -192,7 +192,7 @@ def test_unknown_dims_are_not_exported_to_gt4py(build, backend):
 
 
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_device_memory_is_refused(build, sycl, backend):
+def test_stencils_reject_device_memory(build, sycl, backend):
     host, out = allocated("IJK0", backend, seed=1), allocated("IJK", backend)
     there = host.to_device("oneapi:0")
     with pytest.raises(TypeError, match=r"the memory is on oneapi:0, .*arrayhub.to_host\(x\)"):

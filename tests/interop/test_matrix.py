@@ -152,7 +152,7 @@ def test_page_equals_the_tables():
 
 
 @needs_dlpack_1
-def test_every_documented_refusal_applies():
+def test_every_documented_error_occurs():
     """Each row of refusals.py applies to one or more cells."""
     met = {id(refusal_of(cell)[0]) for cell in cells()}
     unmet = [refusal.reason for refusal in REFUSALS if id(refusal) not in met]

@@ -1,4 +1,4 @@
-"""Types of ml_dtypes in cases that the matrix does not test, such as copies and jax arrays in torch."""
+"""Test types of ml_dtypes in cases that the matrix does not contain, such as copies and jax arrays in torch."""
 
 import jax
 import ml_dtypes

@@ -65,7 +65,7 @@ def check_refused(consumer, x, refusal):
     assert re.search(refusal.message, str(raised.value)), str(raised.value)
 
 
-def test_every_documented_refusal_applies():
+def test_every_documented_error_occurs():
     met = {
         id(refusal_of(producer.name, kind, consumer.name))
         for producer in PRODUCERS

@@ -1,4 +1,4 @@
-"""Tests of `tools/peers.py`, which runs tests of other projects with arrayhub between producer and consumer.
+"""Test `tools/peers.py`, which runs tests of other projects with arrayhub between producer and consumer.
 
 This file runs only the quick suites. ``python tools/peers.py`` runs all suites.
 """

@@ -92,7 +92,7 @@ SPANNING = """
     ids=lambda names: names[0] if names else "all there",
 )
 @pytest.mark.usefixtures("dpctl")
-def test_a_view_over_several_allocations_is_refused(gone):
+def test_a_view_over_several_allocations_is_rejected(gone):
     """Reject a view whose last byte is in another allocation.
 
     The runtime below SYCL reports the allocations. Without a function of the runtime, arrayhub compares the USM types
@@ -374,7 +374,7 @@ def test_unrecognized_consumers_receive_the_sycl_device(reader):
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
-def test_as_torch_refuses_negative_strides_if_the_caller_is_unknown():
+def test_as_torch_rejects_negative_strides_if_the_caller_is_unknown():
     """Reject negative strides, for which torch would end the process. All other arrays are exported as usual."""
     pytest.importorskip("torch")
     python(
@@ -405,7 +405,7 @@ TORCH = {
 
 
 @pytest.mark.parametrize("name", TORCH)
-def test_tensors_are_imported_or_refused_without_a_private_name(name):
+def test_tensors_are_imported_or_rejected_without_a_private_name(name):
     pytest.importorskip("torch")
     # Import these modules before the name is removed, because their imports use the name.
     lost = f"import torch, torch._dynamo, torch._subclasses\n{TORCH[name]}\n"

@@ -1,4 +1,4 @@
-"""Import of TensorFlow tensors whose elements are not numbers, and whose ``__dlpack__`` crashes the process."""
+"""Test that TensorFlow tensors whose elements are not numbers raise before their ``__dlpack__`` crashes the process."""
 
 import importlib.util
 
@@ -44,7 +44,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_tensors_without_numbers_are_refused(call):
+def test_tensors_without_numbers_are_rejected(call):
     """`explain` and `check` may return a result. All other calls raise an error that names the dtype."""
     describes = call in ("explain", "check")
     python(
@@ -61,7 +61,7 @@ for name, x in TENSORS.items():
     )
 
 
-def test_the_call_named_for_a_tensor_works():
+def test_the_call_suggested_for_a_tensor_works():
     python(
         TENSORS
         + """
@@ -96,7 +96,7 @@ NAMED = [
 """
 
 
-def test_the_call_named_for_variables_ragged_and_sparse_tensors_works():
+def test_the_call_suggested_for_variables_ragged_and_sparse_tensors_works():
     python(
         TENSORS
         + NAMED
@@ -114,7 +114,7 @@ for x, call, values in NAMED:
     )
 
 
-def test_symbolic_tensors_of_a_graph_are_refused():
+def test_symbolic_tensors_of_a_graph_are_rejected():
     python(
         TENSORS
         + """

@@ -1,4 +1,4 @@
-"""Tests of `consumer_quirks`, the table of exports that depend on the consumer."""
+"""Test `consumer_quirks`, the table of exports that depend on the consumer."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_awkward_reads_host_readable_usm(memory):
     assert x.__dlpack_device__() == (14, 0)
 
 
-def test_awkward_refuses_device_usm():
+def test_awkward_rejects_device_usm():
     """Awkward cannot read USM device memory, which only the device can access."""
     awkward = pytest.importorskip("awkward")
     x = ah.USMArray((3,), "f4", buffer="device")

@@ -1,4 +1,4 @@
-"""Import and export of dpctl and dpnp arrays, waits for their queues, and release of their memory."""
+"""Test that dpctl and dpnp arrays are imported and exported without copies, in queue order, and released."""
 
 import weakref
 
@@ -75,7 +75,7 @@ def test_an_unknown_struct_falls_back_to_the_dict():
     assert ah.asarray(dpnp_array._create_from_usm_ndarray(u)).base is plain.usm_data  # base is the complete allocation
 
 
-def test_fake_usm_ndarrays_are_refused():
+def test_fake_usm_ndarrays_are_rejected():
     impostor = type("usm_ndarray", (), {"__module__": "dpnp.tensor._usmarray", "__slots__": tuple("abcdefgh")})
     with pytest.raises((TypeError, BufferError)):
         ah.asarray(impostor())
@@ -122,7 +122,7 @@ def test_dpnp_receives_whole_elements_of_the_memory(kind):
 @pytest.mark.parametrize(
     ("typestr", "call"), [(">f4", "native()"), (">i8", "native()"), ("g", 'astype("f8")'), ("G", 'astype("c16")')]
 )
-def test_types_missing_in_dpnp_are_refused_with_a_conversion(typestr, call):
+def test_error_for_types_missing_in_dpnp_suggests_a_conversion(typestr, call):
     host = np.ones(3, typestr)
     swapped = not host.dtype.isnative  # `copy=True` converts to native byte order
     for x, copy in ((ah.to_device(host, "oneapi:0"), None), *([] if swapped else [(host, True)])):
@@ -210,7 +210,7 @@ def test_read_only_usm_stays_read_only_in_host_libraries(kind):
     assert ah.as_torch(u, allow_readonly=True).data_ptr() == u._pointer
 
 
-def test_device_usm_is_refused():
+def test_host_libraries_reject_device_usm():
     u = whole("device", "f4")
     a = ah.asarray(u)
     for call in (ah.as_numpy, ah.as_torch, ah.as_jax, ah.as_numba, memoryview):
@@ -304,7 +304,7 @@ def test_values_are_not_ready_without_a_wait():
     assert early > 0
 
 
-def test_streams_that_are_not_queues_are_refused():
+def test_streams_that_are_not_queues_are_rejected():
     a = ah.asarray(whole("device", "f4"))
     for stream in (1, "queue", object()):
         with pytest.raises(BufferError, match="accepted: None or a dpctl.SyclQueue"):
@@ -394,7 +394,7 @@ def test_pyarrow_reads_memory_of_any_context(queue):
     assert pa.array(ah.asarray(x)).to_pylist() == [0, 1, 2, 3]
 
 
-def test_pyarrow_refuses_device_usm():
+def test_pyarrow_rejects_device_usm():
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(pa.ArrowKeyError, match="14"):
         pa.array(ah.USMArray((3,), "f8", buffer="device"))
@@ -434,7 +434,7 @@ def test_sycl_devices_and_queues_are_accepted_as_device():
 # ------------------------------------------------------------------------------------------------ types that dpnp lacks
 
 
-def test_as_dpnp_refuses_types_and_host_memory_that_dpnp_lacks():
+def test_as_dpnp_rejects_types_and_host_memory_that_dpnp_lacks():
     import ml_dtypes
 
     a = ah.USMArray((3,), ml_dtypes.bfloat16, "shared")

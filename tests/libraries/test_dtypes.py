@@ -80,7 +80,7 @@ def test_objects_with_dlpack_data_type_are_accepted():
             ah.asarray(np.zeros(2), dtype=Element(*code))
 
 
-def test_types_without_a_fixed_size_are_refused():
+def test_types_without_a_fixed_size_are_rejected():
     pa, pl, torch = libraries("pyarrow", "polars", "torch")
     for dtype in (
         pa.string(),

@@ -115,7 +115,7 @@ def test_empty_chunks_are_ignored():
     ],
     ids=["mixed", "mixed frame"],
 )
-def test_errors_for_pandas_objects_that_asnested_refuses_name_to_numpy(obj):
+def test_errors_suggest_to_numpy_for_pandas_objects_that_asnested_rejects(obj):
     with pytest.raises((TypeError, BufferError)):
         ah.asnested(obj)
     assert "asnested" not in refusal(obj)
@@ -311,7 +311,7 @@ def test_h5py_string_errors_name_working_calls():
     assert_helps(file["name"], "x[()]")
 
 
-def test_fits_tables_are_refused_with_working_calls():
+def test_errors_for_fits_tables_suggest_working_calls():
     """FITS tables are rejected, because their memory has unscaled integers, and letters in place of booleans."""
     fits = module("astropy.io.fits")
     columns = [
@@ -470,7 +470,7 @@ CATEGORIES = {  # call in the error that returns the codes
 
 @pytest.mark.parametrize("name", CATEGORIES)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_errors_for_categories_name_a_call_for_their_codes(name, library):
+def test_errors_for_categories_suggest_a_call_for_their_codes(name, library):
     make, codes = CATEGORIES[name]
     x = make()
     with pytest.raises((TypeError, BufferError)) as raised:
@@ -490,7 +490,7 @@ def test_errors_for_categories_name_a_call_for_their_codes(name, library):
     assert called(calls[0], y).tolist()[:1] == [0]
 
 
-def test_errors_for_categories_in_tables_name_a_call_for_their_codes():
+def test_errors_for_categories_in_tables_suggest_a_call_for_their_codes():
     pl = module("polars")
     frame = pl.DataFrame({"c": pl.Series(["b", "b"], dtype=pl.Categorical), "n": [1, 2]})
     missing = pd.Series(["a", None], dtype="category")
@@ -552,7 +552,7 @@ def objects(*values):
     [objects(Opaque()), objects(1, "a"), objects(decimal.Decimal(1)), objects(None, Opaque())],
     ids=["unknown", "mixed", "decimals", "None first"],
 )
-def test_errors_for_objects_that_asnested_refuses_name_astype(x):
+def test_errors_suggest_astype_for_objects_that_asnested_rejects(x):
     with pytest.raises(TypeError):
         ah.asnested(x)
     assert "asnested" not in refusal(x)
@@ -593,7 +593,7 @@ def test_errors_for_ctypes_objects_name_list():
 # ------------------------------------------------------------------------------- errors that name calls for nested data
 
 
-def test_errors_for_times_with_a_zone_name_asnested_of_the_whole_list():
+def test_errors_for_times_with_a_zone_suggest_asnested_of_the_whole_list():
     x = [datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]
     said = refusal(x)
     assert "pass all values to arrayhub.asnested, which keeps the time zone" in said and "asnested(x[0])" not in said
@@ -651,7 +651,7 @@ def test_errors_for_copies_of_nested_arrays_name_the_method():
     assert x.to_device("cpu").to_list() == [[1, 2], [3]]
 
 
-def test_errors_for_dtypes_that_arrow_lacks_name_a_conversion():
+def test_errors_suggest_a_conversion_for_dtypes_that_arrow_lacks():
     pytest.importorskip("ml_dtypes")
     x = torch.ones(2, dtype=torch.bfloat16)
     with pytest.raises(BufferError, match=r"Convert the array first, by arrayhub\.asarray\(x, dtype='float32'\)"):

@@ -1,4 +1,4 @@
-"""Imports from jax and pyarrow, exports by `as_jax`, and the calls that their errors name."""
+"""Test imports from jax and pyarrow, exports by `as_jax`, and the calls that the errors suggest."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from producers import producer, raising
 import arrayhub as ah
 
 
-def test_deleted_arrays_int4_arrays_and_keys_are_refused():
+def test_deleted_arrays_int4_arrays_and_keys_are_rejected():
     x = jnp.arange(3.0)
     x.delete()
     with pytest.raises(BufferError, match="jax: the array was deleted or donated"):
@@ -26,7 +26,7 @@ def test_deleted_arrays_int4_arrays_and_keys_are_refused():
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
 
 
-def test_replicated_arrays_are_imported_and_sharded_arrays_refused():
+def test_replicated_arrays_are_imported_and_sharded_arrays_rejected():
     """A replicated array is imported. For a sharded array, the error names the call that gathers the array."""
     program = """
         import os
@@ -58,7 +58,7 @@ def test_replicated_arrays_are_imported_and_sharded_arrays_refused():
 @pytest.mark.parametrize(
     "transform", [jax.jit, jax.vmap, lambda f: jax.grad(lambda x: f(x).sum())], ids=["jit", "vmap", "grad"]
 )
-def test_tracers_are_refused(transform):
+def test_tracers_are_rejected(transform):
     def look(x):
         with pytest.raises((BufferError, TypeError), match="Tracer") as raised:
             ah.asarray(x)
@@ -71,7 +71,7 @@ def test_tracers_are_refused(transform):
 
 @pytest.mark.parametrize("name", ["float4_e2m1fn", "int4"])
 @pytest.mark.parametrize("take", [ah.as_numpy, ah.as_jax, ah.as_arrow, lambda x: ah.asarray(x, dtype="complex64")])
-def test_sub_byte_types_are_refused_with_a_conversion(name, take):
+def test_error_for_sub_byte_types_suggests_a_conversion(name, take):
     if not hasattr(jnp, name):
         pytest.skip("an older jax")
     x = jnp.asarray([1, 0], getattr(jnp, name))
@@ -94,7 +94,7 @@ def test_sub_byte_types_are_refused_with_a_conversion(name, take):
         ("bcomplex32", "complex64"),
     ],
 )
-def test_as_jax_names_an_element_type_that_it_accepts(name, accepted, copy):
+def test_error_of_as_jax_suggests_an_accepted_element_type(name, accepted, copy):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     if not hasattr(ml_dtypes, name):
         pytest.skip(f"this ml_dtypes does not have {name}")
@@ -141,21 +141,21 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("x", "words"), REFUSED, ids=[type(x).__name__ for x, words in REFUSED])
-def test_arrow_refusal_names_a_call(x, words):
+def test_error_for_arrow_arrays_suggests_a_call(x, words):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(BufferError, match=rf"^pyarrow\.{type(x).__name__}: .*{words}"):
             ah.asarray(x)
 
 
-def test_call_named_for_arrow_works():
+def test_calls_suggested_for_arrow_arrays_work():
     assert ah.as_numpy(pa.array([1, None, 3]).drop_null()).tolist() == [1, 3]
     assert ah.as_numpy(pa.array([True, False]).cast(pa.uint8())).tolist() == [1, 0]
     assert ah.as_numpy(pa.chunked_array([[1], [2]]).combine_chunks()).tolist() == [1, 2]
     assert ah.as_numpy(pa.array([5], pa.timestamp("ns")).view(pa.int64())).tolist() == [5]
 
 
-def test_refusal_is_final_despite_a_data_attribute():
+def test_buffer_error_of_dlpack_is_raised_despite_a_data_attribute():
     guarded = producer(data=np.arange(3), __dlpack__=raising(BufferError("for a reason")))
     with pytest.raises(BufferError, match="for a reason"):
         ah.asarray(guarded)

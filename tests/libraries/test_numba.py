@@ -1,4 +1,4 @@
-"""`as_numba`, and USMArrays as arguments of njit functions."""
+"""Test `as_numba`, and njit functions whose arguments are USMArrays."""
 
 import sys
 import weakref
@@ -88,7 +88,7 @@ def test_functions_accept_ndarrays_and_usm_arrays(function, step):
     assert compiled(arrayhub.asarray(x)) == compiled(x)
 
 
-def test_typed_lists_and_classes_accept_usm_arrays():
+def test_typed_lists_and_jitclasses_accept_usm_arrays():
     a = np.arange(3.0)
     several = numba.typed.List([np.zeros(2)])
     several.append(arrayhub.asarray(a))
@@ -139,12 +139,12 @@ def test_read_only_stays_read_only():
         add_one(arrayhub.asarray(a))
 
 
-def test_foreign_byte_order_is_refused():
+def test_njit_functions_reject_byte_swapped_arrays():
     with pytest.raises(TypeError, match="byte-swapped"):
         total(arrayhub.asarray(np.zeros(3, ">f8")))
 
 
-def test_an_element_type_that_numba_lacks_is_refused():
+def test_njit_functions_reject_element_types_that_numba_lacks():
     with pytest.raises(TypeError, match="is not supported"):
         total(arrayhub.asarray(np.zeros(3, "g")))
 
@@ -171,7 +171,7 @@ def test_njit_functions_write_to_host_readable_usm():
     assert dpnp.asnumpy(x).tolist() == [1, 2, 3, 4, 5]
 
 
-def test_device_memory_is_refused():
+def test_njit_functions_and_as_numba_reject_device_memory():
     dpnp = pytest.importorskip("dpnp")
     x = arrayhub.asarray(dpnp.arange(5.0))
     with pytest.raises(TypeError, match="to_host"):

@@ -1,4 +1,4 @@
-"""Plug-ins: libraries that other projects add, by an entry point or by `register_library`."""
+"""Test plug-ins, with which other projects add a library by an entry point or by `register_library`."""
 
 import ctypes
 import gc
@@ -114,7 +114,7 @@ def test_entry_points_are_read_once_and_only_for_unknown_libraries(site):
     )
 
 
-def test_import_loads_no_metadata(site):
+def test_import_does_not_load_importlib_metadata(site):
     python(site, "import sys, arrayhub; assert 'importlib.metadata' not in sys.modules and 'slate' not in sys.modules")
 
 
@@ -170,7 +170,7 @@ def test_error_names_the_broken_entry_point(site, plugin, words):
     )
 
 
-def test_two_entry_points_for_one_library_are_refused(site):
+def test_two_entry_points_for_one_library_raise(site):
     second = site / "other-3.0.dist-info"
     shutil.copytree(site / "slate-1.2.dist-info", second)
     (second / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 3.0\n")
@@ -322,7 +322,7 @@ def test_error_names_the_emit_function_that_failed(board, emit, copy, error, wor
     ],
     ids=["copy", "shape", "type"],
 )
-def test_emit_whose_result_is_not_a_view_is_refused(board, change, words):
+def test_emit_whose_result_is_not_a_view_is_rejected(board, change, words):
     name = board.__name__
     ah.register_library(name, types={"Board": "values"}, emit=lambda a: board.Board(change(np.asarray(a))))
     with pytest.raises(BufferError, match=words) as raised:
@@ -330,7 +330,7 @@ def test_emit_whose_result_is_not_a_view_is_refused(board, change, words):
     assert f"{name}.emit" in str(raised.value)
 
 
-def test_emit_returning_writable_memory_is_refused(board):
+def test_emit_returning_writable_memory_is_rejected(board):
     name = board.__name__
     emit = lambda a: board.Board((ctypes.c_double * a.size).from_address(a.ptr))  # noqa: E731
     ah.register_library(name, types={"Board": "values"}, emit=emit)
@@ -357,7 +357,7 @@ def test_parse_without_types_may_leave_objects_to_their_protocols(board):
     assert "uses array_interface" in str(ah.explain(Other()))
 
 
-def test_type_without_a_path_is_refused_in_spite_of_its_protocol(board):
+def test_type_registered_as_none_is_rejected_despite_its_protocol(board):
     board.Board.__array_interface__ = property(lambda self: self.values.__array_interface__)
     x = board.Board(np.arange(4.0))
     assert ah.asarray(x).shape == (4,)

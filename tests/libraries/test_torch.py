@@ -1,4 +1,4 @@
-"""torch: tensors that asarray rejects, arrays that as_torch rejects, and the calls that the errors name."""
+"""Test which tensors `asarray` rejects, which arrays `as_torch` rejects, and the calls that the errors suggest."""
 
 import re
 
@@ -77,7 +77,7 @@ def fake():
 
 
 @pytest.mark.parametrize("via", [None, "dlpack"])
-def test_tensors_with_a_state_that_memory_lacks_are_refused(via):
+def test_tensors_with_a_state_that_memory_lacks_are_rejected(via):
     """asarray rejects tensors whose state their memory does not show. Runs in a subprocess, as torch may crash."""
     python(f"import sys, test_torch; sys.exit(test_torch.count_wrong_answers({via!r}))", beside=__file__)
 
@@ -100,7 +100,7 @@ def count_wrong_answers(via):
 
 
 @pytest.mark.parametrize("transform", ["vmap", "grad", "functionalize"])
-def test_tensors_inside_a_transformed_function_are_refused(transform):
+def test_tensors_inside_a_transformed_function_are_rejected(transform):
     code = (
         "import torch, arrayhub as ah\nseen = []\n"
         "def look(x):\n"
@@ -113,7 +113,7 @@ def test_tensors_inside_a_transformed_function_are_refused(transform):
     python(code)
 
 
-def test_calls_named_for_refused_tensors_work():
+def test_calls_suggested_for_rejected_tensors_work():
     values = torch.tensor([1 + 2j, 3 - 4j])
     assert ah.as_numpy(values.conj().resolve_conj()).tolist() == [1 - 2j, 3 + 4j]
     assert ah.as_numpy(values.conj().imag.resolve_neg()).tolist() == [-2, 4]
@@ -156,7 +156,7 @@ def test_requires_grad_is_checked_on_each_import(make):
     ],
     ids=lambda x: str(x)[:30],
 )
-def test_arrays_that_torch_cannot_represent_are_refused(x, words):
+def test_arrays_that_torch_cannot_represent_are_rejected(x, words):
     with pytest.raises(BufferError, match=words):
         ah.as_torch(x)
 
@@ -168,7 +168,7 @@ def test_empty_arrays_with_negative_strides_are_exported(shape):
 
 
 @pytest.mark.parametrize("dtype", [">i4", ">f8", ">c16", "M8[s]", ">M8[s]", "m8[ns]", "g", ">g", "G"])
-def test_call_named_for_a_type_without_a_dlpack_code_works(dtype):
+def test_call_suggested_for_a_type_without_a_dlpack_code_works(dtype):
     x = np.arange(3).astype(dtype)
     for copy in (None,) if dtype in (">i4", ">f8", ">c16") else (None, "if_needed", True):
         with pytest.raises(BufferError, match="does not have a code") as raised:
@@ -179,6 +179,6 @@ def test_call_named_for_a_type_without_a_dlpack_code_works(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["U3", ">U3", "S3", "i4,f4", ">i4,>f4"])
-def test_error_for_a_type_that_torch_cannot_convert_names_as_numpy(dtype):
+def test_error_for_a_type_that_torch_cannot_convert_suggests_as_numpy(dtype):
     with pytest.raises(BufferError, match=r"does not have a code; call arrayhub\.as_numpy\(x, copy='if_needed'\)"):
         ah.as_torch(np.zeros(3, dtype))

@@ -1,4 +1,4 @@
-"""torch: a view stays valid after its tensor gets new storage.
+"""Test that a view of a torch tensor stays valid after the tensor gets new storage.
 
 Each test runs in a subprocess, because a view of freed memory may crash the interpreter."""
 
@@ -51,7 +51,7 @@ def test_a_view_outlives_the_storage_of_its_tensor(change):
 
 
 @pytest.mark.skipif(FAST_PATHS_OFF, reason="without fast paths, arrays hold a detached tensor")
-def test_the_storage_is_held_without_another_tensor(monkeypatch):
+def test_import_does_not_detach_the_tensor(monkeypatch):
     """The array holds the storage itself, not a detached tensor, which would cost several times as much."""
     tensor, made = torch.zeros(3), []
     ah.asarray(tensor)

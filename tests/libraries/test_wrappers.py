@@ -183,14 +183,14 @@ def test_errors_for_pandas_data_of_objects_name_asnested(obj):
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "dok", "lil"])
 @pytest.mark.parametrize("family", ["matrix", "array"])
-def test_sparse_matrices_are_refused(kind, family):
+def test_sparse_matrices_are_rejected(kind, family):
     sparse = pytest.importorskip("scipy.sparse")
     x = getattr(sparse, f"{kind}_{family}")(np.eye(3))
     assert_refused(x, "x.toarray()")
     assert ah.as_numpy(x.toarray()).tolist() == np.eye(3).tolist()
 
 
-def test_trees_and_bunches_are_refused():
+def test_trees_and_bunches_are_rejected():
     neighbors = pytest.importorskip("sklearn.neighbors")
     utils = pytest.importorskip("sklearn.utils")
     spatial = pytest.importorskip("scipy.spatial")
@@ -203,7 +203,7 @@ def test_trees_and_bunches_are_refused():
 # -------------------------------------------------------------------------------------------------------------- xarray
 
 
-def test_xarray_is_viewed():
+def test_xarray_objects_are_imported_as_views():
     xarray = pytest.importorskip("xarray")
     values = np.arange(6.0).reshape(2, 3)
     for obj in (
@@ -218,7 +218,7 @@ def test_xarray_is_viewed():
     assert_view(index, index.data)
 
 
-def test_xarray_objects_without_a_plain_array_are_refused():
+def test_xarray_objects_without_a_plain_array_are_rejected():
     xarray = pytest.importorskip("xarray")
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])
     assert_refused(xarray.NamedArray(("a",), masked), "x.data.filled(value)")
@@ -228,7 +228,7 @@ def test_xarray_objects_without_a_plain_array_are_refused():
     assert ah.asnested(pd.Series(zoned.data)).meaning.endswith(":UTC")
 
 
-def test_lazily_indexed_xarray_is_refused():
+def test_lazily_indexed_xarray_is_rejected():
     xarray = pytest.importorskip("xarray")
     from xarray.core import indexing
 
@@ -270,7 +270,7 @@ def test_astropy_quantities_are_viewed_as_ndarrays():
     assert a.access == "readwrite"
 
 
-def test_masked_astropy_arrays_are_refused():
+def test_masked_astropy_arrays_are_rejected():
     masked, units, nddata = library("astropy.utils.masked"), library("astropy.units"), library("astropy.nddata")
     values = np.arange(3.0)
     for obj in (values, values * units.m):
@@ -280,7 +280,7 @@ def test_masked_astropy_arrays_are_refused():
         assert_refused(nddata.CCDData(values, unit="adu", mask=mask), "x.data, and x.mask")
 
 
-def test_masked_marray_arrays_are_refused():
+def test_masked_marray_arrays_are_rejected():
     marray = library("marray")
     x = marray.numpy.asarray(np.arange(3.0), mask=np.array([False, True, False]))
     assert_refused(x, "x.data, and x.mask")
@@ -288,7 +288,7 @@ def test_masked_marray_arrays_are_refused():
         ah.from_dlpack(x)
 
 
-def test_masked_arrays_are_refused_by_every_protocol():
+def test_masked_arrays_are_rejected_by_every_protocol():
     masked = np.ma.masked_array([1.0, 2.0], [0, 1])
     assert_refused(masked, "x.filled(value), or x.data")
     assert_refused(masked.view(np.ma.mrecords.MaskedRecords) if hasattr(np.ma, "mrecords") else masked, "x.filled")
@@ -303,7 +303,7 @@ class Marked(np.ndarray):
     mask = None
 
 
-def test_masks_of_subclasses_are_refused():
+def test_masks_of_subclasses_are_rejected():
     x = np.arange(3.0).view(Marked)
     assert ah.asarray(x).ptr == x.ctypes.data
     x.mask = np.array([True, False, False])
@@ -395,7 +395,7 @@ def test_openvino_constants_with_a_wrong_format_are_corrected():
     assert_refused(ov.op.Constant(ov.Type.u4, ov.Shape([4]), [1, 0, 1, 0]), "x.data")
 
 
-def test_indexed_warp_arrays_are_refused():
+def test_indexed_warp_arrays_are_rejected():
     warp = library("warp")
     x = warp.array(np.arange(6.0, dtype="f4"), device="cpu")
     assert ah.as_numpy(x).tolist() == [0, 1, 2, 3, 4, 5]
@@ -404,7 +404,7 @@ def test_indexed_warp_arrays_are_refused():
     assert ah.as_numpy(picked.contiguous()).tolist() == [1, 3]
 
 
-def test_lightgbm_datasets_and_compressed_arrays_are_refused():
+def test_lightgbm_datasets_and_compressed_arrays_are_rejected():
     lightgbm, blosc2 = library("lightgbm"), library("blosc2")
     assert_refused(lightgbm.Dataset(np.zeros((10, 2)), np.zeros(10)), "x.data")
     assert_refused(blosc2.asarray(np.arange(10)), "x[:]")
@@ -464,7 +464,7 @@ class MaskInTheDict:
     [[MASKED], [1.0, np.ma.masked], ([MASKED], [MASKED]), [MaskInTheDict()]],
     ids=["array", "element", "nested", "dict"],
 )
-def test_lists_refuse_members_that_asarray_refuses(values):
+def test_lists_with_masked_members_are_rejected(values):
     """Lists reject masked members, because NumPy would silently drop the mask."""
     for take in (ah.asarray, ah.as_numpy, lambda v: ah.zeros((2, 1, 2)).__setitem__(..., v)):
         with pytest.raises((TypeError, ValueError), match="mask"):
@@ -496,7 +496,7 @@ def test_masked_values_cannot_be_assigned(value):
             fill()
 
 
-def test_lists_of_arrays_with_units_are_refused():
+def test_lists_of_arrays_with_units_are_rejected():
     """Lists reject arrays with a unit, because the units could differ. A single array is imported as a view."""
     metre, none = (library("quantities").Quantity([1.0, 2.0], unit) for unit in ("m", "dimensionless"))
     kilometre = metre.rescale("km")
@@ -509,7 +509,7 @@ def test_lists_of_arrays_with_units_are_refused():
     assert ah.asarray([none, none]).tolist() == [[1.0, 2.0]] * 2
 
 
-def test_values_with_a_unit_or_a_time_zone_are_refused():
+def test_values_with_a_unit_or_a_time_zone_are_rejected():
     pint = pytest.importorskip("pint")
     pandas = pytest.importorskip("pandas")
     unit = pint.UnitRegistry().Quantity
@@ -527,7 +527,7 @@ def test_values_with_a_unit_or_a_time_zone_are_refused():
         ah.full(2, moment, "M8[ns]")
 
 
-def test_tensors_in_lists_are_refused():
+def test_tensors_in_lists_are_rejected():
     torch = pytest.importorskip("torch")
     for tensor, words in (
         (torch.ones(2, requires_grad=True), r"x\[0\]\.detach\(\)"),
@@ -539,7 +539,7 @@ def test_tensors_in_lists_are_refused():
     assert ah.asarray([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
 
 
-def test_types_without_a_module_are_imported_or_refused():
+def test_types_without_a_module_are_imported_or_rejected():
     import ctypes
 
     made = eval("(ctypes.c_double * 4)()", {"ctypes": ctypes})
@@ -578,7 +578,7 @@ def test_errors_for_datatable_frames_name_lossless_calls():
             assert np.array_equal(ah.as_numpy(x), np.asarray(values, x.dtype))
 
 
-def test_openmm_quantities_are_refused():
+def test_openmm_quantities_are_rejected():
     """A quantity is rejected, although its ``__getattr__`` returns the array interface of its ndarray."""
     unit = pytest.importorskip("openmm.unit")
     for x in (np.arange(3.0) * unit.nanometer, unit.Quantity(np.ones((2, 3)), unit.kelvin)):
@@ -587,7 +587,7 @@ def test_openmm_quantities_are_refused():
         assert np.array_equal(ah.as_numpy(x.value_in_unit(x.unit)), x / x.unit)
 
 
-def test_arro3_scalar_is_refused():
+def test_arro3_scalar_is_rejected():
     core = library("arro3.core")
     pa = library("pyarrow")
     scalar = core.Array(pa.array([1.5, 2.5]))[1]
@@ -597,7 +597,7 @@ def test_arro3_scalar_is_refused():
     assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]
 
 
-def test_errors_for_nanoarrow_bit_buffers_name_a_call_that_unpacks():
+def test_errors_for_nanoarrow_bit_buffers_suggest_a_call_that_unpacks():
     """Buffers of packed booleans are rejected. Their own ``__dlpack__`` also raises an error."""
     na = library("nanoarrow")
     pa = library("pyarrow")

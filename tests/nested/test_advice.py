@@ -48,7 +48,7 @@ def test_suggested_call_works(name, to):
 
 
 @pytest.mark.parametrize("name", [*SOURCES, *NESTED])
-def test_every_verdict_names_a_call_that_works(name):
+def test_every_verdict_suggests_a_call_that_works(name):
     make = SOURCES.get(name) or NESTED[name]
     explanation = ah.explain(make())
     assert made(explanation.call, make()) is not None
@@ -61,7 +61,7 @@ def test_every_verdict_names_a_call_that_works(name):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_description_functions_work_or_name_a_call_without_reading_streams(name):
+def test_description_functions_work_or_suggest_a_call_without_reading_streams(name):
     x = SOURCES[name]()
     streamed = name in ("pa reader", "duckdb relation", "duckdb relation lists")
     ah.explain(x)
@@ -190,7 +190,7 @@ def test_suggested_call_for_missing_values_names_the_library():
     assert values[0] == 1 and mask.tolist() == [False, True]
 
 
-def test_explain_names_no_call_for_an_object_that_is_not_an_array():
+def test_explain_does_not_suggest_a_call_for_an_object_that_is_not_an_array():
     assert ah.explain(object()).call == "" and ah.explain(object(), "polars").call == ""
     assert ah.explain(np.zeros(2, "f4"), "numpy").verdicts[0].call == ""
 
@@ -239,7 +239,7 @@ def test_suggested_call_works_for_objects_that_need_preparation(make):
 
 @pytest.mark.parametrize("to", ["arrow", "polars", "awkward"])
 @pytest.mark.parametrize("rows", [[[1, 2], [3, 4]], [["x", 2.0], ["y", 4.0]]], ids=["one type", "several types"])
-def test_explain_names_a_call_for_repeated_column_names(rows, to):
+def test_explain_suggests_a_call_for_repeated_column_names(rows, to):
     x = _frame(rows)
     assert [verdict.verdict for verdict in ah.explain(x, to=to).verdicts] == ["cannot"]
     with pytest.raises(BufferError, match=r"several columns named 'a'.*x\.set_axis\(range\(x\.shape\[1\]\), axis=1\)"):

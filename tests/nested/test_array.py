@@ -1,4 +1,4 @@
-"""Nested arrays: import from libraries and lists, indexing, and export of the same memory."""
+"""Test that nested arrays are imported from libraries and lists, indexed, and exported with the same memory."""
 
 import datetime
 import gc
@@ -361,7 +361,7 @@ def test_polars_accepts_slices_of_fixed_size_lists(x):
     ],
 )
 @pytest.mark.parametrize("copy", [None, True])
-def test_polars_refuses_lists_of_size_0(make, copy):
+def test_polars_rejects_lists_of_size_0(make, copy):
     with pytest.raises(BufferError, match="polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow"):
         ah.as_polars(make(), copy=copy)
 
@@ -376,7 +376,7 @@ def test_polars_accepts_rows_of_length_0_cast_to_lists():
 @pytest.mark.parametrize(
     "within", [lambda times: times, lambda times: pa.StructArray.from_arrays([[1], times], ["n", "t"])]
 )
-def test_error_for_a_zone_that_polars_lacks_names_a_call(zone, within):
+def test_error_for_a_zone_that_polars_lacks_suggests_a_call(zone, within):
     times = pa.array([1577836800000], pa.int64()).view(pa.timestamp("ms", zone))
     x = ah.asnested(within(times))
     advice = re.escape("as_polars(arrayhub.as_arrow(x" + ("['t']" if x.kind == "record" else "") + ").cast")
@@ -745,7 +745,7 @@ def test_fixed_size_bytes_are_exported_to_awkward():
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_types_missing_in_awkward_are_refused(nested):
+def test_types_missing_in_awkward_are_rejected(nested):
     rows = np.zeros(3, ml_dtypes.bfloat16)
     with pytest.raises(BufferError, match=r"awkward: .*bfloat16.*dtype='float32'"):
         ah.as_awkward([rows, rows[:1]] if nested else rows)
@@ -861,7 +861,7 @@ def test_pandas_index_is_imported_like_a_series(name):
     assert ah.as_arrow(source).equals(ah.as_arrow(pd.Series(source)))
 
 
-def test_index_without_an_arrow_type_is_refused():
+def test_index_without_an_arrow_type_is_rejected():
     with pytest.raises(BufferError, match="pyarrow cannot convert"):
         ah.asnested(pd.Index([1, "a"]))
     with pytest.raises(BufferError, match=r"x\.to_numpy\(\) of a sparse column"):
@@ -893,7 +893,7 @@ def test_xarray_arrays_are_imported_as_dense_arrays():
     assert ah.explain(source, to="arrow").verdicts[0].verdict == "zero-copy"
 
 
-def test_nested_arrays_refuse_array_operations():
+def test_unsupported_operations_of_nested_arrays_raise():
     x = ah.asnested(RAGGED)
     with pytest.raises(TypeError, match="use arrayhub.asnested"):
         ah.NestedArray()
@@ -986,7 +986,7 @@ def test_usm_round_trip_by_both_device_interfaces(sycl, attribute):
     assert (back.ptr, back.shape, back.device) == (dense.ptr, (2, 3), dense.device)
 
 
-def test_device_memory_is_refused_by_host_interfaces(sycl):
+def test_host_interfaces_reject_device_memory(sycl):
     for source in (RAGGED, WORDS, [{"x": 1, "y": ["a"]}, {"x": 2, "y": []}]):
         x = ah.asnested(source).to_device("oneapi:0")
         with pytest.raises(BufferError, match=r"x\.to_host\(\)"):
@@ -1027,7 +1027,7 @@ def test_time_zones_in_lists_are_preserved():
 NOON = datetime.datetime(2020, 7, 1, 12)
 
 
-def test_dates_and_datetimes_in_one_list_are_refused():
+def test_dates_and_datetimes_in_one_list_are_rejected():
     for values in ([NOON.date(), NOON], [NOON, NOON.date()], [np.datetime64("2020"), np.timedelta64(1, "D")],
                    [1, np.timedelta64(1, "D")], [np.timedelta64(1, "D"), 1]):  # fmt: skip
         with pytest.raises(TypeError, match="among elements such as.*all of one kind"):
@@ -1053,14 +1053,14 @@ def test_python_times_survive_a_round_trip(value):
     assert ah.as_arrow([value, None]).to_pylist() == [value, None]
 
 
-def test_times_beyond_64_bits_are_refused():
+def test_times_beyond_64_bits_are_rejected():
     for values in ([datetime.timedelta.max], [datetime.timedelta.min], [pd.Timestamp("2500-01-01"), pd.Timestamp(1)]):
         with pytest.raises(OverflowError, match="exceeds 64 bits"):
             ah.asnested(values)
 
 
 @pytest.mark.parametrize(("moment", "hours"), [(datetime.datetime.min, 5), (datetime.datetime.max, -5)])
-def test_times_outside_the_utc_range_of_python_are_refused(moment, hours):
+def test_times_outside_the_utc_range_of_python_are_rejected(moment, hours):
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     with pytest.raises(
         OverflowError, match=r"asnested: (0001-01-01|9999-12-31)T.* outside of the years 1 to 9999 in UTC"
@@ -1114,7 +1114,7 @@ class Series(pl.Series):
     [lambda s: s, lambda s: s[:0], pl.DataFrame, lambda s: pl.DataFrame({"n": range(2), "o": s}), lambda s: Series(s)],
     ids=["series", "empty", "frame", "columns", "subclass"],
 )
-def test_polars_columns_of_python_objects_are_refused(make, take):
+def test_polars_columns_of_python_objects_are_rejected(make, take):
     """Python objects are rejected, because polars exports their addresses as fixed-size bytes."""
     source = make(pl.Series("o", [object(), None], dtype=pl.Object))
     with pytest.raises(TypeError, match=f"{type(source).__name__} exports addresses of Python objects.*to_list"):
@@ -1192,7 +1192,7 @@ def test_64_bit_days_need_copy_true(name):
     assert ah.explain(source, to="arrow").verdicts[0].verdict == "copy=True"
 
 
-def test_errors_for_times_without_an_arrow_unit_name_a_call():
+def test_errors_for_times_without_an_arrow_unit_suggest_a_call():
     for unit in ("M8[M]", "M8[h]", "m8[D]", "M8[10s]"):
         array = np.zeros(1, unit)
         with pytest.raises(BufferError, match=r"x\.astype\('[mM]8\[s\]'\)$"):
@@ -1203,7 +1203,7 @@ def test_errors_for_times_without_an_arrow_unit_name_a_call():
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("us", "Europe/Zurich"), pa.time32("s"), pa.time64("ns")], ids=str)
-def test_times_that_other_libraries_lack_are_refused(kind):
+def test_times_that_other_libraries_lack_are_rejected(kind):
     x = ah.asnested(pa.array([5, 6], pa.int32() if kind == pa.time32("s") else pa.int64()).view(kind))
     for take in (ah.as_awkward, lambda x: ah.as_numpy(x, copy=True), lambda x: x.to_dense(copy=True), ah.as_torch):
         with pytest.raises(BufferError, match=rf"{re.escape(str(x.type)[4:])}.*x\)?\.content"):
@@ -1228,7 +1228,7 @@ def test_errors_for_0d_arrays_name_reshape():
             assert take(ah.asarray(source).reshape(-1)) is not None
 
 
-def test_pandas_columns_that_pyarrow_cannot_convert_are_refused():
+def test_pandas_columns_that_pyarrow_cannot_convert_are_rejected():
     assert ah.asnested(pd.Series([1j, 2])).to_list() == [1j, 2]
     sparse = pd.Series(pd.arrays.SparseArray([0, 1]))
     for source in (sparse, pd.Series([1, "a"]), pd.DataFrame({"a": [1j]})):

@@ -170,7 +170,7 @@ def test_pickles_and_copies_keep_chunks(column):
     [(), (np.arange(3),), (ah.asnested([1, None]), 3), (ah.asnested([1, None]),)],
     ids=["none", "ndarray", "number", "length"],
 )
-def test_inconsistent_pickles_are_refused(parts):
+def test_inconsistent_pickles_are_rejected(parts):
     state = {"kind": "chunked", "length": 3, "parts": tuple(map(_state, parts))}
     with pytest.raises(pickle.UnpicklingError, match="arrayhub"):
         ah._unpickle_nested(state)

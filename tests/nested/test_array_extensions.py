@@ -1,4 +1,4 @@
-"""Extension types inside records, lists, dictionaries, runs and unions, and requests for such types."""
+"""Test extension types inside records, lists, dictionaries, runs and unions, and requests for such types."""
 
 import pickle
 
@@ -166,13 +166,13 @@ def test_requests_for_nested_extension_types_are_honored(request_):
         (ah.asnested(pa.array([{"a": True}])), pa.struct({"a": pa.bool8()})),
     ],
 )
-def test_refused_requests_name_a_call_that_works(x, kind):
+def test_rejected_requests_suggest_a_call_that_works(x, kind):
     with pytest.raises(BufferError, match=r"call pyarrow\.array\(x\)\.cast\(type\)"):
         pa.array(x, type=kind)
     assert pa.array(x).cast(kind).type == kind
 
 
-def test_request_for_a_tensor_of_another_shape_is_refused():
+def test_request_for_a_tensor_of_another_shape_is_rejected():
     kind = pa.list_(pa.fixed_shape_tensor(pa.float64(), [3, 2]))
     with pytest.raises(BufferError, match=r"requested_schema.children\[0\] has format '\+w:6', and the elements"):
         requested(ah.asnested([ROWS]), kind)

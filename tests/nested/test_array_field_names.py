@@ -93,7 +93,7 @@ def test_access_by_an_ambiguous_name_raises_key_error():
         x.fields  # noqa: B018
 
 
-def test_conversions_to_dicts_are_refused(source):
+def test_conversions_to_dicts_raise(source):
     x = ah.asnested(source)
     with pytest.raises(ValueError, match=r"^to_list: field names are .*Use arrayhub\.as_arrow\(x\)"):
         x.to_list()
@@ -112,7 +112,7 @@ def test_as_pandas_returns_columns_of_equal_names(twins):
 
 
 @pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars, lambda x: ah.as_numpy(x, copy=True)])
-def test_exports_to_libraries_without_equal_names_are_refused(call, twins):
+def test_exports_to_libraries_without_equal_names_are_rejected(call, twins):
     with pytest.raises(BufferError, match=r"arrayhub\.as_(arrow|numpy)\(x"):
         call(twins)
     for name in ("missing records", "records of records", "no records"):
@@ -121,7 +121,7 @@ def test_exports_to_libraries_without_equal_names_are_refused(call, twins):
 
 
 @pytest.mark.parametrize("call", [ah.as_awkward, ah.as_polars])
-def test_exports_of_lists_of_such_records_are_refused(call):
+def test_exports_of_lists_of_such_records_are_rejected(call):
     with pytest.raises(BufferError, match=r"arrayhub\.as_arrow\(x"):
         call(ah.asnested(ARRAYS["lists of records"]))
 

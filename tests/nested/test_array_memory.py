@@ -1,4 +1,4 @@
-"""Nested arrays over memory with gaps, reversed, out of order, or rewritten during a read."""
+"""Test nested arrays over memory that has gaps, is reversed or out of order, or changes during a read."""
 
 import subprocess
 import sys
@@ -115,7 +115,7 @@ def test_non_contiguous_offsets_are_copied(name):
             ah.asnested(source, copy=False)
 
 
-def test_sizes_narrower_than_offsets_are_refused():
+def test_sizes_narrower_than_offsets_are_rejected():
     with pytest.raises(TypeError, match="sizes are .*int32 or int64, and one type for offsets and sizes"):
         make("list_view", 1, offsets=ah.asarray(np.zeros(1, "i8")), sizes=ah.asarray(np.zeros(1, "i4")),
              content=ah.asarray(np.zeros(1)))  # fmt: skip

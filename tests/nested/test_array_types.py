@@ -1,4 +1,4 @@
-"""Arrow's types without an equivalent in NumPy: decimals, intervals, run-end encoded and null arrays."""
+"""Test Arrow's types without an equivalent in NumPy: decimals, intervals, run-end encoded and null arrays."""
 
 import ctypes
 import decimal
@@ -120,7 +120,7 @@ def test_intervals_without_a_pyarrow_type_survive_a_round_trip(format, values):
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_exports_work_or_raise_an_error_that_names_a_call(name):
+def test_exports_work_or_raise_an_error_that_suggests_a_call(name):
     x = ah.asnested(ARRAYS[name]())
     values = x.to_list()
     assert ah.as_pandas(x).isna().tolist() == [value is None for value in values] or x.kind == "run_end"

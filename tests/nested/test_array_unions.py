@@ -1,4 +1,4 @@
-"""Unions: elements of several types, dense and sparse."""
+"""Test dense and sparse unions, whose elements have several types."""
 
 import pickle
 
@@ -127,7 +127,7 @@ def test_awkward_shares_the_children_of_unions():
     assert pa.array(mixed).to_pylist() == [1.5, "x", [1, 2]]
 
 
-def test_errors_of_libraries_without_unions_name_a_call():
+def test_errors_of_libraries_without_unions_suggest_a_call():
     x = ah.asnested(dense())
     with pytest.raises(BufferError, match=r"polars: unions such as .*as_polars\(x\.children\[0\]\)"):
         ah.as_polars(x)

@@ -1,4 +1,4 @@
-"""Round trips of generated pyarrow arrays: through `asnested` and back, through pickle, and in several chunks."""
+"""Test that generated pyarrow arrays survive a round trip through `asnested`, through pickle, and in several chunks."""
 
 import copy
 import decimal

@@ -1,4 +1,4 @@
-"""Conversion of nested arrays to the layouts that consumers expect."""
+"""Test that nested arrays are converted to the layouts that consumers expect."""
 
 import pandas as pd
 import polars as pl

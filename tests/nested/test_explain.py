@@ -247,7 +247,7 @@ def test_explain_reports_copies_of_strings_and_ranges():
         assert ah.explain(value).summary == f"a value, which NumPy converts to {np.asarray(value).dtype}"
 
 
-def test_error_for_0d_arrays_names_reshape():
+def test_error_for_0d_arrays_suggests_reshape():
     for obj in (np.array(1), ah.asarray(np.array(1))):
         with pytest.raises(TypeError, match=r"x\)?\.reshape\(-1\)"):
             ah.as_arrow(obj, copy=True)

@@ -1,4 +1,4 @@
-"""Export to awkward: layouts that are shared, and layouts that are copied, which copy=False rejects."""
+"""Test which layouts the export to awkward shares, and which it copies, so that copy=False raises."""
 
 import re
 

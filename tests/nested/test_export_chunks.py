@@ -1,4 +1,4 @@
-"""Columns and tables in several chunks: pyarrow, polars and pandas receive the same chunks without a copy."""
+"""Test that pyarrow, polars and pandas receive the chunks of columns and tables without a copy."""
 
 import numpy as np
 import pandas as pd
@@ -122,7 +122,7 @@ def test_explain_reports_that_chunks_are_shared():
     assert verdicts["arrow"] == verdicts["polars"] == verdicts["pandas"] == "zero-copy" != verdicts["awkward"]
 
 
-def test_error_of_as_awkward_for_chunks_names_copy_true():
+def test_error_of_as_awkward_for_chunks_suggests_copy_true():
     column = pa.chunked_array([[[1]], [[2, 3]]])
     with pytest.raises(BufferError, match="copy=True"):
         ah.as_awkward(column)

@@ -1,4 +1,4 @@
-"""Types of the Series and frames that `as_pandas` returns."""
+"""Test the types of the Series and frames that `as_pandas` returns."""
 
 import numpy as np
 import pandas as pd

@@ -108,7 +108,7 @@ def test_lists_of_arrays_are_imported_like_lists_of_ndarrays(library):
             assert x.type == expected.type and x.to_list() == expected.to_list()
 
 
-def test_error_for_lists_of_0d_tensors_names_item():
+def test_error_for_lists_of_0d_tensors_suggests_item():
     torch = pytest.importorskip("torch")
     rows = [torch.tensor(1), torch.tensor(2)]
     with pytest.raises(TypeError, match=r"from array\.item\(\)"):

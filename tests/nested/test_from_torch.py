@@ -1,4 +1,4 @@
-"""Nested arrays as jagged torch tensors."""
+"""Test the export of nested arrays as jagged torch tensors."""
 
 import pyarrow as pa
 import pytest

@@ -60,7 +60,7 @@ LARGE_TABLES = {
 
 
 @each(LARGE_TABLES)
-def test_integers_that_the_common_type_would_round_are_refused(table):
+def test_integers_that_the_common_type_would_round_are_rejected(table):
     error = "column 'a': 9007199254740993 would be rounded to the common type (float64|complex128)"
     for convert in (ah.asarray, ah.as_numpy, ah.as_torch):
         with pytest.raises(OverflowError, match=error) as raised:
@@ -72,7 +72,7 @@ def test_integers_that_the_common_type_would_round_are_refused(table):
 
 
 @each({name: table for name, table in LARGE_TABLES.items() if name != "complex"})
-def test_explain_names_a_call_for_integers_that_a_matrix_would_round(table):
+def test_explain_suggests_a_call_for_integers_that_a_matrix_would_round(table):
     records = eval(ah.explain(table, to="numpy").call, {"arrayhub": ah, "x": table})
     assert records.dtype.names == ("a", "b") and records["a"].tolist() == [2**53 + 1, 1]
 

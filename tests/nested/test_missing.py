@@ -1,4 +1,4 @@
-"""Missing values: is_null, fill_null, and missing= of the exports, for columns of each library."""
+"""Test is_null, fill_null and the argument `missing` of the exports with columns of each library."""
 
 import datetime
 import decimal
@@ -149,7 +149,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("source", "value", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_fill_null_refuses_values_of_another_type(source, value, error, says):
+def test_fill_null_rejects_values_of_another_type(source, value, error, says):
     with pytest.raises(error, match=says):
         ah.asnested(source).fill_null(value)
 
@@ -384,7 +384,7 @@ TYPOS = {
 @each({**COMPLETE, **NUMBERS, "bits": pa.array([True]), "no elements": pa.array([], pa.int8()),
        "chunks": pa.chunked_array([[1], [2]]), "floats of NumPy": np.ones((2, 2)),
        "times": np.ones(2, "M8[s]")})  # fmt: skip
-def test_value_of_another_type_is_refused_even_if_nothing_is_missing(column, value, says):
+def test_missing_argument_of_another_type_is_rejected_even_if_nothing_is_missing(column, value, says):
     for export in (ah.as_numpy, ah.as_torch):
         with pytest.raises(TypeError, match=rf"^missing: x has elements of .*{says}"):
             export(column, missing=value)
@@ -395,7 +395,7 @@ def test_value_of_another_type_is_refused_even_if_nothing_is_missing(column, val
 
 
 @pytest.mark.parametrize("value", ["masked", object(), {"a": 0}])
-def test_value_of_another_type_is_refused_for_lists(value):
+def test_missing_argument_of_another_type_is_rejected_for_lists(value):
     for rows in ([[1, 2], [3, 4]], pa.array([[1], [2, 3]]), pa.array([[[1]], [[2]]])):
         with pytest.raises(TypeError, match=r"^missing: x(\.content)* has elements of .*int64.*accepted: an integer"):
             ah.as_torch(rows, missing=value)
@@ -464,7 +464,7 @@ def test_values_that_the_errors_name_are_accepted():
     assert ah.as_numpy(pa.array([[1, 2], None]), missing=[0, 0]).tolist() == [[1, 2], [0, 0]]
 
 
-def test_error_about_missing_rows_names_the_empty_list():
+def test_error_about_missing_rows_suggests_the_empty_list():
     column = pl.Series([[1.0, 2.0], None])
     with pytest.raises(
         BufferError, match=r"; pass missing=\[\] to arrayhub\.as_torch, .*or call arrayhub\.asnested\(x\)"
@@ -492,7 +492,7 @@ def test_error_about_dates_names_the_type_and_the_copy(column):
     assert ah.as_numpy(column, copy=True).tolist() == [datetime.date(1970, 1, 2)]
 
 
-def test_error_about_missing_dates_names_missing():
+def test_error_about_missing_dates_suggests_missing():
     for column in (pl.Series([datetime.date(1970, 1, 2), None]), pa.array([1, None], pa.date32())):
         with pytest.raises(BufferError, match="pass missing='mask', missing='nan'"):
             ah.as_numpy(column)
@@ -555,7 +555,7 @@ def test_masks_are_only_for_libraries_of_dense_arrays(export):
 
 
 @each(NUMBERS)
-def test_explain_names_a_call_that_works(column):
+def test_explain_suggests_a_call_that_works(column):
     for library in ("numpy", "torch", "jax"):
         said = str(ah.explain(column, to=library))
         assert f"arrayhub.as_{library}(x, missing=" in said
@@ -571,7 +571,7 @@ def test_trace_reports_one_export_under_the_name_of_the_call():
     assert said.startswith("2 hand-overs") and "as_torch" in said and "as_numpy" in said
 
 
-def test_error_of_to_dense_for_missing_rows_names_fill_null():
+def test_error_of_to_dense_for_missing_rows_suggests_fill_null():
     x = ah.asnested([[1, 2], None])
     with pytest.raises(ValueError, match=r"fill_null\(value\)"):
         x.to_dense()
@@ -672,7 +672,7 @@ def test_smallest_arrow_timestamp_is_not_missing():
 
 @pytest.mark.parametrize("missing", ["mask", "nan", DAYS[0]], ids=str)
 @pytest.mark.parametrize("days", [DAYS, pd.Series(DAYS)], ids=["NumPy", "pandas"])
-def test_error_of_as_torch_names_a_call_that_keeps_nat(days, missing):
+def test_error_of_as_torch_suggests_a_call_that_keeps_nat(days, missing):
     with pytest.raises(BufferError, match="does not have a code; call ") as raised:
         ah.as_torch(days, missing=missing, copy=True)
     call = str(raised.value).partition("; call ")[2]

@@ -156,7 +156,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_pickle_with_inconsistent_parts_is_refused(change):
+def test_pickle_with_inconsistent_parts_is_rejected(change):
     state = {
         "kind": "list",
         "length": 2,
@@ -205,7 +205,7 @@ def test_pandas_constructors_raise_instead_of_storing_objects():
             pd.Series(x)
 
 
-def test_comparisons_hashes_and_truth_values_are_refused():
+def test_comparisons_hashes_and_truth_values_are_rejected():
     x = ah.asnested([[1], [2, 3]])
     for compare in (lambda: x == x, lambda: x != [1], lambda: x in [1, 2], lambda: x == ah.asnested([1])):
         with pytest.raises(TypeError, match="does not implement comparison"):

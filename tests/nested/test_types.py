@@ -1,4 +1,4 @@
-"""The type of a NestedArray names Arrow's logical types, and can be parsed."""
+"""Test Arrow's logical types in the type of a NestedArray, and their names in `parse_type`."""
 
 import datetime
 import re
@@ -61,7 +61,7 @@ def test_columns_of_pandas_and_polars_have_logical_types():
         ("extension[int64]", "','"),
     ],
 )
-def test_invalid_logical_types_are_refused(text, says):
+def test_parse_type_rejects_invalid_logical_types(text, says):
     with pytest.raises(ValueError, match=says):
         ah.parse_type(text)
 
@@ -71,7 +71,7 @@ def test_logical_types_do_not_have_a_numpy_dtype():
         ah.parse_type("2 * date32").dtype  # noqa: B018
 
 
-def test_attributes_of_other_libraries_raise_an_error_that_names_a_call():
+def test_attributes_of_other_libraries_raise_an_error_that_suggests_a_call():
     x = ah.asnested(pa.array([[1], [2, 3]]))
     calls = {
         "tolist": "x.to_list()",

@@ -58,7 +58,7 @@ def test_rows_with_a_target_are_complete(everything):
     assert PEERS_OF_THE_TARGETS - len(skipped) <= len(measured) <= PEERS_OF_THE_TARGETS
 
 
-def test_facts_without_a_time_limit_hold(everything):
+def test_facts_that_do_not_depend_on_times_hold(everything):
     """Facts that are not times hold, for example that importing arrayhub imports no other library."""
     _, results = everything
     assert {fact["group"] for fact in results["facts"]} == {"authors", "engines", "import", "types", "sweep"}
@@ -74,13 +74,13 @@ def test_printed_table_shows_each_row(everything):
     assert len(lines) == 1 + len(results["rows"]) + len(results["facts"]) + len(results["skipped"])
 
 
-def test_only_measures_one_group():
+def test_option_only_measures_one_group():
     done = run("--only", "dimensions", "--repeat", "1", "--sample", "0.0001", "--json", "-")
     assert done.returncode == 0, done.stderr
     assert {row["group"] for row in json.loads(done.stdout)["rows"]} == {"dimensions"}
 
 
-def test_an_unknown_group_is_refused():
+def test_unknown_group_is_rejected():
     done = run("--only", "nothing")
     assert done.returncode == 2
     assert "dimensions" in done.stderr

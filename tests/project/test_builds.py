@@ -1,4 +1,4 @@
-"""In-place builds and sanitized builds, compiler flags, and the tools that report C warnings and lint Cython."""
+"""Test in-place builds and sanitized builds, compiler flags, and the tools that report C warnings and lint Cython."""
 
 import importlib.machinery
 import importlib.util

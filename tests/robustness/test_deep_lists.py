@@ -1,4 +1,4 @@
-"""Functions that traverse lists refuse lists that are too deep, contain themselves or repeat too many elements."""
+"""Functions that traverse lists reject lists that are too deep, contain themselves or repeat too many elements."""
 
 import textwrap
 
@@ -94,7 +94,7 @@ def go():
 
 
 @pytest.mark.parametrize("levels", [66, 300])
-def test_endless_and_too_deep_lists_are_refused(levels):
+def test_endless_and_too_deep_lists_are_rejected(levels):
     program = """
         for function in CALLS.values():      # import the modules first, so that they do not count as growth
             try:
@@ -184,7 +184,7 @@ def test_lists_that_share_their_elements_are_accepted():
 
 @pytest.mark.parametrize("levels", [32, 33, 64])
 @pytest.mark.parametrize("call", ["ah.zeros(1)[...] = x", "ah.asarray(x, dtype='f8')", "ah.full((1,), x)"])
-def test_lists_with_more_levels_than_numpy_iterates_over_are_refused(levels, call):
+def test_lists_with_more_levels_than_numpy_iterates_over_are_rejected(levels, call):
     """Lists of 32 levels and more are rejected, because NumPy's flat iterator supports only 32 dimensions."""
     x = None
     for _ in range(levels):

@@ -1,4 +1,4 @@
-"""Producers that change their own data during an import, and C code that fails without setting an exception."""
+"""Test producers that change their own data during an import, and C code that fails without setting an exception."""
 
 import ctypes
 
@@ -42,7 +42,7 @@ def test_array_whose_mask_property_changes_it_is_imported_consistently(change):
     assert (x.shape, x.dtype, x.nbytes) == (np.ndarray.shape.__get__(array), np.ndarray.dtype.__get__(array), 192)
 
 
-def test_ctypes_type_that_is_its_own_element_is_refused():
+def test_ctypes_type_that_is_its_own_element_is_rejected():
     """Runs in a subprocess, because an infinite loop in C code could not be interrupted."""
     python("""
     import ctypes, arrayhub as ah
@@ -57,7 +57,7 @@ def test_ctypes_type_that_is_its_own_element_is_refused():
     """)
 
 
-def test_descr_with_exponentially_many_fields_is_refused():
+def test_descr_with_exponentially_many_fields_is_rejected():
     fields = [("a", "|u1")]
     for _ in range(30):
         fields = [("a", fields), ("b", fields)]
@@ -145,7 +145,7 @@ def test_error_for_a_released_memoryview_names_the_cause():
         ah.asarray(view)
 
 
-def test_format_that_adds_the_65th_dimension_is_refused():
+def test_format_that_adds_the_65th_dimension_is_rejected():
     from exporters import exporter
 
     obj = exporter(ndim=64, shape=[1] * 64, strides=[4] * 64, format=b"(1)i")

@@ -134,7 +134,7 @@ def test_invalid_arguments_raise(module):
     assert python(WALK, module).strip().endswith("calls")
 
 
-def test_none_in_place_of_an_array_is_refused():
+def test_none_in_place_of_an_array_is_rejected():
     """Functions reject None in place of an array, because its C fields would be arbitrary memory."""
     python("""
 import arrayhub._core.descriptor, arrayhub.libraries.cupy, arrayhub.nested.array, pytest
@@ -193,7 +193,7 @@ def test_device_of_a_memory_block_does_not_depend_on_the_first_view(dpctl):
 
 
 @pytest.mark.skipif("dpctl" not in sys.modules and not importlib.util.find_spec("dpctl"), reason="needs dpctl")
-def test_dpctl_memory_objects_without_memory_are_refused():
+def test_dpctl_memory_objects_without_memory_are_rejected():
     import dpctl.memory
 
     base = dpctl.memory._memory._Memory  # its subclasses allocate in __new__

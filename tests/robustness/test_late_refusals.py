@@ -113,7 +113,7 @@ print(calls)
 
 
 @pytest.mark.parametrize("library", CONSUMERS)
-def test_late_refusal_keeps_reference_counts(library):
+def test_late_rejection_keeps_reference_counts(library):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     calls = [

@@ -1,4 +1,4 @@
-"""Types and allocations beyond the limits of a SYCL device are refused.
+"""Test that types and allocations beyond the limits of a SYCL device are rejected.
 
 The available devices support fp64, so the tests substitute the limits of devices without it.
 """
@@ -26,7 +26,7 @@ CPU = Limits("CPU", frozenset({"fp64"}), 12 << 30)
         (CPU, "complex32", "fp16", "complex64"),
     ],
 )
-def test_types_that_a_device_lacks_are_refused(device, element, aspect, other):
+def test_types_that_a_device_lacks_are_rejected(device, element, aspect, other):
     message = f"f: dtype is {element}, which {device.name} does not support .*{aspect}.*Pass dtype='{other}'"
     with pytest.raises(TypeError, match=message):
         check_type(device, element, "f")
@@ -39,7 +39,7 @@ def test_types_that_every_device_has_are_accepted(element):
     check_type(CPU, "float64", "f")
 
 
-def test_sizes_and_alignments_above_the_limit_are_refused():
+def test_sizes_and_alignments_above_the_limit_are_rejected():
     check_size(ARC, 4 << 30, 4096, "device")
     accepted = f"accepted: at most {4 << 30} bytes in one allocation of Arc A770"
     with pytest.raises(MemoryError, match=f"cannot allocate {(4 << 30) + 1} bytes of USM-device memory; {accepted}"):
@@ -56,7 +56,7 @@ def test_limits_of_a_device_are_those_that_dpctl_reports(dpctl):
 
 
 @pytest.mark.parametrize("kind", ["device", "shared", "host"])
-def test_allocation_above_the_limit_is_refused(dpctl, kind):
+def test_allocation_above_the_limit_raises(dpctl, kind):
     """The size is checked before the allocation, because the error of the runtime does not state the limit."""
     most = dpctl.SyclDevice().max_mem_alloc_size
     with pytest.raises(
@@ -68,7 +68,7 @@ def test_allocation_above_the_limit_is_refused(dpctl, kind):
 
 
 @pytest.mark.parametrize("call", ["memory", "like"])
-def test_alignment_above_the_limit_is_refused(dpctl, call):
+def test_alignment_above_the_limit_is_rejected(dpctl, call):
     most = dpctl.SyclDevice().max_mem_alloc_size
     options = {"memory": "usm_device"} if call == "memory" else {"like": ah.empty(3, memory="usm_device")}
     with pytest.raises(MemoryError, match=f"accepted: at most {most} bytes in one allocation"):

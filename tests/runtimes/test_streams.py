@@ -164,7 +164,7 @@ def test_copy_on_the_device_has_the_queue_of_the_caller(race):
     assert getattr(copied, SYCL)["syclobj"] == race.reading
 
 
-def test_queue_of_another_context_is_refused(dpctl, race):
+def test_queue_of_another_context_is_rejected(dpctl, race):
     device = race.memory.sycl_device
     elsewhere = dpctl.SyclQueue(dpctl.SyclContext([device]), device)
     for way in (arrayhub.asarray, lambda x, stream: arrayhub.to_device(x, "oneapi:0", stream=stream)):
@@ -201,7 +201,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("stream", NO_STREAMS)
-def test_invalid_stream_is_refused_for_host_memory(call, stream):
+def test_invalid_stream_is_rejected_for_host_memory(call, stream):
     for make in HOST.values():
         with pytest.raises((BufferError, TypeError, arrayhub.InterfaceError), match="stream"):
             CALLS[call](make(), stream)
@@ -224,7 +224,7 @@ def test_queue_is_accepted_for_host_memory(race):
 
 
 @pytest.mark.parametrize("stream", [*NO_STREAMS, -1, 1, 2, 0x7F0000001000])
-def test_invalid_queue_is_refused_for_usm(race, stream):
+def test_invalid_queue_is_rejected_for_usm(race, stream):
     x = arrayhub.asarray(race.memory)
     producers = (
         race.memory,
@@ -237,7 +237,7 @@ def test_invalid_queue_is_refused_for_usm(race, stream):
             arrayhub.asarray(producer, stream=stream)
 
 
-def test_queue_is_refused_for_cuda_memory(race):
+def test_queue_is_rejected_for_cuda_memory(race):
     interface = {"shape": (0,), "typestr": "<f8", "data": (0, False), "version": 3, "stream": None}
     producer = type("P", (), {"__cuda_array_interface__": interface})()
     with pytest.raises(TypeError, match="stream"):
@@ -267,7 +267,7 @@ def test_stream_of_an_unsupported_runtime_is_passed_to_the_producer():
 
 
 @pytest.mark.parametrize("make", [lambda made: made, lambda made: made.capsule()], ids=["producer", "capsule"])
-def test_stream_is_refused_for_memory_without_streams(make):
+def test_stream_is_rejected_for_memory_without_streams(make):
     with pytest.raises(BufferError, match="stream is 5 for memory on ext_dev"):
         arrayhub.asarray(make(Handmade(device=(12, 0), announced=(12, 0))), stream=5)
 
@@ -361,14 +361,14 @@ def test_stream_0_is_accepted_for_rocm(stream):
 
 
 @pytest.mark.parametrize("stream", [0, np.int64(0), np.uint8(0)])
-def test_stream_0_is_refused_for_cuda(stream):
+def test_stream_0_is_rejected_for_cuda(stream):
     with pytest.raises(arrayhub.InterfaceError, match="stream is 0; .*0 could mean either default stream"):
         stream_number(stream)
     assert stream_number(Null()) == 1
 
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])
-def test_invalid_stream_is_refused_for_cuda_and_unsupported_runtimes(stream):
+def test_invalid_stream_is_rejected_for_cuda_and_unsupported_runtimes(stream):
     """An invalid stream is rejected before the producer is called."""
     for kind in (2, 10):
         made = Handmade(device=(kind, 0), announced=(kind, 0), shape=(0,))

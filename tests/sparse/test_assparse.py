@@ -137,7 +137,7 @@ def test_other_objects_are_rejected(obj):
 
 
 @pytest.mark.parametrize("column", [False, True])
-def test_errors_for_sparse_columns_of_pandas_name_a_call_that_works(column):
+def test_errors_for_sparse_columns_of_pandas_suggest_a_call_that_works(column):
     pandas = pytest.importorskip("pandas")
     x = pandas.DataFrame({"a": pandas.arrays.SparseArray([0, 1, 2])})
     x = x["a"] if column else x
@@ -149,7 +149,7 @@ def test_errors_for_sparse_columns_of_pandas_name_a_call_that_works(column):
 
 @pytest.mark.parametrize("library", ["arrow", "polars", "pandas", "awkward"])
 @pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.coo_matrix, lambda x: ah.assparse(matrix())])
-def test_errors_of_libraries_without_sparse_arrays_name_a_call_that_works(library, make):
+def test_errors_of_libraries_without_sparse_arrays_suggest_a_call_that_works(library, make):
     pytest.importorskip({"arrow": "pyarrow"}.get(library, library))
     x = make(matrix().toarray())
     with pytest.raises(BufferError, match=f"^{library}: .* does not have sparse arrays") as raised:
@@ -161,14 +161,14 @@ def test_errors_of_libraries_without_sparse_arrays_name_a_call_that_works(librar
 
 
 @pytest.mark.parametrize("format", ["dia", "lil", "dok"])
-def test_errors_for_other_formats_name_a_call(format):
+def test_errors_for_other_formats_suggest_a_call(format):
     given = matrix(format)
     with pytest.raises(BufferError, match=r"Call x\.tocoo\(\) first"):
         ah.assparse(given)
     assert ah.assparse(given.tocoo()).to_dense().tolist() == given.toarray().tolist()
 
 
-def test_error_for_tensors_that_require_grad_names_detach():
+def test_error_for_tensors_that_require_grad_suggests_detach():
     tensor = torch.eye(3).to_sparse_csr().requires_grad_()
     with pytest.raises(BufferError, match=r"x\.detach\(\)"):
         ah.assparse(tensor)

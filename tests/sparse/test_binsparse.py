@@ -1,4 +1,4 @@
-"""Import and export through the binsparse protocol, with valid and invalid descriptors."""
+"""Test import and export through the binsparse protocol, with valid and invalid descriptors."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_sparse_arrays_export_the_protocol(format):
 
 
 @pytest.mark.parametrize("make", [lambda: matrix("bsr"), lambda: torch.eye(3).repeat(2, 1, 1).to_sparse_csr()])
-def test_formats_missing_in_the_specification_are_refused(make):
+def test_formats_missing_in_the_specification_are_rejected(make):
     x = ah.assparse(make())
     for call in (x.__binsparse__, x.__binsparse_descriptor__):
         with pytest.raises(BufferError, match="not a format of the specification"):
@@ -134,7 +134,7 @@ def test_errors_name_the_missing_array():
         ah.assparse(Producer("CSR", arrays))
 
 
-def test_nonzero_fill_values_are_refused():
+def test_nonzero_fill_values_are_rejected():
     arrays = arrays_of(matrix())
     with pytest.raises(BufferError, match="fill value is not 0"):
         ah.assparse(Producer("CSR", {**arrays, "fill_value": np.ones(1)}, fill=True))
@@ -154,7 +154,7 @@ def test_errors_contain_the_message_of_the_producer():
 
 
 @pytest.mark.parametrize("result", [None, [], {"binsparse": 3}, {}])
-def test_descriptors_that_are_not_dicts_are_refused(result):
+def test_descriptors_that_are_not_dicts_are_rejected(result):
     class Strange:
         def __binsparse_descriptor__(self):
             return result

@@ -125,7 +125,7 @@ def test_compressed_formats_require_two_sparse_dimensions(format):
 
 
 @pytest.mark.parametrize("blocksize", [(2, 3), (0, 1), (2,), "2", (4, 8)])
-def test_blocks_that_do_not_divide_the_shape_are_refused(blocksize):
+def test_blocks_that_do_not_divide_the_shape_are_rejected(blocksize):
     for format in ("bsr", "bsc"):
         with pytest.raises(ValueError, match="to_format: blocksize is"):
             ah.assparse(matrix()).to_format(format, blocksize=blocksize)

@@ -32,7 +32,7 @@ def test_verdicts_agree_with_convert(format):
             ah.convert(given, consumer, copy=True)
 
 
-def test_explanation_names_assparse():
+def test_explanation_suggests_assparse():
     text = str(ah.explain(matrix()))
     assert "csr of shape (6, 8)" in text and "assparse imports it" in text
     assert verdicts(matrix())["torch"].verdict == "zero-copy"
@@ -66,14 +66,14 @@ def test_verdict_for_cupy_without_a_gpu_names_the_missing_device():
     assert verdicts(matrix())["cupy"].reason == "arrays of cupy need a CUDA device, which this machine lacks"
 
 
-def test_verdict_for_jax_names_a_call_that_narrows_the_values():
+def test_verdict_for_jax_suggests_a_call_that_narrows_the_values():
     pytest.importorskip("jax")
     explained = ah.explain(matrix(), "jax")
     assert "arrayhub.like(x, x, dtype='float32')" in explained.verdicts[0].reason
     assert eval(explained.call, {"arrayhub": ah, "x": matrix()}).dtype == "float32"
 
 
-def test_explanation_of_a_rejected_format_names_a_call():
+def test_explanation_of_a_rejected_format_suggests_a_call():
     assert "x.tocoo()" in str(ah.explain(matrix("lil")))
 
 
@@ -135,7 +135,7 @@ def test_notebooks_show_empty_large_and_invalid_arrays():
 
 
 @pytest.mark.parametrize("name", sorted(ELSEWHERE))
-def test_attributes_of_other_libraries_raise_an_error_that_names_a_call(name):
+def test_attributes_of_other_libraries_raise_an_error_that_suggests_a_call(name):
     x = ah.assparse(matrix())
     with pytest.raises(AttributeError, match=f"^'SparseArray' object has no attribute '{name}'; use ") as raised:
         getattr(x, name)

@@ -44,7 +44,7 @@ def test_scipy_arrays_are_exported_to_jax(format):
     assert made.indices_sorted and made.unique_indices
 
 
-def test_error_for_csc_names_to_format():
+def test_error_for_csc_suggests_to_format():
     with pytest.raises(BufferError, match=r"csc is not supported; accepted: coo, csr\. Use x\.to_format\('csr'\)"):
         ah.as_jax(matrix("csc"))
 
@@ -70,7 +70,7 @@ def test_batches_are_exported_from_torch_to_jax_and_back():
     assert back.to_dense().tolist() == dense.tolist()
 
 
-def test_broadcast_batches_are_refused():
+def test_broadcast_batches_are_rejected():
     data, indices = jnp.ones((2, 3)), jnp.zeros((1, 3, 1), "int32")
     given = sparse.BCOO((data, indices), shape=(2, 4))
     with pytest.raises(BufferError, match="broadcast to the batches"):
@@ -100,19 +100,19 @@ def test_batches_with_different_counts_require_coo_for_torch():
     assert ah.as_torch(x.to_format("coo"), copy="if_needed").to_dense().tolist() == dense.tolist()
 
 
-def test_invalid_indices_of_jax_are_refused():
+def test_invalid_indices_of_jax_are_rejected():
     given = sparse.BCOO((jnp.ones(1), jnp.asarray([[-4, 0]])), shape=(3, 3))
     with pytest.raises(ah.InterfaceError, match=r"coords\[0\]\[0\] is -4"):
         ah.as_scipy(given)
 
 
-def test_traced_arrays_are_refused():
+def test_traced_arrays_are_rejected():
     with pytest.raises((BufferError, TypeError)):
         jax.jit(lambda x: ah.assparse(x).nnz)(sparse.BCOO.fromdense(jnp.eye(3)))
 
 
 @pytest.mark.parametrize("kind", ["COO", "CSR"])
-def test_errors_for_other_jax_classes_name_a_call(kind):
+def test_errors_for_other_jax_classes_suggest_a_call(kind):
     given = getattr(sparse, kind).fromdense(jnp.eye(3))
     with pytest.raises(BufferError, match=rf"{kind} is not supported.*BCOO\.fromdense\(x\.todense\(\)\)"):
         ah.assparse(given)

@@ -39,7 +39,7 @@ def test_like_casts_values():
     assert ah.like(matrix(), torch, dtype="float32").dtype is torch.float32
 
 
-def test_error_of_like_for_pandas_names_to_dense():
+def test_error_of_like_for_pandas_suggests_to_dense():
     import pandas
 
     with pytest.raises((BufferError, TypeError), match=r"to_dense\(\)"):

@@ -38,7 +38,7 @@ def test_errors_for_tables_name_copy_if_needed():
             call(table)
 
 
-def test_dense_tables_are_refused():
+def test_dense_tables_are_rejected():
     table = datatypes.to_table(np.ones((3, 4)))
     with pytest.raises(TypeError, match="is not sparse"):
         ah.assparse(table)

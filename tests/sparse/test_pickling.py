@@ -83,7 +83,7 @@ def state(x):
     ],
     ids=str,
 )
-def test_inconsistent_states_are_refused(change):
+def test_inconsistent_states_are_rejected(change):
     with pytest.raises(pickle.UnpicklingError, match="arrayhub: "):
         ah._unpickle_sparse({**state(ah.assparse(matrix())), **change})
 

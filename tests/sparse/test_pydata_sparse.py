@@ -65,28 +65,28 @@ def test_repeated_coordinates_require_a_copy():
     assert ah.as_pydata_sparse(tensor, copy="if_needed").todense().tolist() == [[0, 3], [0, 0]]
 
 
-def test_nonzero_fill_values_are_refused():
+def test_nonzero_fill_values_are_rejected():
     given = sparse.COO.from_numpy(np.eye(3), fill_value=1.0)
     with pytest.raises(BufferError, match=r"fill_value is 1.0; accepted: 0.*x\.todense\(\)"):
         ah.assparse(given)
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 3, 4)])
-def test_errors_for_gcxs_that_is_not_2d_name_a_call(shape):
+def test_errors_for_gcxs_that_is_not_2d_suggest_a_call(shape):
     given = sparse.GCXS.from_numpy(np.ones(shape))
     with pytest.raises(BufferError, match=r"compressed_axes.*Call x\.asformat\('coo'\)"):
         ah.assparse(given)
     assert ah.assparse(given.asformat("coo")).to_dense().tolist() == np.ones(shape).tolist()
 
 
-def test_error_for_dok_names_a_call():
+def test_error_for_dok_suggests_a_call():
     with pytest.raises(BufferError, match=r"x\.asformat\('coo'\)"):
         ah.assparse(sparse.DOK.from_numpy(np.eye(3)))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "longdouble"])
 @pytest.mark.parametrize("format", ["csr", "csc"])
-def test_error_for_types_that_numba_lacks_names_coo(format, dtype):
+def test_error_for_types_that_numba_lacks_suggests_coo(format, dtype):
     given = matrix(format)
     given.data = given.data.astype(dtype)  # SciPy does not convert to float16
     x = ah.assparse(given)

@@ -47,7 +47,7 @@ def test_page_lists_the_formats():
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr"])
-def test_formats_are_accepted_or_refused(library, format):
+def test_formats_are_accepted_or_raise(library, format):
     given = matrix(format, "float32")
     if format in RULES[library].formats:
         assert dense(ah.convert(given, library, copy="if_needed")) == given.toarray().tolist()
@@ -134,7 +134,7 @@ def test_read_only_memory_stays_read_only(library):
 
 @pytest.mark.parametrize("columns", [(5, 1, 2), (1, 1, 5)], ids=["unsorted", "duplicates"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_unsorted_and_repeated_csr_indices_are_exported_or_refused(library, columns):
+def test_unsorted_and_repeated_csr_indices_are_exported_or_rejected(library, columns):
     x = ah.assparse(compressed(columns=columns))
     expected = x.to_dense().tolist()
     refused = "csr" in RULES[library].canonical
@@ -258,7 +258,7 @@ def test_jax_receives_int64_indices_with_x64():
     ("library", "dtype"),
     [("torch", "longdouble"), ("torch", "S3"), ("jax", "longdouble"), ("jax", "float64"), ("jax", "datetime64[s]")],
 )
-def test_value_types_that_a_library_lacks_are_refused(library, dtype):
+def test_value_types_that_a_library_lacks_are_rejected(library, dtype):
     given = compressed(columns=(1, 2, 5))
     given.data = np.ones(3, dtype)
     with pytest.raises((BufferError, TypeError), match="does not have a code|requires jax_enable_x64"):
@@ -267,7 +267,7 @@ def test_value_types_that_a_library_lacks_are_refused(library, dtype):
 
 @pytest.mark.parametrize("format", ["coo", "csr"])
 @pytest.mark.parametrize("library", ["scipy", "torch", "arrayhub.SparseArray"])
-def test_error_about_64_bit_values_names_a_call_that_works(library, format):
+def test_error_about_64_bit_values_suggests_a_call_that_works(library, format):
     given = matrix(format, "float64")
     x = ah.convert(given, library, copy="if_needed")
     with pytest.raises(BufferError, match="requires jax_enable_x64") as raised:
@@ -310,7 +310,7 @@ def test_as_scipy_and_like_return_the_right_scipy_class(kind, format):
     ],
     ids=["bsr", "int32 values", "three dimensions", "batches", "dense dimensions", "wide"],
 )
-def test_arrays_that_cupy_lacks_are_refused(given, words):
+def test_arrays_that_cupy_lacks_are_rejected(given, words):
     with pytest.raises(BufferError, match=f"cupy: .*{words}"):
         conform(ah.assparse(given), "cupy", True)
 

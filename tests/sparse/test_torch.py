@@ -1,4 +1,4 @@
-"""Sparse tensors of torch in bsc, with unsorted indices, and without private names of torch."""
+"""Test torch tensors in bsc format, with unsorted indices, and without private names of torch."""
 
 import textwrap
 
@@ -23,14 +23,14 @@ def test_bsc_tensors_are_imported_without_a_copy():
     assert ah.as_scipy(x.to_format("csr")).toarray().tolist() == dense.tolist()
 
 
-def test_invalid_indices_of_bsc_tensors_are_refused():
+def test_invalid_indices_of_bsc_tensors_are_rejected():
     pointers, rows = torch.tensor([0, 1, 2]), torch.tensor([0, 2])
     tensor = torch.sparse_bsc_tensor(pointers, rows, torch.ones(2, 2, 3), (4, 6), check_invariants=False)
     with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 2; accepted: 0 to 1, the blocks of rows"):
         ah.assparse(tensor).to_dense()
 
 
-def test_error_without_the_private_names_names_coalesce():
+def test_error_suggests_coalesce_without_the_private_names():
     """Runs in a subprocess, which removes `_indices` from torch's tensor type."""
     program = """
         import arrayhub, torch
@@ -48,7 +48,7 @@ def test_error_without_the_private_names_names_coalesce():
     assert said == ["torch: the tensor is not coalesced; call x.coalesce() first, which copies", "1"]
 
 
-def test_unsorted_indices_are_refused():
+def test_unsorted_indices_are_rejected():
     """as_torch rejects unsorted indices, because torch multiplies csr tensors as if their columns were sorted."""
     pointers, values = torch.tensor([0, 3]), torch.tensor([1.0, 2.0, 3.0])
     unsorted = torch.sparse_csr_tensor(pointers, torch.tensor([2, 0, 1]), values, (1, 3))

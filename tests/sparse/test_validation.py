@@ -1,4 +1,4 @@
-"""Validation of indices: invalid indices and pointers raise an InterfaceError that names the invalid entry."""
+"""Test that invalid indices and pointers raise an InterfaceError that names the invalid entry."""
 
 import pickle
 
@@ -51,7 +51,7 @@ def test_errors_name_the_invalid_index(use, format, part, index, value, text):
             USES[use](x)
 
 
-def test_invalid_indices_of_torch_are_refused():
+def test_invalid_indices_of_torch_are_rejected():
     columns = torch.tensor([0, 9])
     tensor = torch.sparse_csr_tensor(torch.tensor([0, 1, 2]), columns, torch.ones(2), (2, 3), check_invariants=False)
     with pytest.raises(ah.InterfaceError, match=r"indices\[1\] is 9; accepted: 0 to 2"):
@@ -80,7 +80,7 @@ def test_errors_name_the_invalid_index_of_a_batch():
         ("indices", np.zeros((13, 1), np.int32), "shape of data"),
     ],
 )
-def test_contradicting_shapes_are_refused_by_the_import(part, value, text):
+def test_import_rejects_contradicting_shapes(part, value, text):
     given = matrix()
     setattr(given, part, value)
     with pytest.raises(ah.InterfaceError, match=f"scipy.sparse: {text}"):
@@ -89,7 +89,7 @@ def test_contradicting_shapes_are_refused_by_the_import(part, value, text):
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
 @pytest.mark.parametrize("dtype", ["float64", "bool", ">i4"])
-def test_indices_of_other_types_are_refused(part, dtype):
+def test_indices_of_other_types_are_rejected(part, dtype):
     given = matrix()
     setattr(given, part, getattr(given, part).astype(dtype))
     with pytest.raises(ah.InterfaceError, match=f"dtype of {part} is"):
@@ -118,7 +118,7 @@ def test_empty_matrices_are_imported_and_exported(format, shape):
     assert tuple(ah.as_torch(x, copy="if_needed").shape) == shape
 
 
-def test_index_into_an_empty_dimension_is_refused():
+def test_index_into_an_empty_dimension_is_rejected():
     given = scipy.sparse.coo_array((2, 0))
     given.data, given.coords = np.ones(1), (np.zeros(1, np.int32), np.zeros(1, np.int32))
     with pytest.raises(ah.InterfaceError, match=r"coords\[1\]\[0\] is 0; accepted: no index"):
@@ -205,6 +205,6 @@ def test_trusted_coordinates_are_exported_as_coalesced_only_if_known():
 
 
 @pytest.mark.parametrize("validate", [None, 0, "no"])
-def test_other_values_of_validate_are_refused(validate):
+def test_invalid_values_of_validate_raise(validate):
     with pytest.raises(TypeError, match="assparse: validate is .*; accepted: True, False"):
         ah.assparse(matrix(), validate=validate)

@@ -47,7 +47,7 @@ def test_tracemalloc_counts_the_memory():
 
 @pytest.mark.parametrize("options", [{"memory": "cpu"}, {"device": "cpu"}])
 @pytest.mark.parametrize("call", CREATE)
-def test_memory_and_device_are_refused_with_like(call, options):
+def test_memory_and_device_cannot_be_combined_with_like(call, options):
     with pytest.raises(TypeError, match=f"{next(iter(options))}: 'cpu' is given with like="):
         CREATE[call](3, like=np.zeros(3), **options)
 
@@ -70,7 +70,7 @@ def test_layout_and_labels_of_the_model_are_not_copied():
     assert isinstance(ah.from_array([1.0, 2.0], like=np.zeros(1)).base, np.ndarray)
 
 
-def test_model_that_is_not_an_array_is_refused():
+def test_model_that_is_not_an_array_is_rejected():
     with pytest.raises(TypeError, match="asarray"):
         ah.empty(3, like=object())
 

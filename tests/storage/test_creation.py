@@ -506,7 +506,7 @@ def test_like_functions_of_packed_elements_require_a_type(name):
     assert x.copy().typenum == x.typenum
 
 
-def test_from_array_refuses_packed_elements():
+def test_from_array_rejects_packed_elements():
     x = packed_int4()
     for dtype in (None, x.dtype):
         with pytest.raises(TypeError, match=r"^from_array: .*int4.*x\.copy\(\)"):
@@ -566,7 +566,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_invalid_arguments_are_refused(case):
+def test_invalid_arguments_raise(case):
     options, words = BAD[case]
     for _ in range(2):  # the second call also fails, because failed calls are not cached
         with pytest.raises(ValueError, match=words):
@@ -578,7 +578,7 @@ SHAPES = [(shape, r"shape: .*2\*\*63|shape has .*64 bits") for shape in OVERFLOW
 
 
 @pytest.mark.parametrize(("shape", "words"), [*SHAPES, ((-1, 2), r"shape: \(-1, 2\)"), ((1,) * 65, "at most 64")])
-def test_invalid_shapes_are_refused(shape, words):
+def test_invalid_shapes_raise(shape, words):
     for call in (plan, empty, arrayhub.zeros):
         with pytest.raises(ValueError, match=words):
             call(shape, "f8")
@@ -618,7 +618,7 @@ def test_sets_are_rejected():
 
 
 @pytest.mark.parametrize("backend", [None, 5, [], b"numpy"])
-def test_backends_that_are_not_strings_are_refused(backend):
+def test_backends_that_are_not_strings_are_rejected(backend):
     with pytest.raises(ValueError, match="backend: .* is not registered; accepted: .*numpy"):
         layout_for("IJK", backend)
 
@@ -632,7 +632,7 @@ def test_register_rejects_invalid_base_layouts(base):
     assert "test:mine" not in layouts.names()
 
 
-def test_invalid_dtypes_are_refused():
+def test_invalid_dtypes_raise():
     pairs = np.dtype((np.float64, (3,)))
     for call in (
         lambda: empty(3, pairs),
@@ -651,7 +651,7 @@ def test_invalid_dtypes_are_refused():
         empty(3, "M8[s]", memory="usm_shared")
 
 
-def test_invalid_fill_values_are_refused():
+def test_invalid_fill_values_raise():
     with pytest.raises(ValueError, match=r"full: fill_value is \[1, 2\]"):
         arrayhub.full(2, [1, 2])
     for value, dtype, words in (
@@ -677,7 +677,7 @@ def test_invalid_fill_values_are_refused():
 
 
 @pytest.mark.parametrize("memory", ["cuda", "cuda_host", "cuda_managed"])
-def test_cuda_memory_without_cupy_or_driver_is_refused(memory):
+def test_cuda_memory_without_cupy_or_driver_raises(memory):
     """Without a CUDA driver, ValueError is raised. Without cupy, ImportError is raised, which names the extra."""
     if not has_driver():
         with pytest.raises(ValueError, match=f"memory: '{memory}'.*this machine does not have a CUDA driver"):
@@ -687,7 +687,7 @@ def test_cuda_memory_without_cupy_or_driver_is_refused(memory):
             empty(3, memory=memory)
 
 
-def test_sycl_memory_without_a_device_is_refused(tmp_path):
+def test_sycl_memory_without_a_device_raises(tmp_path):
     program = (
         "import arrayhub\n"
         "for device in (None, 'oneapi:0'):\n"

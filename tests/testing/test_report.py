@@ -86,7 +86,7 @@ def test_function_that_cannot_be_imported_runs_in_a_fork():
 
 
 @pytest.mark.parametrize("argument", ["dtypes", "layouts"])
-def test_unknown_names_are_refused(argument):
+def test_unknown_dtypes_and_layouts_raise(argument):
     with pytest.raises(ValueError, match=f"check_producer: {argument} has 'decimal'; accepted: "):
         check_producer(np.asarray, **{argument: ["decimal"]})
 

@@ -667,7 +667,7 @@ def test_different_queues_as_device_and_stream_are_rejected(sycl):
 # ----------------------------------------------------------------------------------------------------------------- out=
 
 
-def test_invalid_out_is_refused():
+def test_invalid_out_raises():
     a = np.arange(6.0).reshape(2, 3)
     frozen = np.zeros((2, 3))
     frozen.flags.writeable = False
@@ -779,7 +779,7 @@ def test_short_copies_do_not_draw_a_bar(capsys):
 
 
 @pytest.mark.parametrize("progress", ["yes", 1, 0, np.True_])
-def test_invalid_progress_is_refused(progress):
+def test_invalid_progress_raises(progress):
     with pytest.raises(TypeError, match=f"progress is {progress!r}; accepted: True, or a function"):
         arrayhub.to_host(np.arange(3), copy=True, progress=progress)
 
@@ -889,7 +889,7 @@ def test_host_and_sycl_copies_hold_no_memory(sycl):
 # --------------------------------------------------------------------------------------------------- devices and dtypes
 
 
-def test_invalid_devices_are_refused(sycl):
+def test_invalid_devices_raise(sycl):
     with pytest.raises(BufferError, match="oneapi:99 is not a SYCL device here"):
         arrayhub.to_device(np.arange(3), "oneapi:99")
     x = arrayhub.to_device(np.arange(3), "oneapi:0")

@@ -315,7 +315,7 @@ def test_shared_usm_is_received_as_host_memory(client):
 REFUSAL = r"the memory is on oneapi:0.*call arrayhub\.to_host\(x\).*ARRAYHUB_PICKLING"
 
 
-def test_refusal_of_a_result_reaches_the_client(client):
+def test_error_of_an_unpicklable_result_reaches_the_client(client):
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         client.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
 
@@ -326,7 +326,7 @@ def test_exception_with_an_unpicklable_array_is_sent_as_text(client):
         client.submit(tasks.fail_with_an_array_on_device, pure=False).result(timeout=WAIT)
 
 
-def test_refusal_between_workers_reaches_the_client(client, workers):
+def test_error_of_a_transfer_between_workers_reaches_the_client(client, workers):
     there = client.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         client.submit(tasks.total, there, workers=workers[1]).result(timeout=WAIT)
@@ -334,7 +334,7 @@ def test_refusal_between_workers_reaches_the_client(client, workers):
 
 
 @pytest.mark.parametrize("n", [10, 2_000_000], ids=["small", "large"])
-def test_refusal_of_an_argument_reaches_the_client(client, n):
+def test_error_of_an_unpicklable_argument_reaches_the_client(client, n):
     """The error reaches the client for small arrays, and for large arrays, which are pickled in a separate thread."""
     x = tasks.make_on_device(n)
     ways = [
@@ -352,7 +352,7 @@ def test_refusal_of_an_argument_reaches_the_client(client, n):
     assert client.submit(tasks.total, tasks.make(3), pure=False).result(timeout=WAIT) == 3, "the worker lives"
 
 
-def test_refusal_in_a_direct_gather_reaches_the_client(client):
+def test_result_of_a_direct_gather_raises_the_deferred_error(client):
     """Using the result raises the error. A worker that raised the error would misread the next request."""
     there = client.submit(tasks.make_on_device, 10, pure=False)
     for _ in range(3):
@@ -375,7 +375,7 @@ def check_refused(client, workers, make, words):
             ask().result(timeout=WAIT)
 
 
-def test_array_of_a_later_release_is_refused(client, workers):
+def test_array_of_a_later_release_is_rejected(client, workers):
     check_refused(client, workers, tasks.make_later, "the pickle has version 99; this release reads version 1")
 
 
@@ -424,7 +424,7 @@ def test_actor_holds_an_array_on_its_device(client):
 
 
 @pytest.mark.parametrize("beside", [0, 30_000_000], ids=["small", "large"])
-def test_refusal_of_an_actor_result_reaches_the_client(client, beside):
+def test_error_of_an_unpicklable_actor_result_reaches_the_client(client, beside):
     counter = client.submit(tasks.Counter, 10, actor=True, pure=False).result(timeout=WAIT)
     first, _ = counter.leak_beside(beside).result(timeout=WAIT)
     for found in (first, counter.leak().result(timeout=WAIT)):
@@ -469,7 +469,7 @@ def test_nested_arrays_are_sent(client, workers):
     assert client.submit(len, there, workers=workers[1], pure=False).result(timeout=WAIT) == 2
 
 
-def test_arrays_of_python_objects_are_refused(client):
+def test_arrays_of_python_objects_are_rejected(client):
     """`asarray` rejects Python objects, so the task fails with an error that names another call."""
     with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
         client.submit(asarray, np.array([1, "a", None], object), pure=False).result(timeout=WAIT)
@@ -567,7 +567,7 @@ def test_lists_of_arrays_are_sent_as_frames(told):
     assert [tasks.look(x) for x in back] == [tasks.look(x) for x in arrays]
 
 
-def test_refusal_in_frames_reaches_the_client(told, workers):
+def test_error_in_frames_reaches_the_client(told, workers):
     with pytest.raises(pickle.PicklingError, match=REFUSAL):
         told.submit(tasks.make_on_device, 10, pure=False).result(timeout=WAIT)
     there = told.submit(tasks.make_on_device, 10, workers=workers[0], pure=False)
@@ -694,7 +694,7 @@ def test_inproc_clusters_do_not_copy_data(tmp_path):
 
 
 @pytest.mark.parametrize("form", [None, 0, 2, "1", True])
-def test_frames_of_an_unknown_form_are_refused(form):
+def test_frames_of_an_unknown_form_are_rejected(form):
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -705,7 +705,7 @@ def test_frames_of_an_unknown_form_are_refused(form):
         deserialize(header, frames)
 
 
-def test_frames_that_do_not_match_their_header_are_refused():
+def test_frames_that_do_not_match_their_header_are_rejected():
     from distributed.protocol import deserialize, serialize
 
     arrayhub.register_dask()
@@ -721,7 +721,7 @@ def test_frames_that_do_not_match_their_header_are_refused():
         deserialize(header, [frames[0], "space", "elements"])
 
 
-def test_frames_of_a_later_release_are_refused(told, workers):
+def test_frames_of_a_later_release_are_rejected(told, workers):
     """A client or worker that receives frames of a later release raises an error and does not hang."""
     words = "frames have version 99; this release reads version 1"
 

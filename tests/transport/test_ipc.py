@@ -318,7 +318,7 @@ def refused(handle, match):
         pytest.fail("it was opened")
 
 
-def test_altered_handle_is_refused():
+def test_altered_handle_is_rejected():
     x = readonly(shared())
     handle = arrayhub.ipc_handle(x)
     state = handle._description.state
@@ -334,7 +334,7 @@ def test_altered_handle_is_refused():
         pass
 
 
-def test_closed_handle_is_refused():
+def test_closed_handle_is_rejected():
     handle = arrayhub.ipc_handle(shared())
     copy = sent(handle)
     handle.close()
@@ -354,18 +354,18 @@ def test_handle_opens_as_long_as_its_memory_exists():
     refused(copy, "has freed the memory")
 
 
-def test_handles_of_another_machine_or_boot_are_refused():
+def test_handles_of_another_machine_or_boot_are_rejected():
     handle = arrayhub.ipc_handle(shared())
     refused(altered(handle, boot="0" * 36), "before a restart of this machine")
     refused(altered(handle, boot="0" * 36, machine="f" * 32), "on another machine")
 
 
-def test_handle_of_an_ended_process_is_refused():
+def test_handle_of_an_ended_process_is_rejected():
     handle = arrayhub.ipc_handle(shared())
     refused(altered(handle, server=f"arrayhub-{'0' * 32}"), "it has ended")
 
 
-def test_invalid_reply_of_a_server_is_refused():
+def test_invalid_reply_of_a_server_is_rejected():
     """If the socket belongs to another process, its invalid replies raise an error."""
     handle = arrayhub.ipc_handle(shared())
     for reply, match in ((b"-no", "no"), (b"", "it has ended"), (b"+", "it did not send shared memory")):
@@ -413,7 +413,7 @@ def test_invalid_requests_do_not_stop_the_server():
         lambda d, s: (None, s),
     ],
 )
-def test_forged_pickles_are_refused(change):
+def test_forged_pickles_are_rejected(change):
     _, arguments = arrayhub.ipc_handle(shared()).__reduce__()
     with pytest.raises(pickle.UnpicklingError, match="handle"):
         arrayhub._ipc_handle(*change(*arguments))
@@ -423,19 +423,19 @@ def test_forged_pickles_are_refused(change):
 
 
 @pytest.mark.parametrize("source", [lambda: np.zeros(3), lambda: b"abc", packed_int4], ids=["numpy", "bytes", "packed"])
-def test_error_for_private_host_memory_names_a_call(source):
+def test_error_for_private_host_memory_suggests_a_call(source):
     with pytest.raises(BufferError, match=r"from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(source())
 
 
-def test_call_named_for_private_memory_works():
+def test_call_suggested_for_private_memory_works():
     x = arrayhub.from_array(np.arange(3.0), memory="shared_memory")
     with sent(arrayhub.ipc_handle(x)).open() as y:
         assert y.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["usm_host", "usm_shared", "usm_device"])
-def test_error_for_sycl_memory_names_a_call(sycl, kind):
+def test_error_for_sycl_memory_suggests_a_call(sycl, kind):
     x = arrayhub.full(3, 2.0, memory=kind)
     with pytest.raises(BufferError, match=r"oneapi:\d+.*from_array\(x, memory='shared_memory'\)"):
         arrayhub.ipc_handle(x)

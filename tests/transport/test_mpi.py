@@ -94,7 +94,7 @@ def test_ml_dtypes_are_sent():
     assert target.tolist() == source.tolist()
 
 
-def test_reductions_of_types_missing_in_mpi_are_refused():
+def test_reductions_of_types_missing_in_mpi_are_rejected():
     for unknown in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3, "f2", ">f8", "M8[s]"):
         one, total = np.ones(4, "u1").astype(unknown), np.zeros(4, "u1").astype(unknown)
         with pytest.raises(TypeError, match="MPI's operations do not support the elements"):
@@ -108,7 +108,7 @@ def test_reductions_of_types_missing_in_mpi_are_refused():
     assert total.tolist() == [1, 1, 1]
 
 
-def test_device_memory_is_refused():
+def test_sending_device_memory_raises():
     x = arrayhub.to_device(np.arange(4.0), "oneapi:0")
     with pytest.raises(BufferError, match=r"oneapi:0.*call arrayhub\.to_host"):
         as_mpi(x)
@@ -118,7 +118,7 @@ def test_device_memory_is_refused():
         SELF.send(x, dest=0)
 
 
-def test_python_objects_are_refused():
+def test_as_mpi_rejects_python_objects():
     with pytest.raises(TypeError, match=r"dtype\('O'\).*x\.astype\(str\)"):
         as_mpi(np.array([1, "a"], object))
 

@@ -320,7 +320,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("place", "value", "words"), FORGED, ids=lambda value: repr(value)[:40])
-def test_forged_state_is_refused(place, value, words):
+def test_forged_state_is_rejected(place, value, words):
     state, data = state_and_data()
     state[place] = value
     with pytest.raises(pickle.UnpicklingError, match=words.replace("(", r"\(")):
@@ -336,7 +336,7 @@ def test_forged_state_is_refused(place, value, words):
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_forged_data_is_refused(data):
+def test_forged_data_is_rejected(data):
     state, _ = state_and_data()
     with pytest.raises(pickle.UnpicklingError):
         arrayhub._unpickle(tuple(state), data)
@@ -346,7 +346,7 @@ def test_forged_data_is_refused(data):
     "element", [("int4", 0, 4, True), ("uint2", 1, 2, True), ("float6_e3m2fn", 16, 6, True)], ids=lambda value: value[0]
 )
 @pytest.mark.parametrize("size", [9, 1 << 60, 1 << 61, (1 << 62) - 1])
-def test_forged_size_of_packed_elements_is_refused(element, size):
+def test_forged_size_of_packed_elements_is_rejected(element, size):
     with pytest.raises(pickle.UnpicklingError, match="exceed its 2 bytes"):
         arrayhub._unpickle((1, (size,), None, 0, element, 2, None, None), b"ab")
 
@@ -389,7 +389,7 @@ class ForgedArray:
 
 
 @pytest.mark.parametrize("name", FORGED_DTYPES)
-def test_forged_dtype_is_refused(name):
+def test_forged_dtype_is_rejected(name):
     """Runs in a subprocess, because the invalid state may crash the interpreter."""
     program = """
         import pickle, sys, arrayhub
@@ -443,7 +443,7 @@ def test_dtype_survives_a_round_trip(dtype):
         assert getattr(y, fact) == getattr(dtype, fact), fact
 
 
-def test_states_of_another_type_are_refused():
+def test_invalid_states_raise_unpickling_error():
     for state in (None, (), [1], (1,), (1, 2, 3), 7):
         with pytest.raises(pickle.UnpicklingError):
             arrayhub._unpickle(state, b"")
@@ -592,7 +592,7 @@ class TestDevices:
     def device(self, source):
         return arrayhub.to_device(source, "oneapi:0")
 
-    def test_device_memory_is_refused_by_default(self):
+    def test_device_memory_is_rejected_by_default(self):
         x = self.device(np.arange(4.0))
         for protocol in PROTOCOLS:
             with pytest.raises(pickle.PicklingError, match=r"oneapi:0.*arrayhub\.to_host\(x\).*device='host'"):
@@ -717,7 +717,7 @@ def test_blocks_end_in_any_order():
         assert repr(arrayhub.pickling()) == before
 
 
-def test_concurrent_blocks_leave_no_settings():
+def test_concurrent_pickling_blocks_restore_their_settings():
     """Threads are switched as often as Python permits, so that their blocks overlap."""
     program = """
         import sys, threading

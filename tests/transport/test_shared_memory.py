@@ -103,7 +103,7 @@ def test_pickle_dumps_contains_the_elements(tmp_path):
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_forged_name_of_a_device_or_pipe_is_refused(tmp_path, kind):
+def test_forged_name_of_a_device_or_pipe_is_rejected(tmp_path, kind):
     """A pipe is rejected without waiting for its other end, and a device is not mapped."""
     path = tmp_path / "pipe" if kind == "pipe" else Path("/dev/zero")
     if kind == "pipe":
@@ -115,7 +115,7 @@ def test_forged_name_of_a_device_or_pipe_is_refused(tmp_path, kind):
             arrayhub._unpickle(state, (str(path), about.st_dev, about.st_ino, 0, 16, writable))
 
 
-def test_name_of_a_removed_file_is_refused(tmp_path):
+def test_name_of_a_removed_file_is_rejected(tmp_path):
     path, stream = by_name(tmp_path)
     assert len(stream) < 500
     assert tasks.total(pickle.loads(stream)) == sum(range(500))
@@ -127,7 +127,7 @@ def test_name_of_a_removed_file_is_refused(tmp_path):
         pickle.loads(stream)
 
 
-def test_truncated_file_is_refused(tmp_path):
+def test_truncated_file_is_rejected(tmp_path):
     path, stream = by_name(tmp_path)
     with open(path, "r+b") as file:
         file.truncate(100)
@@ -149,7 +149,7 @@ FORGED_NAMES = [
 
 
 @pytest.mark.parametrize("name", FORGED_NAMES, ids=range(len(FORGED_NAMES)))
-def test_forged_name_of_a_file_is_refused(name):
+def test_forged_name_of_a_file_is_rejected(name):
     _, (state, _) = asarray(np.zeros(1)).__reduce_ex__(5)
     with pytest.raises(pickle.UnpicklingError):
         arrayhub._unpickle(state, name)
@@ -173,7 +173,7 @@ def test_queue_copies_device_memory_by_policy():
     assert (got.device.type, tasks.total(got)) == ("cpu", 10)
 
 
-def test_queue_prints_the_refusal_of_device_memory(capfd):
+def test_queue_prints_the_error_for_device_memory(capfd):
     """The queue prints the error, and delivers the next object."""
     queue = multiprocessing.get_context("spawn").Queue()
     with arrayhub.pickling(device="refuse"):

@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns_equal_columns_of_the_numpy_array(name):
+def test_libraries_create_the_same_column_as_from_the_numpy_array(name):
     values = COLUMNS[name]
     x = ah.asarray(values)
     expected = pa.array(values)

@@ -69,7 +69,7 @@ def test_reader_keeps_all_rows_after_explain(kind, at):
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_asarray_error_for_a_reader_names_a_call_that_reads_it(kind):
+def test_asarray_error_for_a_reader_suggests_a_call_that_reads_it(kind):
     x = READERS[kind]()
     with pytest.raises(BufferError, match=r"has columns; .* call arrayhub\.asnested\(x\)"):
         ah.asarray(x)
@@ -89,7 +89,7 @@ def test_explain_does_not_consume_a_reader_without_other_imports():
 
 
 @pytest.mark.parametrize("function", [ah.inspect, ah.debug_repr, ah.check, ah.datashape], ids=lambda f: f.__name__)
-def test_as_function_error_for_a_reader_names_a_working_call(function):
+def test_as_function_error_for_a_reader_suggests_a_working_call(function):
     name = function.__name__
     x = reader()
     words = (
@@ -230,7 +230,7 @@ def test_explain_does_not_run_a_duckdb_query(at):
     assert query.called == []
 
 
-def test_asarray_error_for_a_query_names_a_call_that_computes_it():
+def test_asarray_error_for_a_query_suggests_a_call_that_computes_it():
     query = Counting()
     with pytest.raises(BufferError, match=r"is a query, whose result has columns; call arrayhub\.asnested\(x\)"):
         ah.asarray(query.relation)
@@ -322,7 +322,7 @@ def test_dask_arrays_in_a_list_are_not_computed(call):
     assert ran
 
 
-def test_asarray_error_for_an_ibis_expression_names_a_working_call():
+def test_asarray_error_for_an_ibis_expression_suggests_a_working_call():
     x = library("ibis").memtable({"i": [1, 2, 3]}).i
     with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\.to_pyarrow\(\)\)"):
         ah.asarray(x)

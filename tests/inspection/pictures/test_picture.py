@@ -183,7 +183,7 @@ def test_partially_overlapping_elements_are_drawn_in_bytes():
     assert "3 elements occupy 8 bytes" in text
 
 
-def test_pictures_of_device_memory_ml_dtypes_and_empty_elements():
+def test_pictures_describe_device_memory_ml_dtypes_and_empty_elements():
     x = arrayhub.USMArray((2, 3), "f4", buffer="device")
     assert x.picture.memory == f"24 bytes of device USM on {x.device}"  # the host cannot read this memory
     assert "float32, shape (2, 3), C-contiguous" in x._repr_html_()
@@ -378,7 +378,7 @@ def test_notebook_pictures_use_the_text_color_of_the_page():
     ElementTree.fromstring(html)
 
 
-def test_text_contrast_on_light_and_dark_pages():
+def test_text_has_sufficient_contrast_on_light_and_dark_pages():
     """Draw a view that extends beyond its buffer, because its picture also contains a warning."""
     svg = arrayhub.picture((2, 3), (5, 1), offset=2, size=6, itemsize=4).svg()
     colors = set(re.findall(r"light-dark\((#\w+),(#\w+)\)", svg))
