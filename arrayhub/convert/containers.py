@@ -270,13 +270,17 @@ def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
 
 
 def _xarray_dataset(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
-    """Create a Dataset with one variable per field of an array of records."""
+    """Create a Dataset with one variable per field of an array of records.
+
+    Variables without a counterpart in the model share their first dimension, ``dim_0``.
+    """
     xarray = sys.modules["xarray"]
     variables = {}
     for name, field in _fields(array).items():
         known = model.variables.get(name) if labels and model is not None else None
         made = _xarray_variable(known, field, copy, labels)
-        variables[name] = made if known is not None and made.dims == known.dims else (f"{name}_dim", made.data)
+        dims = ("dim_0", *[f"{name}_dim_{k}" for k in range(1, made.ndim)])
+        variables[name] = made if known is not None and made.dims == known.dims else (dims, made.data)
     coords = {} if model is None or not labels else {k: v for k, v in model.coords.items() if k not in variables}
     return xarray.Dataset(variables, coords=coords)
 

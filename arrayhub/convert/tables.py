@@ -1,4 +1,4 @@
-"""Conversion to table types: pandas and polars DataFrames, pyarrow Tables and RecordBatches."""
+"""Conversion to table types: pandas and polars DataFrames, pyarrow Tables and RecordBatches, types of xarray."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,13 @@ def is_table_type(cls: type) -> bool:
     return any((root_of(base), base.__name__) in _TABLES for base in cls.__mro__)
 
 
-def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
-    """Return `obj` as a table if `cls` is a table type, otherwise as an array that `exporter` creates.
+def to_class(exporter: Callable[..., Any] | None, obj: Any, library: str, cls: type, copy: Copy) -> Any:
+    """Return `obj` as a table if `cls` is a table type or `exporter` is None, else as an array that `exporter` creates.
 
     The table has one column per column of a matrix, one per field of records, or one column for a 1-d array.
     """
+    if exporter is None:
+        return Kind(library, None, None, cls).convert(obj, "convert", copy)
     if not is_table_type(cls):
         return exporter(obj, copy=copy)
     if isinstance(obj, cls) and not wanted(copy, "convert"):

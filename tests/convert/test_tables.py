@@ -94,9 +94,9 @@ def test_column_names_are_kept(source, target, columns, copy):
     model = make_table(target, {"p": np.arange(3), "q": np.arange(3), "r": np.arange(3)})
     assert names_of(ah.like(given, type(model), copy=copy)) == ["a", "b"]
     assert names_of(ah.like(given, model, copy=copy)) == ["a", "b"]
+    assert names_of(ah.convert(given, type(model), copy=copy)) == ["a", "b"]
     if target == "xarray":
         return
-    assert names_of(ah.convert(given, type(model), copy=copy)) == ["a", "b"]
     seen = []
 
     @ah.adapt(type(model), copy=copy and "if_needed")
@@ -170,3 +170,24 @@ def test_tables_with_missing_values_remain_tables(cls):
     made = ah.convert(pl.DataFrame({"a": [1, None], "b": [1.5, 2.5]}), cls, copy="if_needed", missing=0)
     assert isinstance(made, cls)
     assert ah.asnested(made).to_list() == [{"a": 1, "b": 1.5}, {"a": 0, "b": 2.5}]
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
+def test_columns_become_variables_of_a_dataset(library):
+    xarray = pytest.importorskip("xarray")
+    module = pytest.importorskip(library)
+    columns = {"a": [1, 2], "b": [1.5, 2.5]}
+    table = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    made = ah.convert(table, xarray.Dataset)
+    assert type(made) is xarray.Dataset
+    assert {name: variable.values.tolist() for name, variable in made.data_vars.items()} == columns
+    assert dict(made.sizes) == {"dim_0": 2}
+
+
+def test_types_of_xarray():
+    xarray = pytest.importorskip("xarray")
+    for cls in (xarray.DataArray, xarray.Variable):
+        made = ah.convert(np.ones((2, 3)), cls)
+        assert type(made) is cls and made.shape == (2, 3)
+    with pytest.raises(ValueError, match=r"^xarray\.Dataset: the array does not have fields; accepted: records"):
+        ah.convert(np.ones((2, 3)), xarray.Dataset)
