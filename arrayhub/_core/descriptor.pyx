@@ -23,7 +23,7 @@ from libc.string cimport memcmp, memcpy, memset
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.cpython.atomics cimport seen, set_once
 
-from arrayhub._core.errors import interface_error, show
+from arrayhub._core.errors import dimensions, interface_error, show
 from arrayhub._core.hooks import hooks
 
 include "integers.pxi"
@@ -562,7 +562,7 @@ cdef Descriptor index(Descriptor a, object key):
     elif ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > a.nd_:
-        raise IndexError(f"too many indices: the array has {a.nd_} dimensions, but {consumed} were indexed")
+        raise IndexError(f"too many indices: the array has {dimensions(a.nd_)}, but {consumed} were indexed")
     if a.nd_ + added > layout.MAX_NDIM:
         raise IndexError(f"the result would have {a.nd_ + added} dimensions; accepted: at most {layout.MAX_NDIM}")
     cdef Descriptor view = view_of(a, a.nd_ + added)
@@ -662,7 +662,7 @@ cdef Descriptor transpose(Descriptor a, object axes):
         order = [integer(axis_, "transpose: axes") for axis_ in axes]
         order = [axis_ + nd if axis_ < 0 else axis_ for axis_ in order]
         if sorted(order) != list(range(nd)):
-            raise ValueError(f"transpose: axes {tuple(order)} are not a permutation of the {nd} dimensions")
+            raise ValueError(f"transpose: axes {tuple(order)} are not a permutation of the {dimensions(nd)}")
     cdef Descriptor view = view_of(a, nd)
     for k in range(nd):
         axis = order[k]

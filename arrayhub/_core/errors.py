@@ -157,6 +157,11 @@ def first_line(error: object) -> str:
     return (str(error).splitlines() or [""])[0]
 
 
+def dimensions(ndim: int) -> str:
+    """Return "1 dimension", or "n dimensions" for other numbers."""
+    return f"{ndim} dimension" if ndim == 1 else f"{ndim} dimensions"
+
+
 def interface_error(protocol: str, key: str, value: object, accepted: str) -> InterfaceError:
     """Return an InterfaceError in the common form.
 

@@ -50,7 +50,7 @@ import numpy
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import Device
-from arrayhub._core.errors import PASSES_ON, root_of, show
+from arrayhub._core.errors import PASSES_ON, dimensions, root_of, show
 
 cdef enum:
     FLAGS = <int> WRITEABLE | <int> C_CONTIGUOUS | <int> F_CONTIGUOUS | <int> USM_ARRAY_WHOLE_STRIDES
@@ -593,7 +593,8 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
         return error_about(r, TypeError, obj, f"has {dtypes.bits_of(a.dl_dtype_)}-bit elements packed into shared bytes;"
                            " accepted: elements of one or more bytes each")
     if wrong == RANK:
-        return error_about(r, ValueError, obj, f"has {a.nd_} dimensions, shape {shape_tuple(a)}; accepted: {accepted_ranks(r)}")
+        return error_about(r, ValueError, obj, f"has {dimensions(a.nd_)}, shape {shape_tuple(a)}; accepted:"
+                           f" {accepted_ranks(r)}")
     if wrong == LENGTH:
         lengths = ", ".join(["any" if r.shape[k] == -1 else str(r.shape[k]) for k in range(r.max_nd)])
         return error_about(r, ValueError, obj, f"has shape {shape_tuple(a)}; accepted: ({lengths})")

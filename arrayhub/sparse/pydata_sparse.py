@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed
+from arrayhub._core.errors import PASSES_ON, dimensions, first_line, name_of_type, needed
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, check_coords, check_parts
@@ -29,8 +29,8 @@ def parse(obj: Any) -> SparseArray:
     axes = tuple(getattr(obj, "compressed_axes", None) or ())
     if obj.ndim != 2 or axes not in ((0,), (1,)):
         raise BufferError(
-            f"{cls}: compressed_axes is {axes or None} for {obj.ndim} dimensions; accepted: COO, or two dimensions with"
-            " one compressed axis. Call x.asformat('coo') first, which copies"
+            f"{cls}: compressed_axes is {axes or None} for {dimensions(obj.ndim)}; accepted: COO, or two dimensions"
+            " with one compressed axis. Call x.asformat('coo') first, which copies"
         )
     name = "csr" if axes == (0,) else "csc"
     data, indices, indptr = asarray(obj.data), asarray(obj.indices), asarray(obj.indptr)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.copying import Copy
-from arrayhub._core.errors import name_of_type, needed
+from arrayhub._core.errors import dimensions, name_of_type, needed
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.formats import FORMATS, INTEGERS, check_coords, check_parts
@@ -21,7 +21,7 @@ def parse(obj: Any) -> SparseArray:
     row, shape = FORMATS.get(name), obj.shape
     if row is None or len(shape) != 2:
         raise BufferError(
-            f"{name_of_type(type(obj))}: {name} of {obj.ndim} dimensions is not supported; accepted: coo, and csr, csc"
+            f"{name_of_type(type(obj))}: {name} of {dimensions(obj.ndim)} is not supported; accepted: coo, and csr, csc"
             " and bsr of 2 dimensions. Call x.tocoo() first, which copies"
         )
     pointers = obj.indptr

@@ -12,7 +12,7 @@ import numpy as np
 
 from arrayhub._core.descriptor import BOUNDARY, MAX_NDIM, integer
 from arrayhub._core.dtypes import requested_dtype
-from arrayhub._core.errors import show
+from arrayhub._core.errors import dimensions, show
 
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
@@ -154,7 +154,7 @@ def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
     ranks = integers(layout, "layout")
     if sorted(ranks) != list(range(nd)):
         raise ValueError(
-            f"layout: {show(ranks)} for {nd} dimensions; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, where 0"
+            f"layout: {show(ranks)} for {dimensions(nd)}; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, where 0"
             " is the largest stride"
         )
     return ranks

@@ -622,3 +622,11 @@ def test_library_names_may_be_numpy_strings():
     a = np.arange(3.0)
     assert str(arrayhub.explain(a, to=np.str_("numpy"))) == str(arrayhub.explain(a, to="numpy"))
     assert arrayhub.convert(a, np.str_("numpy")).ctypes.data == a.ctypes.data
+
+
+def test_errors_about_one_dimension_use_the_singular():
+    x = arrayhub.asarray(np.zeros(3))
+    with pytest.raises(IndexError, match="the array has 1 dimension, but 2 were indexed"):
+        x[0, 0]
+    with pytest.raises(ValueError, match="a permutation of the 1 dimension$"):
+        x.transpose(0, 0)

@@ -125,7 +125,7 @@ CONDITIONS = {
     "type": (BASE, BASE.astype("f4"), dict(dtypes=(F8,)), TypeError, r"float32; accepted: float64\. Call .*'float64'"),
     "types": (BASE, BASE.astype("i2"), dict(dtypes=(F4, F8)), TypeError, "int16; accepted: float32 or float64"),
     "byte order": (BASE, BASE.astype(">f8"), {}, TypeError, r"other byte order.*native\(\)"),
-    "min_nd": (BASE, BASE[0, 0], dict(min_nd=2), ValueError, r"has 1 dimensions, shape \(4,\); accepted: 2 or more"),
+    "min_nd": (BASE, BASE[0, 0], dict(min_nd=2), ValueError, r"has 1 dimension, shape \(4,\); accepted: 2 or more"),
     "max_nd": (BASE[0], BASE, dict(max_nd=2), ValueError, r"has 3 dimensions, .*accepted: 0 to 2"),
     "exactly": (BASE[0], BASE, dict(min_nd=2, max_nd=2), ValueError, "accepted: 2$"),
     "no dimension": (np.array(1.0), BASE, dict(shape=()), ValueError, "accepted: 0$"),

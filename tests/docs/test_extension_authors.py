@@ -574,7 +574,7 @@ def plain(request, folder):
 def test_view_reads_arrays_and_lists(plain):
     assert plain.total(BASE[0][::-1, ::2]) == BASE[0][:, ::2].sum()
     assert plain.total([[1.0, 2.0]]) == 3  # a read-only view also accepts lists of numbers
-    with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimensions"):
+    with pytest.raises(ValueError, match=r"^total: x: this numpy\.ndarray has 1 dimension,"):
         plain.total(BASE[0, 0])
     with pytest.raises(TypeError, match="^total: x: asarray: None"):
         plain.total(None)

@@ -412,7 +412,7 @@ inline void describe(const PyUSMArrayRequest *r, char *text, size_t size) noexce
         if (type != nullptr) add("%s, ", type->name);
     }
     if (r->shape != nullptr || (r->max_nd > 0 && r->max_nd == r->min_nd))
-        add("%d dimensions", r->max_nd);
+        add("%d dimension%s", r->max_nd, r->max_nd == 1 ? "" : "s");
     else if (r->max_nd > 0)
         add("%d to %d dimensions", r->min_nd, r->max_nd);
     else
@@ -429,8 +429,8 @@ inline void raise_misfit(const array_object *a, PyObject *obj, const PyUSMArrayR
     const element_type *type = find_type(a->dl_dtype);
     PyObject *name = type_name(obj);
     if (name != nullptr)
-        PyErr_Format(exception, "%s%sthis %U %s: it has %d dimensions of %s, %s; accepted: %s. %s",
-                     r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name, wrong, a->nd,
+        PyErr_Format(exception, "%s%sthis %U %s: it has %d dimension%s of %s, %s; accepted: %s. %s",
+                     r->name == nullptr ? "" : r->name, r->name == nullptr ? "" : ": ", name, wrong, a->nd, a->nd == 1 ? "" : "s",
                      type == nullptr ? "an unknown type" : type->name,
                      a->flags & USM_ARRAY_WRITEABLE ? "writeable" : "read-only", accepted,
                      r->may == 0 ? "Convert it first" : "Convert it first, or install arrayhub, which converts it");
