@@ -20,3 +20,29 @@ def test_exported_jagged_tensor_is_padded_to_its_longest_row(rows, padded):
         tensor = ah.as_torch(ah.asnested(rows), **keywords)
         assert tensor.to_padded_tensor(0.0).tolist() == padded
         assert tensor.shape[0] == len(padded)
+
+
+MISSING = {
+    "numbers": (pa.array([1, None]), 0),
+    "booleans": (pa.array([True, None]), True),
+    "lists of numbers": (pa.array([[1], [None]]), 0),
+    "lists": (pa.array([[1], None]), []),
+    "records": (pa.array([{"a": 1}, {"a": None}]), 0),
+    "lists of lists": (pa.array([[[1]], [[1], None]]), None),
+    "lists of strings": (pa.array([["a"], [None]]), None),
+    "bytes": (pa.array([b"a", None]), None),
+    "times": (pa.array([1, None], pa.timestamp("us")), None),
+    "dates": (pa.array([1, None], pa.date32()), None),
+    "decimals": (pa.array([1, None], pa.decimal128(19, 0)), None),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_is_advised_only_for_types_of_torch(name):
+    source, value = MISSING[name]
+    x = ah.asnested(source)
+    with pytest.raises(BufferError, match="^torch: the type is") as error:
+        ah.as_torch(x)
+    assert ("missing=value" in str(error.value)) == (value is not None)
+    if value is not None:
+        assert len(ah.as_torch(x, missing=value)) == 2
