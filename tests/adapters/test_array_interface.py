@@ -223,7 +223,7 @@ def test_typestr_is_used_as_given():
 # ---- Contents of the exported dict ----
 
 
-def test_emitted_dict_of_views_and_read_only_arrays():
+def test_emitted_dict_contains_the_strides_and_read_only_flag():
     x = np.arange(12, dtype="<i4").reshape(3, 4)
     assert arrayhub.asarray(x).__array_interface__ == x.__array_interface__
     assert arrayhub.asarray(x.T).__array_interface__ == x.T.__array_interface__

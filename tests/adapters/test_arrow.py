@@ -455,5 +455,5 @@ def test_errors_for_dates_suggest_copy_true(kind, dtype):
 
 
 @pytest.mark.parametrize(("meaning", "name"), [("tsu:UTC", "timestamp[us, UTC]"), ("tsu:", "timestamp[us]")])
-def test_type_name_of_timestamps(meaning, name):
+def test_type_name_contains_the_unit_and_time_zone_of_timestamps(meaning, name):
     assert type_name(meaning) == name

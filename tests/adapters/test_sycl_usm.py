@@ -174,7 +174,7 @@ def test_layouts_are_imported_and_exported(kind, shape, strides, offset):
 
 @pytest.mark.parametrize("order", ["|", "<", "=", ""])
 @pytest.mark.parametrize("kind", ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"])
-def test_typestr_with_each_byte_order_character(order, kind):
+def test_typestr_accepts_each_native_byte_order_character(order, kind):
     memory = dpm.MemoryUSMShared(64)
     a = ah.asarray(Result(memory, (4,), order + kind))
     assert a.dtype == np.dtype(kind)
@@ -229,7 +229,7 @@ def test_dpctl_memory_objects_are_writable_despite_their_flag(kind, via):
     assert (a.memory.kind, a.memory.address, a.memory.nbytes, a.memory.owner) == ("usm", memory._pointer, 16, memory)
 
 
-def test_read_only_flag_of_subclasses_of_dpctl_memory():
+def test_read_only_flag_is_read_if_a_subclass_of_dpctl_memory_overrides_the_dict():
     class Plain(dpm.MemoryUSMShared):
         pass
 

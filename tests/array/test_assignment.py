@@ -386,7 +386,7 @@ OVERLAPS = {
 
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("case", OVERLAPS)
-def test_assignment_between_overlapping_views(case, memory, packing):
+def test_assignment_between_overlapping_views_equals_numpy(case, memory, packing):
     to, of = OVERLAPS[case]
     expected = sample()
     x = there(expected, memory)

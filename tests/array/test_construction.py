@@ -542,7 +542,7 @@ def test_new_without_arguments_raises():
 
 
 @pytest.mark.parametrize("buffer", ["cpu", "shared", bytearray(64)], ids=["cpu", "shared", "bytearray"])
-def test_aligned_flag_of_constructed_arrays_and_views(buffer):
+def test_aligned_flag_follows_the_address(buffer):
     a = USMArray((4,), "f8", buffer=buffer)
     for view in (a, a[1:], a.reshape(2, 2).T):
         assert view.flags.aligned == (view.ptr % 8 == 0)

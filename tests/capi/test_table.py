@@ -568,51 +568,51 @@ def test_release_callback_can_run_in_another_thread(probe):
 
 
 SPECS = {
-    "null": (0, dict(shape=(3,)), "data is 0"),
+    "null pointer": (0, dict(shape=(3,)), "data is 0"),
     "negative length": (64, dict(shape=(-1,)), r"shape\[0\] is -1"),
     "length overflow": (64, dict(shape=(2**62, 8)), "shape"),
     "strides overflow": (64, dict(shape=(3,), byte_strides=(2**62,)), "strides"),
-    "below zero": (64, dict(shape=(3,), byte_strides=(-64,)), "data"),
-    "wraps around": (-64, dict(shape=(3,)), "data"),
-    "nd": (64, dict(shape=(3,), nd=65), "nd is 65"),
+    "address below zero": (64, dict(shape=(3,), byte_strides=(-64,)), "data"),
+    "address overflow": (-64, dict(shape=(3,)), "data"),
+    "65 dimensions": (64, dict(shape=(3,), nd=65), "nd is 65"),
     "negative nd": (64, dict(shape=(3,), nd=-1), "nd is -1"),
-    "no shape": (64, dict(shape=None, nd=1), "shape is None"),
-    "type": (64, dict(shape=(3,), dtype=(99, 64, 1)), r"dtype is \(99, 64, 1\)"),
-    "lanes": (64, dict(shape=(3,), dtype=(2, 32, 4)), "dtype is"),
-    "typenum": (64, dict(shape=(3,), typenum=999), "typenum is 999"),
-    "strings": (64, dict(shape=(3,), typenum=18), "typenum is 18"),
-    "no type": (64, dict(shape=(3,), dtype=(0, 0, 0)), "dtype is .*USM_ARRAY_BOOL"),
-    "lanes alone": (64, dict(shape=(3,), dtype=(0, 0, 1)), r"dtype is \(0, 0, 1\)"),
-    "host 99": (64, dict(shape=(3,), device=(1, 99)), r"device is \(1, 99\)"),
-    "nowhere 99": (64, dict(shape=(3,), device=(0, 99)), r"device is \(0, 99\)"),
+    "missing shape": (64, dict(shape=None, nd=1), "shape is None"),
+    "unknown type code": (64, dict(shape=(3,), dtype=(99, 64, 1)), r"dtype is \(99, 64, 1\)"),
+    "several lanes": (64, dict(shape=(3,), dtype=(2, 32, 4)), "dtype is"),
+    "unknown typenum": (64, dict(shape=(3,), typenum=999), "typenum is 999"),
+    "typenum of strings": (64, dict(shape=(3,), typenum=18), "typenum is 18"),
+    "missing type": (64, dict(shape=(3,), dtype=(0, 0, 0)), "dtype is .*USM_ARRAY_BOOL"),
+    "lanes without type code": (64, dict(shape=(3,), dtype=(0, 0, 1)), r"dtype is \(0, 0, 1\)"),
+    "host device with ordinal 99": (64, dict(shape=(3,), device=(1, 99)), r"device is \(1, 99\)"),
+    "device type 0 with ordinal 99": (64, dict(shape=(3,), device=(0, 99)), r"device is \(0, 99\)"),
     "queue, host device": (64, dict(shape=(3,), device=(1, 0), queue=object()), r"device is \(1, 0\).*14"),
     "queue_ref, host device": (64, dict(shape=(3,), device=(1, 0), queue_ref=64), r"device is \(1, 0\).*14"),
-    "access": (64, dict(shape=(3,), access=2), "access is 2"),
-    "packed bytes": (
+    "unknown access flag": (64, dict(shape=(3,), access=2), "access is 2"),
+    "packed elements of whole bytes": (
         64,
         dict(shape=(3,), access=PACKED),
         "access is .*PACKED only if elements are smaller than a byte",
     ),
-    "packed strides": (
+    "packed elements with strides": (
         64,
         dict(shape=(3,), dtype=(0, 4, 1), byte_strides=(1,), access=PACKED),
         "byte_strides is 'given'",
     ),
-    "packed overflow": (64, dict(shape=(2**62, 4), dtype=(0, 4, 1), access=PACKED), "shape"),
-    "packed access": (64, dict(shape=(3,), dtype=(0, 4, 1), access=PACKED | 2), "access is 2"),
-    "no queue": (64, dict(shape=(3,), queue=3), "PyUSMArray_New: queue is 3; accepted: a dpctl.SyclQueue"),
-    "no device": (64, dict(shape=(3,), queue="no device"), "PyUSMArray_New: queue is 'no device'"),
-    "device": (64, dict(shape=(3,), device=(99, 0)), r"device is \(99, 0\)"),
-    "ordinal": (64, dict(shape=(3,), device=(2, -1)), r"device is \(2, -1\)"),
-    "stream": (64, dict(shape=(3,), stream=1), "stream is 1"),
-    "size": (64, dict(shape=(3,), struct_size=-1), "struct_size is -1"),
+    "packed length overflow": (64, dict(shape=(2**62, 4), dtype=(0, 4, 1), access=PACKED), "shape"),
+    "packed with unknown access flag": (64, dict(shape=(3,), dtype=(0, 4, 1), access=PACKED | 2), "access is 2"),
+    "queue of another type": (64, dict(shape=(3,), queue=3), "PyUSMArray_New: queue is 3; accepted: a dpctl.SyclQueue"),
+    "queue that is a string": (64, dict(shape=(3,), queue="no device"), "PyUSMArray_New: queue is 'no device'"),
+    "unknown device type": (64, dict(shape=(3,), device=(99, 0)), r"device is \(99, 0\)"),
+    "negative ordinal": (64, dict(shape=(3,), device=(2, -1)), r"device is \(2, -1\)"),
+    "stream on the host": (64, dict(shape=(3,), stream=1), "stream is 1"),
+    "negative struct size": (64, dict(shape=(3,), struct_size=-1), "struct_size is -1"),
 }
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_invalid_spec_does_not_take_ownership(probe, name):
     data, given, words = SPECS[name]
-    if name in ("no queue", "no device"):
+    if name in ("queue of another type", "queue that is a string"):
         pytest.importorskip("dpctl")
     spec = dict(given)
     owner = type("Owner", (), {})()

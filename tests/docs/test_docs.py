@@ -189,7 +189,7 @@ def test_command_line_has_a_help_text_and_rejects_unknown_commands(tmp_path):
     assert run("-m", "arrayhub", "no such command", cwd=tmp_path).returncode == 2
 
 
-def test_import_from_the_root_of_a_clone():
+def test_package_can_be_imported_from_the_root_of_a_clone():
     """In the root of a clone, Python finds the uncompiled sources before the installed package."""
     done = run("-c", "import arrayhub; print(arrayhub.asarray(b'abc').shape)", cwd=ROOT)
     assert done.stdout == "(3,)\n", done.stderr

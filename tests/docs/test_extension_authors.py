@@ -478,7 +478,7 @@ def test_overload_with_a_conversion_before_a_view_is_selected(framework):
     assert framework.scaled(Number(), np.zeros(3)) == "float64"
 
 
-def test_views_in_variants_optionals_and_vectors(framework):
+def test_variants_optionals_and_vectors_may_contain_views(framework):
     assert framework.either(np.zeros(3, "f4")) == 0
     assert framework.either(np.zeros(3, "i2")) == 1
     assert framework.maybe(None) == -1
@@ -499,7 +499,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("function", INSIDE)
-def test_overloads_of_views_in_containers(framework, function):
+def test_overloads_are_selected_by_the_views_in_containers(framework, function):
     call, inside = getattr(framework, function), INSIDE[function]
     for _ in range(3):
         assert call(inside([1.0, 2.0])) == "float32"  # Python numbers are untyped

@@ -140,7 +140,7 @@ def test_assignment_equals_numpy(cp, key, value, reordering):
     ],
 )
 @pytest.mark.parametrize("rows", [4, 1 << 18])
-def test_assignment_between_overlapping_views(cp, to, of, rows, reordering):
+def test_assignment_between_overlapping_views_equals_numpy(cp, to, of, rows, reordering):
     expected = np.arange(6.0 * rows).reshape(rows, 6)
     x = asarray(cp.asarray(expected))
     expected[to] = expected[of].copy()

@@ -22,7 +22,7 @@ DTYPES = [
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_host_device_round_trip(cp, dtype, layout):
+def test_host_device_round_trip_preserves_values(cp, dtype, layout):
     host = LAYOUTS[layout](sample(dtype))
     there = arrayhub.to_device(host, "cuda:0")
     assert there.device == GPU

@@ -338,7 +338,7 @@ def test_jax_import_holds_memory_after_delete(jax, cp):
     assert asarray(jax.numpy.zeros(3)).device.type == "cuda"
 
 
-def test_jax_import_without_the_private_function_of_jaxlib(jax):
+def test_jax_arrays_are_imported_without_the_private_function_of_jaxlib(jax):
     """Without the private function, GPU arrays are imported through ``__dlpack__``."""
     python(
         """

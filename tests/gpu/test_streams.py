@@ -268,7 +268,7 @@ def test_import_does_not_block_the_host(cp, race):
 # ---------------------------------------------------------------------------------------------------------- graphs
 
 
-def test_export_during_graph_capture(cp, race):
+def test_export_is_permitted_during_graph_capture(cp, race):
     """The export does not synchronize, so it is permitted while a CUDA graph is being captured."""
     with race.ours:
         a = asarray(race.x)
@@ -286,7 +286,7 @@ def test_export_during_graph_capture(cp, race):
     assert (out.get() == 5).all()
 
 
-def test_import_and_export_on_the_captured_stream(cp, race):
+def test_import_and_export_are_permitted_on_the_captured_stream(cp, race):
     out = cp.zeros(SIZE, "f4")
     cp.cuda.Device().synchronize()
     with race.theirs:

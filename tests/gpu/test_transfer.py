@@ -76,7 +76,7 @@ def test_to_device_copies_each_layout(cp, host, view, is_pinned):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_copies_without_the_handle_of_the_kernel(cp, host, monkeypatch, view):
+def test_copies_are_correct_without_the_handle_of_the_kernel(cp, host, monkeypatch, view):
     """arrayhub reads the handle from an undocumented attribute of cupy, which future releases may remove."""
     monkeypatch.setattr(cp, "RawKernel", type("RawKernel", (), {}))
     monkeypatch.setattr(cuda_kernel, "handle", None)
@@ -405,7 +405,7 @@ def test_to_device_copies_between_devices(cp, two, host, view):
     assert np.array_equal(arrayhub.as_cupy(back).get(), VIEWS[view](host))
 
 
-def test_copies_on_the_second_device(cp, two, host):
+def test_copies_are_correct_on_the_second_device(cp, two, host):
     with cp.cuda.Device(1):
         x = cp.asarray(host)[:, ::2]
     assert np.array_equal(np.asarray(arrayhub.to_host(x)), host[:, ::2])
@@ -658,7 +658,7 @@ def test_copies_in_a_forked_child_raise(cp):
     assert text.split() == ["advised"] * 4
 
 
-def test_copy_in_an_atexit_function():
+def test_atexit_functions_may_copy():
     assert "True" in python("""
         import atexit, cupy, numpy as np, arrayhub
         x = cupy.ones(1 << 22)

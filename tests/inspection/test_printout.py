@@ -84,7 +84,7 @@ def test_debug_repr_of_an_element_shows_the_memory_of_the_array():
     assert part["data"]["memory_block"] == whole["data"]["memory_block"]
 
 
-def test_debug_repr_of_an_unaligned_view():
+def test_debug_repr_shows_the_type_of_an_unaligned_view():
     mem = np.zeros(9, dtype="i1")
     a = mem[1:].view(dtype="i4")
     b = ah.asarray(a)
@@ -301,7 +301,7 @@ def _corners(steps):
     return [()] if not steps else [(*rest, step) for rest in _corners(steps[:-1]) for step in {0, steps[-1]}]
 
 
-def test_memory_blocks_of_structs_buffers_lists_and_new_arrays():
+def test_memory_blocks_have_the_kind_and_release_function_of_the_source():
     struct = ah.asarray(StructProducer())
     assert (struct.memory.kind, struct.memory.release_function) == OBJECT
     buffer = ah.asarray(exporter())

@@ -88,7 +88,7 @@ def smoothed(inp, weight):
 
 @pytest.mark.parametrize("order", ["IJK", "KJI", "JKI"])
 @pytest.mark.parametrize("backend", ["numpy", COMPILED])
-def test_stencil_with_halo_in_any_order_of_dimensions(build, backend, order):
+def test_stencil_with_halo_accepts_any_order_of_dimensions(build, backend, order):
     inp, out, total = (allocated(order, backend, seed=seed) for seed in (1, 2, 3))
     weight = allocated("JI", backend, seed=4)
     before = [values(a, "IJK") for a in (inp, out, total)]

@@ -71,7 +71,7 @@ def test_device_memory_is_copied_to_the_host_for_a_library_without_sycl():
 
 
 @pytest.mark.parametrize("take", ["numpy", "jax", "torch"])
-def test_errors_for_device_memory_name_a_copy(take):
+def test_errors_for_device_memory_suggest_a_copy(take):
     pytest.importorskip("dpctl")
     pytest.importorskip(take)
     x = ah.USMArray((8,), dtype="f4", buffer="device")
@@ -118,7 +118,7 @@ def written_module(tmp_path, monkeypatch, text):
         ("def from_dlpack(x): raise KeyError('no')", "rejects USMArray"),
         ("import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x, allow_readonly=True)", "is read-only"),
     ],
-    ids=["copies", "another view", "unseen", "refuses", "forgets read-only"],
+    ids=["copies", "another view", "unknown memory", "raises", "drops the read-only flag"],
 )
 @needs_dlpack_1
 def test_convert_raises_if_a_library_breaks_the_copy_rules(tmp_path, monkeypatch, text, words):

@@ -195,7 +195,7 @@ OTHER_WAYS = {
 
 
 @pytest.mark.parametrize("name", OTHER_WAYS)
-def test_fallback_without_the_private_name(name):
+def test_alternative_is_used_without_the_private_name(name):
     pytest.importorskip(name.partition(":")[0])
     python(textwrap.dedent(HEAD) + textwrap.dedent(OTHER_WAYS[name]))
 
@@ -242,7 +242,7 @@ DPNP = {
 
 @pytest.mark.usefixtures("dpctl")
 @pytest.mark.parametrize("name", DPNP)
-def test_dpnp_round_trip_without_the_private_name(name):
+def test_dpnp_round_trip_shares_memory_without_the_private_name(name):
     pytest.importorskip("dpnp.tensor")
     program = """
     import dpnp

@@ -317,7 +317,7 @@ def test_streams_that_are_not_queues_are_rejected():
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name not in ("empty", "empty tail")])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("protect", [False, True])
-def test_dpnp_round_trip_without_a_copy(layout, kind, protect):
+def test_dpnp_round_trip_shares_memory(layout, kind, protect):
     u = LAYOUTS[layout](whole(kind, "i8"))
     u = read_only(u) if protect else u
     a = ah.asarray(u)

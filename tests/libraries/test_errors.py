@@ -73,13 +73,13 @@ ARROW = {
 
 
 @pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in ARROW.values()], ids=ARROW)
-def test_arrow_errors_name_working_calls(make, calls):
+def test_arrow_errors_suggest_working_calls(make, calls):
     assert_helps(make(), *calls)
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["one chunk", "two chunks"])
 @pytest.mark.parametrize("name", ARROW)
-def test_errors_for_arrow_chunks_name_working_calls(name, count):
+def test_errors_for_arrow_chunks_suggest_working_calls(name, count):
     """The error names the same calls as for an array, with ``x.combine_chunks()`` in place of ``x``."""
     make, *calls = ARROW[name]
     chunks = pa.chunked_array([make()] * count)
@@ -92,7 +92,7 @@ def test_errors_for_arrow_chunks_name_working_calls(name, count):
         assert len(ah.asnested(chunks, copy=True)) == len(chunks)
 
 
-def test_errors_for_several_arrow_chunks_name_working_calls():
+def test_errors_for_several_arrow_chunks_suggest_working_calls():
     assert_helps(pa.chunked_array([[1], [2]]), "x.combine_chunks()", "x.chunk(i)")
 
 
@@ -157,7 +157,7 @@ TORCH = {
 
 @pytest.mark.parametrize(("make", "calls"), [(make, calls) for make, *calls in TORCH.values()], ids=TORCH)
 @pytest.mark.filterwarnings("ignore")
-def test_torch_tensor_errors_name_working_calls(make, calls):
+def test_torch_tensor_errors_suggest_working_calls(make, calls):
     try:
         obj = make()
     except AttributeError as error:  # the installed torch lacks the dtype
@@ -166,7 +166,7 @@ def test_torch_tensor_errors_name_working_calls(make, calls):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_errors_do_not_name_calls_that_fail():
+def test_torch_errors_do_not_suggest_calls_that_fail():
     assert "asnested" not in refusal(jagged((2, 4), (3, 4), layout=torch.jagged).transpose(1, 2))
     assert "to_padded_tensor" not in refusal(holes())
 
@@ -193,7 +193,7 @@ def test_uninitialized_torch_parameters_name_materialize():
     ],
     ids=["transposed", "ragged twice", "strided"],
 )
-def test_asnested_errors_for_torch_name_working_calls(make, call):
+def test_asnested_errors_for_torch_suggest_working_calls(make, call):
     obj = make()
     with pytest.raises(BufferError) as raised:
         ah.asnested(obj)
@@ -220,11 +220,11 @@ def masked_record(mask=0):
     ],
     ids=["nothing hidden", "one hidden", "records", "a record", "a record, one hidden"],
 )
-def test_masked_array_errors_name_working_calls(make, calls):
+def test_masked_array_errors_suggest_working_calls(make, calls):
     assert_helps(make(), *calls)
 
 
-def test_masked_astropy_errors_name_working_calls():
+def test_masked_astropy_errors_suggest_working_calls():
     table, masked = module("astropy.table"), module("astropy.utils.masked")
     assert_helps(masked.Masked(np.arange(2.0), mask=[False, False]), "x.filled(value)", "x.unmasked")
     assert_helps(table.MaskedColumn([1, 2]), "x.shrink_mask()")
@@ -272,7 +272,7 @@ def test_list_of_unreadable_objects_is_not_reported_as_ragged():
 # ------------------------------------------------------------------------------------------------------ other libraries
 
 
-def test_awkward_errors_name_working_calls():
+def test_awkward_errors_suggest_working_calls():
     ak = module("awkward")
     assert_helps(ak.Array([[1], [2, 3]]), "arrayhub.asnested(x)")
     assert_helps(ak.Array([1, None]), "arrayhub.asnested(x)")
@@ -291,7 +291,7 @@ def test_regular_lists_of_awkward_are_viewed():
         assert a.ptr == getattr(x, "layout", x).content.data.ctypes.data
 
 
-def test_polars_errors_name_working_calls():
+def test_polars_errors_suggest_working_calls():
     pl = module("polars")
     assert_helps(pl.Series([decimal.Decimal("1.1")]), "arrayhub.as_arrow(x).cast('float64')")
     assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(polars.Float64)")
@@ -302,7 +302,7 @@ def test_polars_errors_name_working_calls():
     assert_helps(pl.DataFrame({"name": [1.0], "b": [decimal.Decimal("1.1")]}), "arrayhub.asnested(x)")
 
 
-def test_h5py_string_errors_name_working_calls():
+def test_h5py_string_errors_suggest_working_calls():
     h5py = module("h5py")
     file = h5py.File("strings", driver="core", backing_store=False, mode="w")
     file["names"], file["name"] = ["a", "b"], "a"
@@ -326,7 +326,7 @@ def test_errors_for_fits_tables_suggest_working_calls():
             ah.asarray(x, via=via)
 
 
-def test_lightgbm_dataset_errors_name_working_calls():
+def test_lightgbm_dataset_errors_suggest_working_calls():
     lightgbm = module("lightgbm")
     values = np.arange(400.0).reshape(200, 2)
     x = lightgbm.Dataset(values, np.zeros(200), params={"verbose": -1})
@@ -359,16 +359,16 @@ def test_calls_are_named_only_for_known_types():
     [set, frozenset, lambda values: map(int, values), lambda values: (n for n in values), lambda values: {1: 2}.keys()],
     ids=["set", "frozenset", "map", "generator", "keys"],
 )
-def test_errors_for_python_containers_and_iterators_name_list(make):
+def test_errors_for_python_containers_and_iterators_suggest_list(make):
     assert_helps(make([1, 2]), "list(x)")
 
 
-def test_errors_for_dicts_name_calls_for_columns_and_for_a_record():
+def test_errors_for_dicts_suggest_calls_for_columns_and_for_a_record():
     assert_helps({"a": [1, 2]}, "arrayhub.asnested(pyarrow.table(x))", "arrayhub.asnested([x])")
 
 
 @pytest.mark.parametrize("kind", [str, pathlib.Path])
-def test_errors_for_paths_name_functions_that_read_files(tmp_path, kind):
+def test_errors_for_paths_suggest_functions_that_read_files(tmp_path, kind):
     np.save(tmp_path / "x.npy", np.arange(3))
     assert_helps(kind(tmp_path / "x.npy"), "numpy.load(x)")
     PIL = pytest.importorskip("PIL.Image")
@@ -445,7 +445,7 @@ MISSING_VALUE = {  # functions that create pandas objects with missing values, a
 
 
 @pytest.mark.parametrize("name", MISSING_VALUE)
-def test_calls_that_errors_for_pandas_missing_values_name_work(name):
+def test_calls_suggested_for_pandas_missing_values_work(name):
     make, calls = MISSING_VALUE[name]
     assert advised(make()) == calls
 
@@ -508,7 +508,7 @@ def test_errors_for_categories_in_tables_suggest_a_call_for_their_codes():
 
 
 @pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"missing": ""}])
-def test_errors_for_strings_do_not_name_arguments_that_torch_lacks(arguments):
+def test_errors_for_strings_do_not_suggest_arguments_that_torch_lacks(arguments):
     for x in (ah.asnested(["a", "b"]), ah.asnested(["a", None])):
         with pytest.raises(
             BufferError, match=r"^torch: strings are not supported. Use arrayhub.as_numpy\(x, copy='if_n"
@@ -517,14 +517,14 @@ def test_errors_for_strings_do_not_name_arguments_that_torch_lacks(arguments):
     assert ah.as_numpy(x, copy="if_needed").tolist() == ["a", None] and ah.as_numpy(x, missing="").tolist() == ["a", ""]
 
 
-def test_errors_for_missing_arrow_strings_name_an_argument_that_works():
+def test_errors_for_missing_arrow_strings_suggest_an_argument_that_works():
     for x in (pa.array(["a", None]), module("polars").Series(["a", None])):
         assert "missing='nan'" not in refusal(x)
         assert ah.as_numpy(x, missing="").tolist() == ["a", ""]
 
 
 @pytest.mark.parametrize("name", ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"])
-def test_pyarrow_sparse_tensor_errors_name_to_tensor(name):
+def test_pyarrow_sparse_tensor_errors_suggest_to_tensor(name):
     assert_helps(getattr(pa, name).from_dense_numpy(np.eye(3)), "x.to_tensor()")
 
 
@@ -560,7 +560,7 @@ def test_errors_suggest_astype_for_objects_that_asnested_rejects(x):
     assert "x.astype(str)" in refusal(x) and ah.asarray(given).shape == x.shape
 
 
-def test_errors_for_0d_object_arrays_name_astype():
+def test_errors_for_0d_object_arrays_suggest_astype():
     x = np.array(1, object)
     assert "asnested" not in refusal(x)
     assert_helps(x, "x.astype(str)")
@@ -575,7 +575,7 @@ def test_errors_for_records_of_unknown_objects_name_the_field():
     assert "x['name']" in refusal(records)
 
 
-def test_errors_for_h5py_references_name_astype():
+def test_errors_for_h5py_references_suggest_astype():
     h5py = module("h5py")
     file = h5py.File("references", driver="core", backing_store=False, mode="w")
     dataset = file.create_dataset("r", (2,), dtype=h5py.ref_dtype)
@@ -584,7 +584,7 @@ def test_errors_for_h5py_references_name_astype():
     assert_helps(dataset[...], "x.astype(str)")
 
 
-def test_errors_for_ctypes_objects_name_list():
+def test_errors_for_ctypes_objects_suggest_list():
     x = (ctypes.py_object * 2)(1, 2)
     assert "asnested" not in refusal(x) and "astype" not in refusal(x)
     assert_helps(x, "list(x)")
@@ -612,7 +612,7 @@ def test_error_for_rows_of_equal_lengths_does_not_state_different_lengths():
     assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
 
 
-def test_errors_for_pandas_missing_values_in_a_list_name_missing():
+def test_errors_for_pandas_missing_values_in_a_list_suggest_missing():
     for mark in (pd.NA, pd.NaT):
         said = refusal([1, mark])
         assert f"pandas.{mark!r}".replace("<", "").replace(">", "") in said
@@ -627,7 +627,7 @@ def test_errors_for_pandas_missing_values_in_a_list_name_missing():
 
 
 @pytest.mark.parametrize("value", [decimal.Decimal("1.5"), datetime.time(1)])
-def test_errors_for_decimals_and_times_of_day_name_pyarrow(value):
+def test_errors_for_decimals_and_times_of_day_suggest_pyarrow(value):
     x = [value, None]
     with pytest.raises(TypeError, match=r"is of type (Decimal|time); .*Call arrayhub\.asnested\(pyarrow\.array\(x\)\)"):
         ah.asnested(x)
@@ -639,7 +639,7 @@ def test_error_describes_a_list_element_of_an_unknown_type_once():
         ah.asnested([uuid.UUID(int=1)])
 
 
-def test_errors_for_copies_of_nested_arrays_name_the_method():
+def test_errors_for_copies_of_nested_arrays_suggest_the_method():
     x = ah.asnested([[1, 2], [3]])
     with pytest.raises(
         BufferError, match=r"^to_host: arrayhub\.NestedArray is not a dense array.* Call x\.to_host\(\)$"
@@ -667,14 +667,14 @@ def test_errors_suggest_a_conversion_for_dtypes_that_arrow_lacks():
     assert ah.as_arrow(ah.asarray(x, dtype="float64")).to_pylist() == [0, 1, 2]
 
 
-def test_errors_for_strings_with_none_name_an_empty_string():
+def test_errors_for_strings_with_none_suggest_an_empty_string():
     said = refusal(["a", None])
     assert "pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)" in said and "'mask'" not in said
     assert ah.as_numpy(["a", None], missing="").tolist() == ["a", ""]
     assert ah.asnested(["a", None]).to_list() == ["a", None]
 
 
-def test_errors_for_times_in_a_list_name_the_dtype():
+def test_errors_for_times_in_a_list_suggest_the_dtype():
     x = [datetime.datetime(2020, 1, 1, 12)]
     assert "Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)" in refusal(x)
     assert ah.asarray(x, dtype="M8[us]").tolist() == x == ah.asnested(x).to_list()
@@ -690,7 +690,7 @@ def test_a_missing_day_is_filled_with_nat():
     assert rows.shape == (2, 2) and np.isnat(rows).tolist() == [[False, True]] * 2
 
 
-def test_errors_for_maps_of_strings_do_not_name_a_matrix():
+def test_errors_for_maps_of_strings_do_not_suggest_a_matrix():
     x = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     with pytest.raises(BufferError, match=r"use x\.keys and x\.items; or call arrayhub\.asnested\(x\)$") as raised:
         ah.as_numpy(x)
@@ -701,7 +701,7 @@ def test_errors_for_maps_of_strings_do_not_name_a_matrix():
     assert len(ah.asnested(ah.asnested(x)).to_list()) == 1
 
 
-def test_errors_for_integers_above_64_bits_name_floats():
+def test_errors_for_integers_above_64_bits_suggest_floats():
     with pytest.raises(TypeError, match=r"as in arrayhub\.asnested\(\[float\(value\) for value in x\]\)$"):
         ah.asnested([2**70])
     assert ah.asnested([float(value) for value in [2**70]]).to_list() == [2.0**70]
@@ -723,7 +723,7 @@ NESTED, COPY = "arrayhub.asnested(x)", "arrayhub.asarray(x.tolist())"
     ],
     ids=str,
 )
-def test_errors_for_numpy_object_arrays_name_working_calls(values, calls, missing):
+def test_errors_for_numpy_object_arrays_suggest_working_calls(values, calls, missing):
     x = np.array(values, object)
     assert_helps(x, *calls)
     assert re.findall(r"missing='\w*'", refusal(x)) == missing

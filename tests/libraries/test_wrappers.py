@@ -95,7 +95,7 @@ def named(obj):
     ],
     ids=named,
 )
-def test_errors_for_pandas_data_that_needs_a_copy_name_to_numpy(obj):
+def test_errors_for_pandas_data_that_needs_a_copy_suggest_to_numpy(obj):
     assert_refused(obj, "x.to_numpy()")
     assert ah.asarray(obj.to_numpy()).shape == obj.shape
 
@@ -164,7 +164,7 @@ def test_errors_name_the_lossless_call_first(obj, missing):
     ],
     ids=named,
 )
-def test_errors_for_pandas_data_of_objects_name_asnested(obj):
+def test_errors_for_pandas_data_of_objects_suggest_asnested(obj):
     pytest.importorskip("pyarrow")
     with pytest.raises(TypeError):
         ah.asarray(obj.to_numpy())
@@ -251,7 +251,7 @@ def test_fields_of_gt4py_next_are_viewed():
 # --------------------------------------------------------------------------------------------------- units and masks
 
 
-def test_errors_for_pint_quantities_name_the_magnitude():
+def test_errors_for_pint_quantities_suggest_the_magnitude():
     pint = pytest.importorskip("pint")
     torch = pytest.importorskip("torch")
     xarray = pytest.importorskip("xarray")
@@ -358,7 +358,7 @@ def test_openvino_tensors_of_numpy_types_are_viewed():
         ("f8e8m0", "float8_e8m0fnu"),
     ],
 )
-def test_errors_for_openvino_types_name_a_view_as_ml_dtypes(name, dtype):
+def test_errors_for_openvino_types_suggest_a_view_as_ml_dtypes(name, dtype):
     ov = library("openvino")
     for x in (
         ov.op.Constant(getattr(ov.Type, name), ov.Shape([2]), [1.0, 2.0]),
@@ -563,7 +563,7 @@ def frames():
     }
 
 
-def test_errors_for_datatable_frames_name_lossless_calls():
+def test_errors_for_datatable_frames_suggest_lossless_calls():
     """Frames are rejected, because their buffer is a copy with -128 for missing values and day numbers for dates."""
     for frame in frames().values():
         assert_refused(frame, "x.to_numpy()")

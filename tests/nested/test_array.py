@@ -502,7 +502,7 @@ PERIODS = {
 
 @pytest.mark.parametrize("name", PERIODS)
 @pytest.mark.parametrize("arguments", [{}, {"copy": True}, {"copy": "if_needed"}, {"missing": 0}, {"missing": "nan"}])
-def test_dense_exports_of_pandas_periods_name_to_timestamp(name, arguments):
+def test_errors_of_dense_exports_of_pandas_periods_suggest_to_timestamp(name, arguments):
     make, call = PERIODS[name]
     x = make()
     for export in (ah.as_numpy, ah.as_torch) if "missing" in arguments else (ah.as_numpy, ah.as_torch, ah.asarray):
@@ -719,7 +719,7 @@ def test_rows_of_bfloat16_are_imported_and_exported():
     assert ah.as_torch(x, copy=True).dtype == torch.bfloat16
 
 
-def test_errors_of_as_numpy_name_calls_that_work():
+def test_errors_of_as_numpy_suggest_calls_that_work():
     x = ah.asnested(RAGGED)
     with pytest.raises(
         ValueError, match=r"^numpy: row 1 has .* Use x\.to_list\(\), or arrayhub\.as_awkward\(x\)"
@@ -870,7 +870,7 @@ def test_index_without_an_arrow_type_is_rejected():
         ah.asnested(pd.MultiIndex.from_tuples([(1, "a")]))
 
 
-def test_errors_of_asarray_name_asnested():
+def test_errors_of_asarray_suggest_asnested():
     jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
     strings = np.array(["a"], np.dtypes.StringDType())
     dense = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED))
@@ -970,7 +970,7 @@ def test_each_array_is_copied_to_the_device_at_most_once(sycl, name):
 
 
 @pytest.mark.parametrize("attribute", ["__arrow_c_device_array__", "__arrow_c_device_stream__"])
-def test_usm_round_trip_by_both_device_interfaces(sycl, attribute):
+def test_usm_round_trip_by_both_device_interfaces_shares_memory(sycl, attribute):
     for name, (source, _) in ARRAYS.items():
         x = ah.asnested(source).to_device("oneapi:0")
         if name == "times":
@@ -1121,7 +1121,7 @@ def test_polars_columns_of_python_objects_are_rejected(make, take):
         take(source)
 
 
-def test_reversed_arrays_need_a_copy():
+def test_reversed_arrays_require_a_copy():
     for take in (ah.as_arrow, ah.as_polars):
         with pytest.raises(BufferError, match="not compact.*copy=True"):
             take(np.arange(6)[::-1])
@@ -1165,7 +1165,7 @@ DAYS_OF_OTHERS = {
 
 
 @pytest.mark.parametrize("name", DAYS_OF_OTHERS)
-def test_64_bit_days_need_copy_true(name):
+def test_64_bit_days_require_copy_true(name):
     source, expected = DAYS_OF_OTHERS[name]
     for take in (ah.as_arrow, ah.as_polars, ah.as_pandas):
         as_in_numpy = take is ah.as_pandas and isinstance(source, np.ndarray)
@@ -1213,13 +1213,13 @@ def test_times_that_other_libraries_lack_are_rejected(kind):
 @pytest.mark.parametrize(
     "source", [np.array([["a"]], StringDType()), np.array("a", StringDType()), np.array("a"), np.array(1)]
 )
-def test_errors_for_strings_of_other_ndim_name_reshape(source):
+def test_errors_for_strings_of_other_ndim_suggest_reshape(source):
     with pytest.raises(TypeError, match=rf"has {source.ndim} dimensions.*reshape\(-1\)"):
         ah.asnested(source)
     assert len(ah.asnested(source.reshape(-1))) == 1
 
 
-def test_errors_for_0d_arrays_name_reshape():
+def test_errors_for_0d_arrays_suggest_reshape():
     x = ah.asarray(np.array(1))
     for take in (ah.asnested, ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward):
         for source in (x, 1, np.float32(1)):
@@ -1247,7 +1247,7 @@ def test_error_for_missing_records_names_the_fields():
         ah.as_numpy(ah.asnested([{"a": 1}, None]), copy=True)
 
 
-def test_errors_about_surrogates_name_surrogatepass():
+def test_errors_about_surrogates_suggest_surrogatepass():
     with pytest.raises(ValueError, match=r"asnested: '\\ud800x' cannot be encoded as UTF-8 .*surrogatepass"):
         ah.asnested(["a", "\ud800x"])
     with pytest.raises(ValueError, match="asarray: dtype is"):

@@ -142,7 +142,7 @@ def test_exports_work_or_raise_an_error_that_suggests_a_call(name):
         ah.as_numpy(x)
 
 
-def test_calls_that_the_errors_name_work():
+def test_calls_suggested_by_errors_work():
     x = ah.asnested(ARRAYS["decimal256"]())
     assert ah.as_polars(ah.as_arrow(x).cast(pa.float64()))[0] == 1.25
     assert np.asarray(ah.asnested(ARRAYS["interval"]()).content)["days"][0] == -2

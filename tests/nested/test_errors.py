@@ -139,7 +139,7 @@ def failures(call, x, value):
 @pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp", "asarray"])
 @pytest.mark.parametrize("producer", PRODUCERS.values(), ids=PRODUCERS)
 @pytest.mark.parametrize(("column", "value"), COLUMNS.values(), ids=COLUMNS)
-def test_errors_about_missing_values_name_calls_that_work(column, value, producer, function):
+def test_errors_about_missing_values_suggest_calls_that_work(column, value, producer, function):
     if function == "as_dpnp":
         pytest.importorskip("dpnp")
     with jax.enable_x64(False):
@@ -156,7 +156,7 @@ FILLED += ["records", "records of small numbers", "records of booleans"]
 @pytest.mark.parametrize("missing", ["mask", "nan"])
 @pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp"])
 @pytest.mark.parametrize("name", FILLED)
-def test_errors_of_calls_with_missing_name_calls_that_work(name, function, missing):
+def test_errors_of_calls_with_missing_suggest_calls_that_work(name, function, missing):
     if function == "as_dpnp":
         pytest.importorskip("dpnp")
     column, value = COLUMNS[name]

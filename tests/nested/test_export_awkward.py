@@ -80,7 +80,7 @@ def test_int64_indices_are_shared():
 
 
 @pytest.mark.parametrize("x", [np.zeros(4, "V3")[::2], np.zeros((4, 2), "V3")[::2], np.zeros(3, "V4,f8")], ids=str)
-def test_bytes_with_gaps_need_a_copy(x):
+def test_bytes_with_gaps_require_a_copy(x):
     for copy in (None, False):
         with pytest.raises(
             BufferError, match=r"^awkward: elements of dtype \|V\d have byte strides .* Pass copy=True$"

@@ -276,7 +276,7 @@ def test_missing_is_checked_even_if_nothing_is_missing(table):
 
 
 @pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
-def test_errors_for_columns_of_strings_and_missing_numbers_name_calls_that_work(make):
+def test_errors_for_columns_of_strings_and_missing_numbers_suggest_calls_that_work(make):
     x = make({"a": [1, 2], "b": ["x", None]})
     with pytest.raises(BufferError, match=r"column 'b': elements are strings; .*Use arrayhub\.asnested\(x\)\['b'\]"):
         ah.as_numpy(x, copy=True)

@@ -75,7 +75,7 @@ def test_canonical_tensor_is_exported_as_coalesced():
     assert back.indices().data_ptr() == tensor.indices().data_ptr()
 
 
-def test_int32_coordinates_need_a_copy_for_torch():
+def test_int32_coordinates_require_a_copy_for_torch():
     given = matrix("coo")
     with pytest.raises(BufferError, match=r"int32.*accepted: int64; pass copy='if_needed'"):
         ah.as_torch(ah.assparse(given))
@@ -100,7 +100,7 @@ def test_as_torch_and_convert_accept_sparse_tensors():
 
 
 @pytest.mark.parametrize("library", ["numpy", "numba", "dpnp"])
-def test_errors_of_libraries_without_sparse_arrays_name_to_dense(library):
+def test_errors_of_libraries_without_sparse_arrays_suggest_to_dense(library):
     given = matrix()
     with pytest.raises(BufferError, match=r"Use arrayhub.assparse\(x\).to_dense\(\)"):
         ah.convert(given, library)
@@ -108,13 +108,13 @@ def test_errors_of_libraries_without_sparse_arrays_name_to_dense(library):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_errors_of_asarray_for_scipy_arrays_name_assparse(format):
+def test_errors_of_asarray_for_scipy_arrays_suggest_assparse(format):
     with pytest.raises(TypeError, match=r"arrayhub\.assparse\(x\)"):
         ah.asarray(matrix(format))
 
 
 @pytest.mark.parametrize("layout", FORMATS)
-def test_errors_of_asarray_for_sparse_tensors_name_assparse(layout):
+def test_errors_of_asarray_for_sparse_tensors_suggest_assparse(layout):
     dense = torch.eye(4)
     with pytest.raises(BufferError, match=r"arrayhub\.assparse\(x\)"):
         ah.asarray(getattr(dense, f"to_sparse_{layout}")(*[(2, 2)] * (layout == "bsr")))

@@ -112,7 +112,7 @@ def test_adapt_returns_the_library_of_the_caller():
     assert type(made) is sparse.BCSR and type(dense).__module__.startswith("jax")
 
 
-def test_adapt_returns_scipy_arrays_if_the_library_has_no_sparse_arrays():
+def test_adapt_returns_scipy_arrays_if_the_library_does_not_have_sparse_arrays():
     import pandas
 
     dense, made = adapted(matrix(), pandas.Series(ONES))

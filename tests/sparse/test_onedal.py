@@ -31,7 +31,7 @@ def test_import_of_a_table_copies_once(validate):
     assert not [event for event in events.events if event.kind == "copy"]  # oneDAL itself makes the copy
 
 
-def test_errors_for_tables_name_copy_if_needed():
+def test_errors_for_tables_suggest_copy_if_needed():
     table = datatypes.to_table(matrix())
     for call in (ah.assparse, ah.as_scipy, ah.as_torch):
         with pytest.raises(BufferError, match="copies only; call arrayhub.assparse.x, copy='if_needed'"):

@@ -878,7 +878,7 @@ for start in range(100):
     )
 
 
-def test_host_and_sycl_copies_hold_no_memory(sycl):
+def test_host_and_sycl_copies_do_not_hold_memory(sycl):
     x = arrayhub.to_device(np.arange(10000.0).reshape(100, 100), "oneapi:0")
     x.T.to_host()
     assert set(transfer.held().values()) == {0}

@@ -177,7 +177,7 @@ def test_message_holds_its_array_and_frees_its_datatype():
     freed_by_hand[2].Free()
 
 
-def test_contiguous_arrays_need_no_datatype():
+def test_contiguous_arrays_do_not_require_a_datatype():
     target = arrayhub.zeros((3, 4), memory="usm_shared")
     request = SELF.Irecv(np.asarray(target), source=0)
     SELF.Send(asarray(np.ones((3, 4))), dest=0)
