@@ -81,7 +81,7 @@ REFUSED = {
     "objects": lambda: np.array([None]),
     "mask": lambda: np.ma.masked_array([1.0], [True]),
     "ragged": lambda: [[1.0], [2.0, 3.0]],
-    "a lie": lambda: type(
+    "an invalid shape": lambda: type(
         "Liar", (), {"__array_interface__": {"shape": (-1,), "typestr": "<f8", "data": (1, False)}}
     )(),
     "gradient": lambda: pytest.importorskip("torch").ones(2, requires_grad=True),
@@ -127,7 +127,7 @@ CONDITIONS = {
     "byte order": (BASE, BASE.astype(">f8"), {}, TypeError, r"other byte order.*native\(\)"),
     "min_nd": (BASE, BASE[0, 0], dict(min_nd=2), ValueError, r"has 1 dimension, shape \(4,\); accepted: 2 or more"),
     "max_nd": (BASE[0], BASE, dict(max_nd=2), ValueError, r"has 3 dimensions, .*accepted: 0 to 2"),
-    "exactly": (BASE[0], BASE, dict(min_nd=2, max_nd=2), ValueError, "accepted: 2$"),
+    "exact number of dimensions": (BASE[0], BASE, dict(min_nd=2, max_nd=2), ValueError, "accepted: 2$"),
     "no dimension": (np.array(1.0), BASE, dict(shape=()), ValueError, "accepted: 0$"),
     "shape": (BASE, BASE[:, 1:], dict(max_nd=3, shape=(-1, 3, 4)), ValueError, r"\(2, 2, 4\); accepted: \(any, 3, 4\)"),
     "writable": (BASE, READ_ONLY, dict(flags=WRITEABLE), ValueError, "read-only"),
@@ -136,12 +136,12 @@ CONDITIONS = {
     "both orders": (BASE[0, 0], BASE, dict(flags=C_CONTIGUOUS | F_CONTIGUOUS), BufferError, "in both orders"),
     "strides in elements": (BASE, None, dict(flags=WHOLE, as_is=1), BufferError, r"has byte strides \(9,\)"),
     "alignment": (BASE, UNALIGNED, {}, BufferError, r"unaligned elements; call .*aligned\(\)"),
-    "place": (BASE, BASE, dict(where=ON_USM), BufferError, r"is on cpu.*accepted: SYCL USM\. Call arrayhub\.to_device"),
-    "no list": (BASE, [1.0, 2.0], {}, TypeError, "this list is not an array; accepted: an array, such as"),
-    "no tuple": (BASE, (1.0, 2.0), {}, TypeError, "this tuple is not an array"),
-    "no number": (BASE, 1.5, {}, TypeError, "this float is not an array"),
-    "no scalar": (BASE, np.float64(1.5), {}, TypeError, r"this numpy\.float64 is not an array"),
-    "no lost writes": (BASE, [1.0, 2.0], dict(flags=WRITEABLE, may=MAY_BUILD), TypeError, "writes would be lost"),
+    "USM": (BASE, BASE, dict(where=ON_USM), BufferError, r"is on cpu.*accepted: SYCL USM\. Call arrayhub\.to_device"),
+    "not a list": (BASE, [1.0, 2.0], {}, TypeError, "this list is not an array; accepted: an array, such as"),
+    "not a tuple": (BASE, (1.0, 2.0), {}, TypeError, "this tuple is not an array"),
+    "not a number": (BASE, 1.5, {}, TypeError, "this float is not an array"),
+    "not a scalar": (BASE, np.float64(1.5), {}, TypeError, r"this numpy\.float64 is not an array"),
+    "writable list": (BASE, [1.0, 2.0], dict(flags=WRITEABLE, may=MAY_BUILD), TypeError, "writes would be lost"),
 }  # fmt: skip
 CONDITIONS["strides in elements"] = (BASE, PACKED_FIELD, *CONDITIONS["strides in elements"][2:])
 
@@ -149,7 +149,7 @@ CONDITIONS["strides in elements"] = (BASE, PACKED_FIELD, *CONDITIONS["strides in
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_error_describes_the_condition_that_is_not_met(probe, condition):
     good, bad, wanted, kind, words = CONDITIONS[condition]
-    if condition != "place":
+    if condition != "USM":
         a = probe.request(good, name="f: x", **wanted)
         assert a.ptr == good.ctypes.data
         assert probe.match(a, **wanted)
@@ -178,7 +178,11 @@ REMEDIES = {
     "list": ([[1.0, 2.0]], dict(dtypes=(F8,)), MAY_BUILD),
     "list of another type": ([1, 2], dict(dtypes=(F8,)), MAY_BUILD),
     "number": (2, dict(dtypes=(F8,)), MAY_BUILD),
-    "all at once": (BASE.astype(">i4").T, dict(dtypes=(F8,), flags=C_CONTIGUOUS), MAY_CAST | MAY_RELAYOUT),
+    "cast and byte order": (
+        BASE.astype(">i4").T,
+        dict(dtypes=(F8,), flags=C_CONTIGUOUS),
+        MAY_CAST | MAY_RELAYOUT,
+    ),
 }
 
 
@@ -404,7 +408,7 @@ UNSURE = {
     "cast and byte order": (BASE.astype(">f8"), dict(dtypes=(F4,), may=MAY_CAST)),
     "cast and alignment": (UNALIGNED, dict(dtypes=(F4,), may=MAY_CAST)),
     "cast, both orders": (BASE.astype("f4").T, dict(dtypes=(F8,), flags=F_CONTIGUOUS | C_CONTIGUOUS, may=MAY_CAST)),
-    "no stream": (BASE, dict(stream="no stream")),
+    "invalid stream": (BASE, dict(stream="no stream")),
     "to a device": (BASE, dict(where=ON_CUDA, may=MAY_TRANSFER)),
 }
 

@@ -24,7 +24,7 @@ COPIES = {
     "native": lambda x: ah.asarray(x.astype(">f8")).native(),
     "from_array": lambda x: ah.from_array(x),
     "from_dlpack": lambda x: ah.from_dlpack(x, copy=True),
-    "a producer's": lambda x: ah.asarray(Handmade(flags=IS_COPIED)),
+    "a copy made by the producer": lambda x: ah.asarray(Handmade(flags=IS_COPIED)),
 }
 
 

@@ -1,4 +1,4 @@
-"""Random layouts and types, imported through one protocol and exported through another, for every pair of protocols.
+"""Test that random layouts and types survive import through one protocol and export through another.
 
 ``ARRAYHUB_TEST_EXAMPLES=5000`` increases the number of examples.
 """

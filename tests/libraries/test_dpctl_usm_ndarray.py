@@ -228,8 +228,8 @@ FUNCTIONS = {
     "known": "",
     "none": "capi.clear()",
     "one gone": "del capi['UsmNDArray_GetFlags']",
-    "another result": "capi['UsmNDArray_GetNDim'] = capi['UsmNDArray_GetShape']",
-    "another meaning": "capi['UsmNDArray_GetFlags'] = capi['UsmNDArray_GetTypenum']",
+    "GetNDim returns the shape": "capi['UsmNDArray_GetNDim'] = capi['UsmNDArray_GetShape']",
+    "GetFlags returns the typenum": "capi['UsmNDArray_GetFlags'] = capi['UsmNDArray_GetTypenum']",
 }
 # For each release: its fields, its functions, and the method by which arrayhub must read arrays.
 RELEASES = [
@@ -238,13 +238,13 @@ RELEASES = [
     ("longer", "known", "functions"),
     ("known", "none", "struct"),
     ("known", "one gone", "struct"),
-    ("known", "another result", "struct"),
-    ("known", "another meaning", "struct"),
+    ("known", "GetNDim returns the shape", "struct"),
+    ("known", "GetFlags returns the typenum", "struct"),
     ("reordered", "none", "dict"),
     ("moved", "none", "dict"),
     ("longer", "none", "dict"),
-    ("moved", "another result", "dict"),
-    ("reordered", "another meaning", "dict"),
+    ("moved", "GetNDim returns the shape", "dict"),
+    ("reordered", "GetFlags returns the typenum", "dict"),
 ]
 
 

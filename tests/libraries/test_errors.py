@@ -66,7 +66,11 @@ ARROW = {
     "strings": (lambda: pa.array(["a"]), "x.to_pylist()", "arrayhub.asnested(x)"),
     "strings with nulls": (lambda: pa.array(["a", None]), "x.drop_null().to_pylist()", "arrayhub.asnested(x)"),
     "dates": (lambda: pa.array([1], pa.date32()), "x.view(pyarrow.int32())", "arrayhub.asnested(x)"),
-    "a zone": (lambda: pa.array([1], pa.timestamp("us", "UTC")), "x.view(pyarrow.int64())", "arrayhub.asnested(x)"),
+    "zoned times": (
+        lambda: pa.array([1], pa.timestamp("us", "UTC")),
+        "x.view(pyarrow.int64())",
+        "arrayhub.asnested(x)",
+    ),
     "decimals": (lambda: pa.array([decimal.Decimal("1.1")]), "x.cast(pyarrow.float64())"),
     "encoded": (lambda: pa.array(["a"]).dictionary_encode(), "x.indices", "arrayhub.asnested(x)"),
 }
@@ -150,7 +154,7 @@ TORCH = {
     "bits8": (lambda: torch.zeros(2, dtype=torch.uint8).view(torch.bits8), "x.view(torch.uint8)"),
     "storage": (lambda: torch.arange(3.0).untyped_storage(), "torch.empty(0, dtype=torch.uint8).set_(x)"),
     "packed": (lambda: torch.nn.utils.rnn.pack_sequence([torch.arange(3.0), torch.arange(2.0)]), "x.data"),
-    "in a list": (lambda: [torch.ones(2, requires_grad=True)], "x[0].detach()"),
+    "requires grad in a list": (lambda: [torch.ones(2, requires_grad=True)], "x[0].detach()"),
     "sparse in a list": (lambda: [[torch.eye(2).to_sparse()]], "x[0][0].to_dense()"),
 }
 

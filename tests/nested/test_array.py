@@ -339,7 +339,7 @@ _GAPS = ah.asnested(pa.array([{"a": [1, 2]}, None, {"a": [3, 4]}] * 2, pa.struct
         _GAPS["a"][1:],
         _GAPS[1:],
     ],
-    ids=["numbers", "strings", "in lists", "in each other", "a field's gaps", "gaps, sliced", "in records"],
+    ids=["numbers", "strings", "inside lists", "nested", "field of a slice", "slice of a field", "inside records"],
 )
 def test_polars_accepts_slices_of_fixed_size_lists(x):
     """Slices with a validity bitmap are exported at offset 0, because polars panics for a bitmap with an offset."""
@@ -778,7 +778,7 @@ def test_memory_is_released_with_the_last_export():
         (pa.list_view, pa.list_view),
         (lambda item: pa.list_(pa.struct({"a": item})), lambda item: pa.list_(pa.struct({"a": item}))),
     ],
-    ids=["list", "of one length", "list view", "in records"],
+    ids=["list", "fixed-size list", "list view", "list of records"],
 )
 def test_requested_schema_is_honored(rows, wanted):
     word = "a string of more than twelve bytes"

@@ -159,7 +159,7 @@ def test_offsets_are_read_only(values):
 
 REWRITTEN = {
     "rows": "x[0]",
-    "the list": "x.to_list()",
+    "to_list": "x.to_list()",
     "awkward": "ah.as_awkward(x).to_list()",
     "check": "sys.exit(0 if ah.check(x) else 1)",
     "a copy": "ah.asnested(x, copy=True)",
@@ -168,9 +168,9 @@ REWRITTEN = {
     "as_arrow": "ah.as_arrow(x).to_pylist()",
     "as_pandas": "ah.as_pandas(x).tolist()",
     "as_polars": "ah.as_polars(x).to_list()",
-    "the array's interface": "x.__arrow_c_array__()",
+    "__arrow_c_array__": "x.__arrow_c_array__()",
     "a stream": "pa.chunked_array(x).to_pylist()",
-    "a stream on a device": "x.__arrow_c_device_stream__()",
+    "__arrow_c_device_stream__": "x.__arrow_c_device_stream__()",
 }
 
 
@@ -313,9 +313,9 @@ EMPTY = {
     "a table": lambda: pa.table({}),
     "dicts": lambda: [{}, {}],
     "dicts in dicts": lambda: [{"a": {}}, {"a": {}}],
-    "some missing": lambda: [{}, None],
+    "a missing record": lambda: [{}, None],
     "a struct": lambda: pa.array([{}, {}], pa.struct([])),
-    "lists of them": lambda: [[{}, {}], []],
+    "lists of dicts": lambda: [[{}, {}], []],
     "a frame": lambda: pl.DataFrame(),
 }
 

@@ -45,7 +45,7 @@ def dictionary(categories, ordered=True):
 
 
 UNCHANGED = {
-    "without order": (dictionary(["a", "b"], False), pl.Categorical),
+    "unordered categories": (dictionary(["a", "b"], False), pl.Categorical),
     "equal categories": (dictionary(["a", "a"]), pl.Categorical),
     "numbers": (dictionary([3, 1]), pl.Int64),
     "different chunks": (pa.chunked_array([dictionary(["a", "b"]), dictionary(["b", "a"])]), pl.Categorical),

@@ -62,16 +62,16 @@ def dicts():
 
 KINDS = {
     "deep": lambda leaf: deep(LEVELS, leaf),
-    "deep behind others": lambda leaf: [[leaf], deep(LEVELS, leaf)],
+    "deep after other lists": lambda leaf: [[leaf], deep(LEVELS, leaf)],
     "deep tuples": lambda leaf: (deep(LEVELS, leaf),),
     "shared": lambda leaf: shared(60, [leaf]),
-    "shared behind others": lambda leaf: shared(60, [leaf], [[]]),
-    "shared behind values": lambda leaf: shared(60, [leaf], [leaf]),
-    "in itself": lambda leaf: itself(),
-    "in itself behind others": lambda leaf: itself([[]]),
-    "in itself behind values": lambda leaf: itself([leaf]),
-    "in itself behind records": lambda leaf: itself([(1.0, 2.0)]),
-    "dicts in themselves": lambda leaf: dicts(),
+    "shared after other lists": lambda leaf: shared(60, [leaf], [[]]),
+    "shared after values": lambda leaf: shared(60, [leaf], [leaf]),
+    "contains itself": lambda leaf: itself(),
+    "contains itself after other lists": lambda leaf: itself([[]]),
+    "contains itself after values": lambda leaf: itself([leaf]),
+    "contains itself after records": lambda leaf: itself([(1.0, 2.0)]),
+    "dicts that contain themselves": lambda leaf: dicts(),
 }
 
 def go():
@@ -142,7 +142,7 @@ def test_deep_list_in_a_thread_with_a_small_stack_raises(levels):
             except BaseException as error:
                 failed.append(error)
         threading.stack_size(256 * 1024)
-        KINDS = {name: KINDS[name] for name in ("deep", "deep behind others", "deep tuples")}
+        KINDS = {name: KINDS[name] for name in ("deep", "deep after other lists", "deep tuples")}
         CALLS = {name: CALLS[name] for name in ("asarray", "as_numpy", "asnested", "assignment", "full", "check")}
         thread = threading.Thread(target=guarded)
         thread.start()

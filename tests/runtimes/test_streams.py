@@ -69,21 +69,21 @@ PRODUCERS = {
     "dict": lambda race: ByDict(race.memory.__sycl_usm_array_interface__, race.writing),
     "dpnp": dpnp_array,
     "USMArray": lambda race: arrayhub.asarray(race.memory),
-    "a view": lambda race: arrayhub.asarray(race.memory)[::2],
+    "view of a USMArray": lambda race: arrayhub.asarray(race.memory)[::2],
 }
 WAYS = {
     "asarray": lambda x, stream: arrayhub.asarray(x, stream=stream),
     "via sycl": lambda x, stream: arrayhub.asarray(x, stream=stream, via="sycl"),
     "via dlpack": lambda x, stream: arrayhub.asarray(x, stream=stream, via="dlpack"),
     "to_device": lambda x, stream: arrayhub.to_device(x, arrayhub.asarray(x).device, stream=stream),
-    "the method": lambda x, stream: arrayhub.asarray(x).to_device(arrayhub.asarray(x).device, stream=stream),
+    "to_device method": lambda x, stream: arrayhub.asarray(x).to_device(arrayhub.asarray(x).device, stream=stream),
     "device=": lambda x, stream: arrayhub.asarray(x, device=arrayhub.asarray(x).device, stream=stream),
 }
 
 
 def applies(way, producer):
     """Return whether a producer supports the protocol that `way` uses."""
-    return way != "via dlpack" or producer in ("dpnp", "USMArray", "a view")
+    return way != "via dlpack" or producer in ("dpnp", "USMArray", "view of a USMArray")
 
 
 def test_reads_are_not_ordered_without_a_stream(race):
@@ -194,7 +194,7 @@ CALLS = {
     "to_host": lambda x, stream: arrayhub.to_host(x, stream=stream),
     "to_host copy=": lambda x, stream: arrayhub.to_host(x, copy=True, stream=stream),
     "to_device": lambda x, stream: arrayhub.to_device(x, "cpu", stream=stream),
-    "the methods": lambda x, stream: arrayhub.asarray(x).to_host(stream=stream),
+    "to_host method": lambda x, stream: arrayhub.asarray(x).to_host(stream=stream),
     "to_device method": lambda x, stream: arrayhub.asarray(x).to_device("cpu", stream=stream),
 }
 

@@ -249,7 +249,7 @@ ON_BOUNDARIES = {
     "a halo": {"alignment": 64, "halo": (1, 2)},
     "an origin": {"alignment": 32, "origin": (1, 1)},
     "an index": {"alignment": 128, "aligned_index": (2, 3), "layout": "F"},
-    "less than a word": {"alignment": 1},
+    "one byte": {"alignment": 1},
     "a page": {"alignment": 4096, "aligned_index": (0, 2)},
     "a huge page": {"alignment": 2 << 20, "aligned_index": (0, 2)},
     "not a power of two": {"alignment": 48},

@@ -1,4 +1,4 @@
-"""Copies between all layouts and kinds of memory, with their settings, progress functions and errors."""
+"""Test copies between all layouts and kinds of memory, with their settings, progress functions and errors."""
 
 import ctypes
 import os

@@ -305,7 +305,7 @@ def test_fork_of_a_borrower_does_not_prolong_the_borrow():
         os.waitpid(child, 0)
 
 
-# ------------------------------------------------------------------------------------------------------ refused handles
+# ----------------------------------------------------------------------------------------------------- rejected handles
 
 
 def altered(handle, **changes):
@@ -419,7 +419,7 @@ def test_forged_pickles_are_rejected(change):
         arrayhub._ipc_handle(*change(*arguments))
 
 
-# ------------------------------------------------------------------------------------------------------- refused memory
+# ------------------------------------------------------------------------------------------------------ rejected memory
 
 
 @pytest.mark.parametrize("source", [lambda: np.zeros(3), lambda: b"abc", packed_int4], ids=["numpy", "bytes", "packed"])

@@ -213,7 +213,7 @@ PROGRAM = """
         assert (got.byte_strides, got.dims, float(np.asarray(got).sum())) == (x.byte_strides, ("I", "J"), 19999900000.0)
         assert got.flags.writeable
 
-    # device memory is refused, and the communication continues
+    # sending device memory raises, and the communication continues
     if rank == 0:
         try:
             comm.send(arrayhub.to_device(np.arange(4.0), "oneapi:0"), dest=1)

@@ -427,7 +427,7 @@ RAY = """
     assert a.access != "readwrite" and (arrayhub.as_scipy(a) != matrix).nnz == 0
     assert ray.get(ray.remote(tasks.stored).remote(ref), timeout=wait) == matrix.nnz
 
-    # device memory is refused with an error that names a call, in this process and in workers
+    # for device memory, ray raises an error that suggests a call, in this process and in workers
     for attempt in (lambda: ray.put(tasks.make_on_device(4)),
                     lambda: ray.get(ray.remote(tasks.make_on_device).remote(4), timeout=wait),
                     lambda: ray.put(tasks.make_nested().to_device("oneapi:0"))):
