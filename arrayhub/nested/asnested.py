@@ -238,7 +238,7 @@ def is_pandas(obj: Any) -> bool:
     return issubclass(type(obj), (pandas.Series, pandas.DataFrame, pandas.Index, pandas.api.extensions.ExtensionArray))
 
 
-def _refuse_copies(obj: Any, x: NestedArray, again: NestedArray) -> None:
+def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
     """Raise CopyForbidden if two imports of pandas data have different memory, for ``copy=False``."""
     if is_frame(obj):
         for name, column, other in zip(x.field_names, x.children, again.children, strict=True):
