@@ -44,7 +44,7 @@ def check(obj: Any, /) -> list[str]:
         `USMArray` cannot hold, such as Python objects.
     BufferError
         All protocols reject `obj`, for example because it is a tensor that requires a gradient. Also raised for a query
-        or a stream that can be read only once, unless the object supports another protocol than Arrow.
+        or a stream that can be read only once, unless the object supports a protocol other than Arrow.
 
     Examples
     --------

@@ -446,7 +446,7 @@ def _verdicts_of_copies(empty: USMArray, consumers: list[str], why: str) -> Iter
 
 
 def _nested_values(obj: Any, name: str, why: str, to: str | None) -> Explanation:
-    """Explain values that are not a dense array. `asnested` may convert them to a nested array."""
+    """Explain values that do not form a dense array. `asnested` may convert them to a nested array."""
     consumers = [*CONSUMERS] if to is None else [to]
     nested = (*hooks.DENSE_CONSUMERS, *nested_consumers()) if to is None else (to,)
     found = {consumer: hooks.verdict_of_values(obj, consumer) for consumer in nested}

@@ -55,7 +55,7 @@ def inspect(obj: Any, /) -> dict[str, Any]:
     ------
     TypeError, ValueError, BufferError
         As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
-        object supports another protocol than Arrow.
+        object supports a protocol other than Arrow.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def debug_repr(obj: Any, /) -> str:
     ------
     TypeError, ValueError, BufferError
         As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
-        object supports another protocol than Arrow.
+        object supports a protocol other than Arrow.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _imported(obj: Any, function: str) -> Any:
 
 
 def shared(counted: int) -> int:
-    """Return how many references an object has besides a local variable and the argument of ``sys.getrefcount``.
+    """Return the reference count of an object without a local variable and the argument of ``sys.getrefcount``.
 
     `counted` is the result of ``sys.getrefcount`` for the local variable. The function subtracts the result for an
     object with a single reference, because interpreters differ in whether the argument adds a reference (CPython 3.14

@@ -200,7 +200,7 @@ cdef class NestedArray(Tree):
 
     @property
     def field_names(self):
-        """tuple of str : names of the fields of a record or the children of a union. As in Arrow, names may be equal."""
+        """tuple of str : names of the fields of a record or the children of a union. As in Arrow, a name may repeat."""
         return self.part_named("field_names", self.first_chunk().names)
 
     @property
@@ -285,8 +285,9 @@ cdef class NestedArray(Tree):
     cdef object part_named(self, str name, object part):
         if part is None:
             kind = KIND_NAMES[(<Tree> self).kind]     # in Cython, `self.kind` is the integer of the C struct, not the property
-            present = ", ".join(self.parts_()) or "a type only"
-            raise AttributeError(f"{name}: not defined for kind {kind!r}, which has {present}")
+            parts = ", ".join(self.parts_())
+            present = f"has {parts}" if parts else "stores only the type and the length"
+            raise AttributeError(f"{name}: not defined for kind {kind!r}, which {present}")
         return part
 
     cdef list parts_(self):
@@ -461,8 +462,8 @@ cdef class NestedArray(Tree):
         """Return a boolean array (one byte per element) that is True for missing elements.
 
         The result is in host memory if the host can read the array, else on the array's device. Missing elements inside lists
-        and records are not reported. NaT counts as missing, except in memory from Arrow, because NaT's integer is a valid
-        Arrow timestamp, and in memory that the host cannot read.
+        and records are not reported. NaT counts as missing, with two exceptions: memory from Arrow, where NaT's integer is a
+        valid timestamp, and memory that the host cannot read.
 
         Returns
         -------
@@ -494,8 +495,8 @@ cdef class NestedArray(Tree):
         TypeError, OverflowError
             `value` does not fit the element type. ``as_numpy(x, missing="nan")`` converts integers to floats.
         ValueError
-            A row of variable length is missing and `value` is not a list, `value` is not one of the categories, or a dict
-            names a field that does not exist.
+            A list of variable length is missing, and `value` is not a list. Also raised if `value` is not one of the
+            categories, and if a dict names a field that does not exist.
 
         Examples
         --------

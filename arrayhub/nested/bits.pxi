@@ -74,7 +74,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     check_bits(validity, bit, part.length)
     if has(part, NO_BITMAP):
         return hooks.covered_without_bitmap(part, validity, bit)
-    if has(part, BIT_PACKED) and bit != part.bit:     # `bit` is the bit offset of both content and validity
+    if has(part, BIT_PACKED) and bit != part.bit:     # a node has a single bit offset for its content and its bitmap
         part = with_validity(flat(unpacked(part)), part)
     if part.validity is not None and count_nulls(part):
         validity = bitmap_of(valid_mask(part) & mask_in(validity, bit, part.length))
@@ -89,11 +89,11 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
 
 
 cdef int check_bits(Descriptor bits, Py_ssize_t first, Py_ssize_t n) except -1:
-    """Raise ValueError unless `bits` are contiguous bytes with `n` bits from bit `first`."""
+    """Raise ValueError unless `bits` are contiguous bytes that contain `n` bits from bit `first` on."""
     if (n < 0 or first < 0 or bits.nd_ != 1 or bits.itemsize_ != 1 or not bits.flags_ & C_CONTIGUOUS
             or (<uint64_t> first + <uint64_t> n + 7) // 8 > <uint64_t> bits.shape_[0]):
         raise ValueError(
-            f"NestedArray: {n} bits from bit {first} of {bits!r}; accepted: contiguous bytes with as many bits"
+            f"NestedArray: the bitmap is {bits!r}; accepted: contiguous bytes that contain {n} bits from bit {first} on"
         )
     return 0
 

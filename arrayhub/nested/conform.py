@@ -197,7 +197,7 @@ def with_days(node: Any) -> Any:
     Raises
     ------
     BufferError
-        A day does not fit in four bytes.
+        A date exceeds the range of date32.
     """
     if not isinstance(node, NestedArray):
         return _days(node) if _has_days(node) else node

@@ -49,9 +49,9 @@ def explain_nested(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     summary = f"{x.type}, {x.access}, on {x.device}"
     if kind_of(x).chunks:
         summary += f", in {len(x.chunks)} chunks"
-    # Replaces the offer for this protocol that states why `asarray` rejects the object.
+    # This offer replaces the failed offer for the same protocol, which states why `asarray` rejects the object.
     used = Offer("arrow" if x is obj else x.protocol, True, summary)
-    others = not unwraps(type(obj))  # the protocols of a wrapper type are not used
+    others = not unwraps(type(obj))  # `asnested` unwraps a wrapper, and does not use its other protocols
     verdicts = tuple(map(_verdict_of_imported, repeat(obj), repeat(x), consumers))
     taken = None if x is obj else x.protocol
     return Explanation(name, summary, (), _with(used, offers, others), taken, why, verdicts)
@@ -99,7 +99,7 @@ def _copy_of_first(obj: Any) -> NestedArray | None:
 
 
 def _verdict_of_imported(obj: Any, x: NestedArray, consumer: str) -> Verdict:
-    """Return how `consumer` imports an object that `asnested` imports as `x`."""
+    """Return the verdict of `consumer` on an object that `asnested` imports as `x`."""
     if consumer == "pandas" and _is_shared_with_pandas(obj):
         return Verdict(consumer, ZERO_COPY, "")
     if consumer in NESTED_CONSUMERS or issubclass(type(obj), NestedArray):
@@ -163,7 +163,7 @@ def _reason_of_copy(x: NestedArray, consumer: str) -> str:
 
 
 def verdict_of_values(obj: Any, consumer: str) -> Verdict:
-    """Return how `consumer` imports Python values, which are always copied. Only the first values are tried."""
+    """Return the verdict of `consumer` on Python values, which are always copied. Only the first values are tried."""
     first = obj[:LOOKED_AT] if isinstance(obj, (list, tuple, range)) else obj
     refusal = attempt(convert, first, consumer)[1]
     obstacle = refusal and attempt(convert, first, consumer, copy=True)[1]
@@ -172,7 +172,7 @@ def verdict_of_values(obj: Any, consumer: str) -> Verdict:
 
 
 def verdict_of(obj: Any, consumer: str) -> Verdict | None:
-    """Return how `consumer` imports an object that `asarray` also accepts, such as an array of records or strings.
+    """Return the verdict of `consumer` on an object that `asarray` also accepts, such as an array of records.
 
     Return None for arrays of numbers.
     """

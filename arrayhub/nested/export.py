@@ -690,7 +690,7 @@ def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 
 
 def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
-    """Return a UnionArray. awkward requires an index, and tags that are the positions of the children."""
+    """Return a UnionArray. awkward requires an index, and tags equal to the positions of the children."""
     codes = dense_as_numpy(node.type_codes)
     tags = codes
     if type_codes(node) != list(range(len(node.children))):

@@ -120,7 +120,7 @@ def _option(layout: Any, copy: bool | None) -> Any:
 
 
 def _filler(content: Any) -> Any:
-    """Return a content with one element, zero, to replace an empty content. Missing elements refer to this element."""
+    """Return a content of one zero element in place of an empty content. Missing elements refer to this element."""
     try:
         return content.form.length_one_array(highlevel=False)
     except TypeError:  # the type is unknown, as in an empty list

@@ -47,8 +47,8 @@ def from_python(values: Sequence[Any], level: int = 0) -> NestedArray:
         return quick
     if level == 0 and (elements := count_elements(values, "asnested")) > MAX_ELEMENTS:
         raise TypeError(
-            f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, where a repeated list"
-            " counts each time. Pass each repeated list separately"
+            f"asnested: the nested lists have {elements:.2g} elements; accepted: at most 2**32, counting a"
+            " repeated list each time. Pass each repeated list separately"
         )
     if level > MAX_LEVELS:
         raise TypeError(

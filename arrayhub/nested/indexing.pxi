@@ -47,11 +47,11 @@ cdef object indexed(Tree t, object key):
             instead = "; use x.children" if has(t, TYPES) else ""
             raise KeyError(f"{key}: an array of kind {KIND_NAMES[t.kind]!r} does not have fields{instead}")
         if key not in t.names:
-            raise KeyError(f"{key}: accepted: {', '.join(t.names)}")
+            raise KeyError(f"{key}: the record does not have this field; accepted: {', '.join(t.names)}")
         first = t.names.index(key)
         if key in t.names[first + 1 :]:
             missing = "" if t.validity is None else ", with x.validity for the missing records"
-            raise KeyError(f"{key}: field names are {show(t.names)}; accepted: the name of one field. Use"
+            raise KeyError(f"{key}: several fields have this name; accepted: the name of a single field. Use"
                            f" x.children[{first}]{missing}")
         field = t.parts[first]
         return field if t.validity is None else masked_field(t, field)

@@ -18,7 +18,7 @@ _ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
 
 
 def from_record(node: NestedArray) -> Any:
-    """Copy the fields of a record, without the index of a pandas frame, to the columns of a matrix.
+    """Copy the fields of a record to the columns of a matrix. The index of a pandas DataFrame is omitted.
 
     No row of the record may be missing.
 
@@ -46,7 +46,7 @@ def columns_to_arrow(array: Any, requested_schema: Any = None) -> Any:
 
 
 def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
-    """Return the names and arrays of the fields of a record, without the index of a pandas frame.
+    """Return the names and arrays of the fields of a record. The index of a pandas DataFrame is omitted.
 
     If a record is missing, all its fields are missing in the result.
     """

@@ -279,7 +279,7 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless `value` is a single number or time, whether or not the dtype can represent the value."""
+    """Raise TypeError unless `value` is a single number or time. The range of the dtype is not checked."""
     if value is _NAN:
         return
     if np.ndim(value) != 0 or isinstance(value, str):
@@ -380,8 +380,8 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     if mask.any():
         if not kind.width:
             raise ValueError(
-                f"fill_null: row {int(mask.argmax())} of {name} is missing, and {_shown(value)} is not a row; accepted:"
-                " a list in place of missing rows, such as []"
+                f"fill_null: row {int(mask.argmax())} of {name} is missing, and value is {_shown(value)}; accepted: a"
+                " list for missing rows, such as []"
             )
         node = make("regular", len(node), width=node.width,
                     content=covered(node.content, bitmap_of(~np.repeat(mask, node.width)), 0))  # fmt: skip

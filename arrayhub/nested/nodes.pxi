@@ -204,7 +204,7 @@ def renamed(Tree t not None, name):
     return same
 
 
-def without_gaps(Descriptor a=None, str what="it", copy=None):
+def without_gaps(Descriptor a or None, str what, copy=None):
     """Return `a` if it is C-contiguous, else a copy. Raise BufferError instead of copying for ``copy=False``."""
     if a is None or a.flags_ & C_CONTIGUOUS:
         return a
@@ -222,7 +222,7 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
     """
     if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
                           or width and a.itemsize_ != width):
-        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, and one type for offsets and sizes")
+        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, the same for offsets and sizes")
     return a
 
 
@@ -254,7 +254,7 @@ def part(node, Py_ssize_t start, Py_ssize_t stop):
     """Return elements `start` to `stop` of a USMArray or a NestedArray, or raise IndexError if they exceed its length."""
     cdef Py_ssize_t length = length_of(checked_node(node))
     if not 0 <= start <= stop <= length:
-        raise IndexError(f"NestedArray: elements {start} to {stop} of {length}")
+        raise IndexError(f"NestedArray: elements {start} to {stop} are out of range for an array of {length} elements")
     return part_of(node, start, stop)
 
 
@@ -285,7 +285,7 @@ def wide_lists(Tree t not None, content):
 
 
 cdef Descriptor widened(Tree t):
-    """Return a validated copy of the int32 offsets of `t` as int64."""
+    """Return the int32 offsets of `t` as a validated int64 copy."""
     cdef Descriptor wide
     wait_for(t.offsets, "offsets")
     if t.validity is not None:

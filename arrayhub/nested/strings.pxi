@@ -123,7 +123,8 @@ cdef cnp.ndarray loaded(cnp.ndarray source, cnp.ndarray offsets, object valid):
     """Return the characters of all strings, and fill in `offsets` and `valid`. Return None if int32 offsets would overflow.
 
     NumPy's string allocator is locked while a block is loaded, so other threads cannot write to the array. The lock is
-    released before this function waits for the GIL. A block that exceeds the capacity is loaded again.
+    released before this function waits for the GIL. If a block exceeds the capacity of the buffer, the buffer is enlarged
+    and the block is loaded again.
     """
     cdef Py_ssize_t n = cnp.PyArray_DIM(source, 0), done = 0, total = 0, count, end, width = cnp.PyArray_ITEMSIZE(offsets)
     cdef Block block
@@ -330,7 +331,7 @@ def with_views(Tree t):
         stop = integer_at(t.offsets.data_, t.offsets.itemsize_, t.length)
     if stop - start > LARGEST:
         raise BufferError(
-            f"NestedArray: {stop - start} bytes of characters; accepted for string views: less than 2 GiB. Convert slices"
+            f"NestedArray: the strings occupy {stop - start} bytes; accepted for string views: less than 2 GiB. Convert slices"
             " of the array"
         )
     cdef Characters place = characters_of(t)

@@ -106,7 +106,7 @@ def _moved_rows(node: NestedArray, move: Callable[[Any], Any], views: Any) -> di
     offsets = offsets_on_host(node)
     start, stop = int(offsets[0]), int(offsets[-1])
     content = node.content
-    if kind_of(node).characters and content.size < stop:  # imported from a device; see `sized`
+    if kind_of(node).characters and content.size < stop:  # an import from a device does not know the size; see `sized`
         content = sized(content, stop)
     check(make(node.kind, len(node), offsets=asarray(offsets), content=content))
     from_zero = offsets if start == 0 else offsets - offsets.dtype.type(start)

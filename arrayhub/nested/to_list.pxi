@@ -35,7 +35,7 @@ cdef list list_lists(Tree t):
     cdef list rows = []
     for k in range(t.length):
         stop = integer_at(ends, size, k + 1) - first
-        rows.append(PyList_GetSlice(items, start, stop))       # clips to the list, even if the producer changes the offsets
+        rows.append(PyList_GetSlice(items, start, stop))       # clips offsets that the producer changes meanwhile
         start = stop
     return rows
 

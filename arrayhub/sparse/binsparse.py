@@ -74,7 +74,7 @@ def _format_of(facts: dict[str, Any], ndim: int) -> str:
 
 
 class _Parts:
-    """Arrays of an object by name.
+    """Arrays of a binsparse object, by their names in the specification.
 
     Each access compares the element type of the array with the descriptor, except for ``pointers_to_1``.
     """

@@ -73,7 +73,7 @@ def check_parts(
         accepted = f"{stored}, the shape of indices, and further dimensions"
         raise interface_error(source, "shape of data", of_data, accepted)
     if len(shape) != batch + 2 + dense:
-        raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays have")
+        raise interface_error(source, "shape", shape, f"{batch + 2 + dense} dimensions, as the arrays require")
     compressed = shape[batch + row.compressed]  # type: ignore[operator]
     if row.blocks:
         if of_data[lead : lead + 2] != blocksize or min(of_data[lead : lead + 2]) < 1:
@@ -104,7 +104,7 @@ def check_coords(source: str, shape: tuple[int, ...], data: Any, coords: Any, jo
     if dense < 0 or any(stored != of_data[:lead] for stored in each):
         raise interface_error(source, "shapes of coordinates", each, f"{of_data[:lead]}, as the shape of data requires")
     if len(shape) != batch + len(each) + dense:
-        raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays have")
+        raise interface_error(source, "shape", shape, f"{batch + len(each) + dense} dimensions, as the arrays require")
     if shape[:batch] != of_data[:batch] or shape[batch + len(each) :] != of_data[lead:]:
         raise interface_error(source, "shape", shape, f"the lengths of data, {of_data}")
     if coords is None:

@@ -142,7 +142,7 @@ def is_marked_canonical(x: SparseParts) -> bool:
 
 
 def is_canonical(x: SparseParts) -> bool:
-    """Return whether the indices are sorted and distinct, from the cache or from indices on the host."""
+    """Return whether the indices are sorted and distinct. Unless the result is cached, the host reads the indices."""
     state = x._state
     if not state & (CANONICAL | NOT_CANONICAL):
         validate(x)

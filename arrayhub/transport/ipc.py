@@ -309,10 +309,15 @@ def ipc_handle(x: Any, /) -> IpcHandle:
     """Return a handle with which other processes of this machine open the memory of an array, without a copy.
 
     Pass the handle to the other process as an argument or a message. There, ``with handle.open() as y`` gives a
-    `USMArray` of the same memory. Read-only memory stays read-only. The handle keeps the memory alive. It can be opened
-    until `IpcHandle.close`, which waits for the other processes. After the handle is deleted here, its copies can be
-    opened until the shared memory is freed. If `x` is a `USMArray` of CUDA memory, the copies can be opened until `x`
-    is freed. For CUDA memory of another library's array, the copies can no longer be opened.
+    `USMArray` of the same memory. Read-only memory stays read-only.
+
+    The handle keeps the memory alive, and can be opened until `IpcHandle.close`, which waits for the other processes.
+
+    If the handle is deleted in this process, the kind of memory determines how long its copies can be opened:
+
+    - shared memory: until the memory is freed
+    - CUDA memory of a `USMArray`: until the array is freed
+    - CUDA memory of another library's array: no longer
 
     Parameters
     ----------

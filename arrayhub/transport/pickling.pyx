@@ -175,7 +175,7 @@ cdef bint multiprocessing_is_loaded() noexcept:
 
 
 cdef object by_name(Descriptor a, Footprint* span):
-    """Measure the memory of an array, gaps included, and return its name. See `shared_memory.name_of`."""
+    """Measure the memory of an array, gaps included, and return the name of the memory. See `shared_memory.name_of`."""
     measure_in_place(a, span)
     return shared_memory.name_of(<size_t> (a.data_ + span.low), span.nbytes, a.base_)
 
@@ -401,7 +401,10 @@ cdef bint is_name(object data) noexcept:
 
 
 cdef Descriptor memory_in(object data):
-    """Import the object that contains the bytes. Reject structured dtypes, which the pickle could describe incorrectly."""
+    """Import the object that contains the bytes.
+
+    Reject object and structured dtypes, because NumPy restores the fields of a dtype without validation.
+    """
     cdef Descriptor memory = None
     try:
         if not isinstance(data, np.ndarray):

@@ -66,8 +66,8 @@ class pickling:
 
         - ``"refuse"``, the initial setting: raise `pickle.PicklingError`.
         - ``"host"``: pickle a host copy, which is restored as a host array.
-        - ``"keep"``: pickle a host copy, and record the device and the kind of memory. These are also recorded for
-          device memory that the host can read.
+        - ``"keep"``: pickle a host copy, and record the device and the kind of memory. Both are also
+          recorded for device memory that the host can read.
     arrive : {"restore", "host"}, optional
         Handling of a recorded device on arrival. If omitted, the setting does not change.
 

@@ -622,7 +622,7 @@ def test_strings_that_utf8_cannot_encode_raise(make):
         ([{"a": 1}], "content", "content: not defined for kind 'record', which has fields"),
         (["a"], "fields", "fields: not defined for kind 'string', which has offsets, content"),
         ([[1]], "indices", "indices: not defined for kind 'list', which has offsets, content"),
-        (pa.nulls(1), "content", "content: not defined for kind 'null', which has a type only"),
+        (pa.nulls(1), "content", "content: not defined for kind 'null', which stores only the type and the length"),
         (pa.array(["a"], pa.string_view()), "offsets", "kind 'string_view', which has content, buffers"),
     ],
 )

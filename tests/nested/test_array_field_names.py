@@ -84,7 +84,7 @@ def test_field_names_and_children_have_every_field(twins):
 def test_access_by_an_ambiguous_name_raises_key_error():
     x = ah.asnested(ARRAYS["records with another field"])
     assert x["b"].to_list() == ["a", None, "c"]
-    with pytest.raises(KeyError, match=r"accepted: the name of one field. Use x\.children\[0\]['\"]"):
+    with pytest.raises(KeyError, match=r"accepted: the name of a single field. Use x\.children\[0\]['\"]"):
         x["a"]
     assert x.children[0].tolist() == [1, 2, 3]
     with pytest.raises(KeyError, match=r"Use x\.children\[0\], with x\.validity"):

@@ -435,12 +435,12 @@ NO_FIT = {
     "'nan' for a row": (
         pa.array([[1, 2], None]),
         "nan",
-        r"row 1 of x is missing, and 'nan' is not a row; accepted: a list",
+        r"row 1 of x is missing, and value is 'nan'; accepted: a list",
     ),
     "'nan' for a row of lists": (
         [[1, 2], None],
         "nan",
-        r"row 1 of x is missing, and 'nan' is not a row; accepted: a list",
+        r"row 1 of x is missing, and value is 'nan'; accepted: a list",
     ),
 }
 

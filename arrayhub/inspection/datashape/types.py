@@ -377,7 +377,7 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
     ------
     TypeError, ValueError, BufferError
         As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
-        object supports another protocol than Arrow.
+        object supports a protocol other than Arrow.
 
     Examples
     --------
