@@ -29,7 +29,7 @@ ROWS = (
 
 
 def plain():
-    """Return the names for copies in host memory. The memory has been written, so that timings exclude page faults."""
+    """Return the namespace of host copies. The memory has been written, so that timings exclude page faults."""
     a, t, s = (np.random.default_rng(0).random((side, side)) for side in (SIDE, 4096, 3000))
     o = np.zeros_like(a)
     return {
@@ -51,7 +51,7 @@ def plain():
 
 
 def sycl():
-    """Return the names for copies from and to device memory."""
+    """Return the namespace of copies from and to device memory."""
     import dpnp.tensor
 
     d = dpnp.tensor.asarray(np.random.default_rng(0).random((SIDE, SIDE)), usm_type="device")

@@ -213,7 +213,7 @@ GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes, "sweep": swee
 
 
 def main():
-    """Print the tables. The exit status is 1 if a target is missed or a call of arrayhub fails."""
+    """Print the tables. The exit status is 1 if a target is missed or an arrayhub call fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=GROUPS, default=GROUPS, help="groups of rows")
     parser.add_argument("--repeats", type=int, default=31)

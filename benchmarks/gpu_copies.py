@@ -1,8 +1,8 @@
 """Compare large copies to, from and between CUDA devices with cupy's copies and with the speed of the bus.
 
-`benchmarks.gpu` measures these rows. A row consists of a call of arrayhub, its peers, and the minimum ratio of
-arrayhub's speed to the first peer's. Rows with ``out=`` copy into memory that has been written before. The times of the
-other rows include the allocation of the result, but not its release.
+`benchmarks.gpu` measures these rows. Each row compares an arrayhub call with peer calls, and may have a minimum
+ratio of arrayhub's speed to the speed of the first peer. Rows with ``out=`` copy into memory that has been written
+before. The times of the other rows include the allocation of the result, but not its release.
 """
 
 import statistics

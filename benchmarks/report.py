@@ -1,4 +1,4 @@
-"""Output of results as text, as JSON and as tables of docs/performance*.md."""
+"""Write results as text, as JSON, and as the tables of docs/performance*.md."""
 
 import importlib.metadata
 import json

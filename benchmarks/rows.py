@@ -1,4 +1,4 @@
-"""Table of comparisons: a call of arrayhub, a call of a peer, and the maximum ratio of their times."""
+"""Table of comparisons: an arrayhub call, a peer call, and the maximum ratio of their times."""
 
 import array
 import importlib
@@ -80,8 +80,8 @@ ELEMENTS = (
     Row("x.tolist(), 100 x 10", "u2.tolist()", "a2.tolist()", 1.2),
     Row("list(x), 1000 floats", "list(u1k)", "list(a1k)", 1.2),
     Row("list(x), 100 x 10", "list(u2)", "list(a2)", 1.2),
-    Row("x[1], of two dimensions", "u[1]", "a[1]", 1.2),
-    Row("x[5], of one dimension", "u1k[5]", "a1k[5]", 1.2),
+    Row("x[1], two dimensions", "u[1]", "a[1]", 1.2),
+    Row("x[5], one dimension", "u1k[5]", "a1k[5]", 1.2),
 )
 
 
@@ -136,7 +136,7 @@ SPARSE = (
 
 
 class Producer:
-    """An object that supports only one protocol, an interface dict, as in small libraries."""
+    """A producer that supports only an interface dict, as many small libraries do."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -147,7 +147,7 @@ def dict_of(a):
 
 
 def plain():
-    """Return the names for statements that require only NumPy. All arrays are small."""
+    """Return the namespace of statements that require only NumPy. All arrays are small."""
     a = np.arange(12.0).reshape(3, 4)
     aa = array.array("d", [1.0, 2.0, 3.0])
     interface = dict_of(a)
@@ -358,7 +358,7 @@ def sparse_arrays(options):
 
 
 def measured(group, table, options):
-    """Measure the rows of installed libraries. Yield a `Result`, or a row's name and the reason why it is skipped."""
+    """Measure the rows. Yield a `Result`, or the name of a row and the reason for skipping the row."""
     names, absent = plain(), {}
     for library in dict.fromkeys(library for row in table for library in row.needs):
         try:

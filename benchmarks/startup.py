@@ -23,7 +23,7 @@ print(b - a, c - b, *(name for name in sys.argv[1:] if name in sys.modules))
 
 
 def startup(options):
-    """Measure both imports in each of several new processes. The result is the median of the ratios."""
+    """Measure the imports of NumPy and arrayhub in several new processes. Yield the median of the ratios."""
     pairs, brought = [], set()
     once()  # loads the files into the disk cache, and writes missing bytecode
     for _ in range(options.repeat):

@@ -1,20 +1,19 @@
 """Compare copies of many shapes, types and layouts with a peer and with neighboring shapes, and report the worst.
 
-The reference of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time for a
+The reference time of a call is the smaller of two times: the peer's time for the same shape, and arrayhub's time for a
 neighboring shape, scaled to the same number of elements. The second time reveals shapes of powers of two that are slow
 because their lines map to few cache sets. Some of these shapes are slow for any program, including the peer. The
 summary therefore also states how many rows are above the limit after division by the peer's slowdown.
 
-A call is small if its reference is less than the fixed cost of the call divided by 0.15. The time of a small call is
-spent mostly in Python and in checks, not in the copy. Small calls are reported separately, by their additional time.
-The fixed cost is measured by copying a few elements, for each kind of call (target, layout, element type, number of
-dimensions).
+A call is small if its fixed cost is more than 15% of its reference time. The time of a small call is spent mostly in
+Python and in checks, not in the copy. Small calls are reported separately, by their additional time. The fixed cost is
+measured by copying a few elements, for each kind of call (target, layout, element type, number of dimensions).
 
     python -m benchmarks.sweep [host SYCL] [--ways "from host" "from device"] [--seconds N] [--at-most RATIO]
         [--peer-only]
 
-prints the worst rows of the selected engines and ways. With ``--peer-only``, the reference is always the peer's time.
-`benchmarks.gpu_sweep` prints the worst copies from, to and on a GPU.
+prints the worst rows of the selected engines and ways. With ``--peer-only``, the reference time is always the peer's
+time. `benchmarks.gpu_sweep` prints the worst copies from, to and on a GPU.
 """
 
 import argparse

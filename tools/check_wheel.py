@@ -81,7 +81,7 @@ def pytest_in(python, arguments, environ):
 
 
 def check(python, arguments, folder):
-    """Build, audit and test the wheel of an interpreter. Return the line to print, and whether all steps passed."""
+    """Build, audit and test a wheel for one interpreter. Return the line to print, and whether all steps passed."""
     step(python, "-m", "venv", folder / "build")
     step(folder / "build/bin/python", "-m", "pip", "wheel", "--no-deps", "--wheel-dir", folder / "wheels", ROOT)
     (wheel,) = (folder / "wheels").glob("arrayhub-*.whl")

@@ -3,12 +3,12 @@
     python tools/compilers.py [--root FOLDER] [--mirror URL] [--jobs N] [COMPILER ...]
 
 The script requires Linux, root (for chroot and mount), debootstrap, git, and access to Debian's archive. The first run
-installs Debian sid in the folder --root (build/sid by default, 2 GB). Later runs reuse this system. Nothing outside of
-the folder is changed. A COMPILER is a Debian package (``gcc-13``, ``clang-21``).
+installs Debian sid in the folder --root (build/sid by default, 2 GB). Later runs reuse this system. Nothing outside
+this folder is changed. A COMPILER is a Debian package (``gcc-13``, ``clang-21``).
 
 For each compiler, with Debian's Python, NumPy and Cython:
 
-1. tools/c_warnings.py compiles a copy of the working tree, without the files that git ignores, with -Wall -Wextra. The
+1. tools/c_warnings.py copies the working tree, except for ignored files, and compiles the copy with -Wall -Wextra. The
    step fails if there is a warning about hand-written C or C++ code.
 2. pytest runs the files in `TESTS` with the compiled modules.
 

@@ -173,7 +173,7 @@ def imported_elsewhere(target, variables):
 
 
 def main():
-    """Build, test and report. Return the exit status."""
+    """Build the package, run the tests, and print the sanitizers' reports. Return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sanitizer", choices=[*SANITIZERS, BOTH], nargs="?", default=BOTH)
     options, arguments = parser.parse_known_args()

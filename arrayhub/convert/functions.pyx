@@ -19,7 +19,7 @@ from arrayhub.libraries.known cimport Library, library, steps_backwards
 from arrayhub import transfer
 from arrayhub._core.copying import if_needed, wanted
 from arrayhub._core.dtypes import requested_dtype, satisfies
-from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type
+from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub._core.hooks import hooks
 from arrayhub.libraries.known import LIBRARIES
 from arrayhub.runtimes.host import ordered
@@ -810,7 +810,7 @@ cdef object emitted(object emit, Descriptor a, str root, bint copied):
     except Exception as error:
         plugins.raise_emit_error(root, error)
     if plugins.library_of(type(result)) != root:
-        raise plugins.emit_fault(root, f"returned {name_of_type(type(result))}")
+        raise plugins.emit_fault(root, result)
     if not copied:
         check_view(a, result, f"{root}.emit")
     return result

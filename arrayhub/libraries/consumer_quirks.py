@@ -1,4 +1,4 @@
-"""Exports that depend on the consumer: `QUIRKS` has one row for each consumer and fault.
+"""Exports that depend on the consumer: `QUIRKS` has one row for each fault of a consumer.
 
 A row exists only if two conditions hold:
 

@@ -51,7 +51,7 @@ cdef Descriptor parse(object obj, object stream):
             a = buffer.parse(obj, None)
         except PASSES_ON:
             raise
-        except (BufferError, RuntimeError, TypeError, ValueError):    # the class depends on the reason: type, device or shards
+        except (BufferError, RuntimeError, TypeError, ValueError):    # jax's class depends on the dtype, device or sharding
             a = None
     if a is None:
         a = parse_by_dlpack(obj, stream)
@@ -226,7 +226,7 @@ cdef object emit(Descriptor a, bint may_copy):
         )
     if not may_copy and a.size and address_of(result) != a.ptr:
         raise BufferError(
-            f"jax: host memory can be shared only if it is compact and on a {<int> BOUNDARY}-byte boundary;"
+            f"jax: host memory can be shared only if it is compact and starts on a {<int> BOUNDARY}-byte boundary;"
             f" address {a.ptr:#x}, byte strides {a.byte_strides}. Pass copy=True"
         )
     return result

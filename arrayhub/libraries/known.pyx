@@ -80,7 +80,7 @@ cdef class Library:
                 READERS[root] = partial(_read_device, device)
 
     def install_for(self, driver):
-        """Return the installation command for a CUDA driver version. The row must have a command.
+        """Return the installation command for a CUDA driver version. The row must have an installation command.
 
         `driver` is None on a machine without a driver. The result is then None if the library needs a driver.
         """

@@ -66,7 +66,9 @@ def element_type(array):
             raise TypeError("numba: elements are byte-swapped; call arrayhub.asarray(x).native() first")
         return numpy_support.from_dtype(array.dtype)
     except NumbaNotImplementedError as error:
-        raise TypeError(f"numba: {array.dtype!r} is not supported; convert the array first") from error
+        raise TypeError(
+            f"numba: {array.dtype!r} is not supported; convert the array to a supported dtype first"
+        ) from error
 
 
 def unbox_usm_array(numba_type, obj, context):

@@ -103,7 +103,7 @@ cdef Descriptor parse_by_dict(object obj, object stream):
 
 
 cdef Descriptor copy_values(object obj):
-    """Import Python numbers and nested sequences through NumPy. No other import by `asarray` copies without a request."""
+    """Import Python numbers and nested sequences through NumPy. `asarray` copies other objects only on request."""
     refuse_endless(obj, "asarray")
     try:
         array = array_of(obj, None)

@@ -74,8 +74,8 @@ def register_library(
     Notes
     -----
     An installed library registers itself through an entry point in the group ``arrayhub.libraries``. The name of the
-    entry point is `root`, and its value is a function without arguments that calls `register_library`. The entry point
-    is loaded when the first object of the library is imported, or when `convert` is first called for the library.
+    entry point is `root`. Its value refers to a function without arguments that calls `register_library`. The entry
+    point is loaded when the first object of the library is imported, or when `convert` is first called for the library.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def register_library(
     ROWS.update(rows)
     _emitters[root] = emit
     _settled.add(root)
-    forget_types()  # objects of the library may have been imported before
+    forget_types()  # the type cache may contain types of the library that were imported before the registration
 
 
 _BUILT_IN_ROWS = {(root, name) for root, entry in BUILT_IN.items() for names in entry.values() for name in names}
@@ -153,7 +153,9 @@ def _parsers(types: Any, parse: Any) -> dict[str | None, Any]:
         parsers = dict(types)
     else:
         if parse is None:
-            raise TypeError("register_library: types has names only; accepted: a dict of paths, or names and parse")
+            raise TypeError(
+                "register_library: types contains only names; accepted: a dict of paths, or names and a function parse"
+            )
         parsers = dict.fromkeys(types, parse)
     for name, parser in parsers.items():
         path = isinstance(parser, str) and all(part.removesuffix("()").isidentifier() for part in parser.split("."))
@@ -308,7 +310,7 @@ def raise_parse_error(row: Wrapper, obj: Any, error: Exception) -> NoReturn:
 
 
 def raise_result_error(row: Wrapper, obj: Any, result: Any, error: Exception) -> NoReturn:
-    """Raise an error that names `parse`, whose `result` cannot be imported. `error` is the exception of `asarray`."""
+    """Raise an error that names `parse`, whose `result` caused `error` in `asarray`."""
     kind = BufferError if type(error) is BufferError else InterfaceError
     text = f"{name_of_type(type(obj))}: {row.words} returned {name_of_type(type(result))}: {_message_of(error)}"
     _raise(error, kind, text, row.root)
@@ -335,10 +337,13 @@ def raise_emit_error(root: str, error: Exception) -> NoReturn:
     _raise(error, kind, f"{root}: {_words(_emitters.get(root), root)} raised {_message_of(error)}", root)
 
 
-def emit_fault(root: str, why: str) -> Exception:
-    """Return the error about an invalid result of `emit`. `why` describes the result."""
+def emit_fault(root: str, result: Any) -> Exception:
+    """Return the error for a result of `emit` that is not an array of the library."""
     words = _words(_emitters.get(root), root)
-    text = f"{root}: {words} {why}; accepted: an array of {root} that shares the memory of the argument"
+    text = (
+        f"{root}: {words} returned {name_of_type(type(result))}; accepted: an array of {root} that shares the memory of"
+        " the argument"
+    )
     return _marked(InterfaceError(text), root)
 
 

@@ -43,7 +43,7 @@ cdef Descriptor parse(object obj, object stream):
 cdef Descriptor by_arrow(object obj):
     """Import an array whose ``__dlpack__`` fails or is missing, or a FixedShapeTensorArray, through Arrow's interfaces.
 
-    Examples are times, a chunked array of one chunk, and an array with a bitmap but without nulls.
+    Examples are arrays of times, chunked arrays with one chunk, and arrays with a validity bitmap but without nulls.
     """
     cdef Descriptor a
     try:
@@ -103,7 +103,7 @@ _ADVICE = (
     (lambda pa, x: isinstance(x, pa.RecordBatch), "has columns; use x.column(i), or pass copy=True, which makes a matrix"),
     (lambda pa, x: isinstance(x, pa.Scalar), "is a single value; call x.as_py()"),
     (lambda pa, x: isinstance(x, pa.ExtensionArray), "is an extension array; use x.storage"),
-    (lambda pa, x: pa.types.is_null(x.type), "has nulls only; call arrayhub.asnested(x.cast(pyarrow.float64()))"),
+    (lambda pa, x: pa.types.is_null(x.type), "has nulls but no values; call arrayhub.asnested(x.cast(pyarrow.float64()))"),
     (lambda pa, x: x.null_count > 0, ""),
     (lambda pa, x: pa.types.is_boolean(x.type), "packs eight values into a byte; call x.cast(pyarrow.uint8()), which copies"),
     (lambda pa, x: pa.types.is_dictionary(x.type), "is dictionary-encoded; use x.indices and x.dictionary"),

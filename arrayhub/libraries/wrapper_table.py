@@ -78,7 +78,7 @@ def _dtype_of_frame(obj: Any) -> Any:
 
 
 def _columns_in_error(dtypes: list[Any]) -> list[int]:
-    """Return the positions of the first column and of another column with a different dtype, if possible not numeric.
+    """Return the positions of the first column and of a column with another dtype, preferably not numeric.
 
     Return only [0] if all columns have the same dtype.
     """
@@ -267,8 +267,8 @@ _PANDAS = "x.to_numpy(), a copy that may change the type"
 _QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
 _READ_CALL = "x[...]"
 _FILE = "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image"
-_READ = f"{_READ_CALL}, which reads a copy into memory"
-_READ_ALL = "x[:], which reads a copy into memory"
+_READ = f"{_READ_CALL}, which copies the data into memory"
+_READ_ALL = "x[:], which copies the data into memory"
 _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
 _SPARSE = "arrayhub.assparse(x), or x.toarray(), a dense copy"
 _TODENSE = "arrayhub.assparse(x), or x.todense(), a dense copy"
@@ -446,7 +446,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         advice={
             "AbstractView": otherwise(_strings_of_h5py, _READ),
             "Dataset": otherwise(_strings_of_h5py, _READ),
-            "HLObject": "x['name'][...], which reads a copy of one of its datasets",
+            "HLObject": "x['name'][...], which copies one of its datasets into memory",
         },
     ),
     "ibis": dict(
@@ -498,13 +498,13 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "ndonnx": dict(advice={"Array": otherwise(_values_of_ndonnx, "")}),
     "netCDF4": dict(
         types=dict.fromkeys(["Dataset", "Variable"]),
-        advice={"Dataset": "x['name'][...], which reads a copy of one of its variables", "Variable": _READ},
+        advice={"Dataset": "x['name'][...], which copies one of its variables into memory", "Variable": _READ},
     ),
     "nibabel": dict(
         types=dict.fromkeys(["ArrayProxy", "DataobjImage"]),
         advice={
-            "ArrayProxy": "numpy.asarray(x), which reads a copy",
-            "DataobjImage": "numpy.asarray(x.dataobj), which reads a copy of the file's data",
+            "ArrayProxy": "numpy.asarray(x), which copies the data into memory",
+            "DataobjImage": "numpy.asarray(x.dataobj), which copies the file's data into memory",
         },
     ),
     "numba": dict(types={"List": None}, advice={"List": "list(x)"}),
@@ -754,7 +754,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
         advice={
             "Array": _READ,
-            "AsyncArray": "await x.getitem(...), which reads a copy into memory",
+            "AsyncArray": "await x.getitem(...), which copies the data into memory",
             "Buffer": "x.as_array_like()",
             "NDBuffer": "x.as_ndarray_like()",
         },

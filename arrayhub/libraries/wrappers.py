@@ -137,7 +137,7 @@ def refuses_protocols(cls):
 def check(obj, array, again):
     """Check that the array of a wrapper shares memory with the wrapper and has the wrapper's shape and dtype.
 
-    `array` and `again` are the results of getting the wrapper's array twice.
+    `array` and `again` are the results of two accesses to the wrapper's array.
 
     Raises
     ------

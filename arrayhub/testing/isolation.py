@@ -85,7 +85,7 @@ def _path_of(function: Any) -> str | None:
 
 
 def resolve(path: str) -> Any:
-    """Return the object that ``module:name`` names."""
+    """Return the object at `path`, which has the form ``module:name``."""
     module, _, name = path.partition(":")
     return reduce(getattr, name.split("."), importlib.import_module(module))
 

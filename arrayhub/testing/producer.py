@@ -71,7 +71,7 @@ def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal
 
 
 class _Made:
-    """An array of the library, with the properties that the rules expect."""
+    """An object that `make` returned, and the values, shape and dtype that the rules expect."""
 
     def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
         found = sample(dtype, layout)

@@ -155,7 +155,7 @@ def main(rounds=1000, seed=0):
             assert files <= before[1], f"the number of open files rose from {before[1]} to {files}"
             assert free >= before[0] - TOLERANCE, f"free device memory fell from {before[0]} to {free} bytes"
     seconds = time.monotonic() - started
-    print(f"{rounds} rounds in {seconds:.0f} s, {opens} borrows from killed owners; no resources were leaked")
+    print(f"{rounds} rounds in {seconds:.0f} s, {opens} borrows from killed owners; no leaks")
 
 
 if __name__ == "__main__":

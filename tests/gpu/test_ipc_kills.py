@@ -17,5 +17,5 @@ ROUNDS = int(os.environ.get("ARRAYHUB_TEST_KILLS", "60"))
 def test_killed_owners_and_borrowers_do_not_leak_resources():
     pytest.importorskip("cupy")
     printed = run(sys.executable, "-X", "faulthandler", SCRIPT, ROUNDS, PYTHONPATH=str(ROOT))
-    assert f"{ROUNDS} rounds" in printed and "no resources were leaked" in printed
+    assert f"{ROUNDS} rounds" in printed and "no leaks" in printed
     print(printed)

@@ -189,7 +189,7 @@ OTHER_WAYS = {
         except pickle.PicklingError:
             pass
         else:
-            raise AssertionError("a stand-in was sent")
+            raise AssertionError("a placeholder was sent")
     """,
 }
 

@@ -406,7 +406,7 @@ def test_usm_of_a_registered_type_is_imported(board):
         ("board", dict(parse=3), TypeError, "parse is 3; accepted: a function"),
         ("board", dict(emit="x"), TypeError, "emit is 'x'; accepted: a function"),
         ("board", dict(types="Board", parse=len), TypeError, "types is 'Board'; accepted: names of types"),
-        ("board", dict(types=["Board"]), TypeError, "types has names only"),
+        ("board", dict(types=["Board"]), TypeError, "types contains only names"),
         ("board", dict(types=[3], parse=len), TypeError, "types[3] is"),
         ("board", dict(types={"Board": "a b"}), TypeError, "types['Board'] is 'a b'; accepted: a path"),
         ("board", dict(types={"Board": "values"}, parse=len), TypeError, "omit parse"),

@@ -58,7 +58,7 @@ SOURCES = {
     "nested array of an ndarray": ah.asnested(np.ones(3)),
     "StringDType": np.array([LONG], np.dtypes.StringDType()),
     "days": np.zeros(2, "M8[D]"),
-    "foreign byte order": np.ones(2, ">f8"),
+    "non-native byte order": np.ones(2, ">f8"),
 }
 
 

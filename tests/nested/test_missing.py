@@ -610,7 +610,7 @@ TIMES = {
     "a USMArray": ah.asarray(DAYS),
     "a NestedArray": ah.asnested(DAYS),
     "every second element": np.repeat(DAYS, 2)[::2],
-    "foreign byte order": DAYS.astype(">M8[s]"),
+    "non-native byte order": DAYS.astype(">M8[s]"),
 }
 
 

@@ -110,7 +110,7 @@ def drop(table):
 
 
 def interface():
-    """Return the names for tests of the C interface, which a compiled module calls, and of the exchange table."""
+    """Return the namespace of tests of the exchange table and of the C interface, which a compiled module calls."""
     import native_build
 
     with tempfile.TemporaryDirectory() as folder:

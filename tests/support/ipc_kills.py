@@ -57,7 +57,7 @@ def own(writer):
 
 
 def kill_a_borrower(moment):
-    """Kill a borrower after `moment` seconds. Return whether it had opened the handle at that time."""
+    """Kill a borrower after `moment` seconds. Return whether the borrower had the handle open."""
     x = arrayhub.zeros(SHAPE, memory="shared_memory")
     handle = arrayhub.ipc_handle(x)
     reader, writer = os.pipe()
@@ -75,7 +75,7 @@ def kill_a_borrower(moment):
 
 
 def kill_an_owner(moment):
-    """Kill an owner after `moment` seconds. Return whether this process could open its handle before."""
+    """Kill an owner after `moment` seconds. Return whether this process opened the owner's handle before the kill."""
     reader, writer = os.pipe()
     child = forked(own, writer)
     os.close(writer)
@@ -124,7 +124,7 @@ def main(rounds=1000, seed=0):
         hits[number % 2] += function(chance.uniform(0, LONGEST))
     after = left_over()
     assert after == before, f"{before} became {after}"
-    killed = f"{hits[0]} borrowers with an open handle, {hits[1]} owners of a handle that had been opened"
+    killed = f"{hits[0]} borrowers with an open handle, {hits[1]} owners whose handle had been opened"
     print(f"{rounds} rounds; killed: {killed}; no leaks")
 
 

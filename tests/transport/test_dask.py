@@ -222,7 +222,7 @@ def client(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dask")
     # Let only ``sizeof`` determine when dask spills, not the memory of the process.
     memory = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
-    # A rejected transfer between workers leaves a stand-in, which the memory manager counts as a replica.
+    # A rejected transfer between workers leaves a placeholder, which the memory manager counts as a replica.
     manager = {"distributed.scheduler.active-memory-manager.start": False}
     limits = {"distributed.worker.memory.target": 0.01, "distributed.comm.timeouts.connect": "20s"}
     settings = {**memory, **manager, **limits}

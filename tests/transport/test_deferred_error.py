@@ -1,4 +1,4 @@
-"""The stand-in of an array that could not be sent or restored raises the original error in any use as an array."""
+"""The placeholder for an array that could not be sent or restored raises the original error in any use as an array."""
 
 import math
 import operator
@@ -44,7 +44,7 @@ def test_use_as_an_array_raises_the_error(name):
         CALLS[name](Refused("the memory is on a device"))
 
 
-def test_stand_in_defines_the_special_methods_of_ndarray():
+def test_placeholder_defines_the_special_methods_of_ndarray():
     methods = {name for name in dir(np.ndarray) if callable(getattr(np.ndarray, name)) and name.startswith("__")}
     in_place = {name for name in methods if name.startswith("__i") and f"__{name[3:]}" in methods}
     elsewhere = {"__class_getitem__", "__copy__", "__deepcopy__", "__setstate__", "__hash__"}
@@ -52,13 +52,13 @@ def test_stand_in_defines_the_special_methods_of_ndarray():
     assert methods - in_place - elsewhere - probed <= set(dir(Refused))
 
 
-def test_stand_ins_are_not_hashable():
+def test_placeholders_are_not_hashable():
     """`hash` raises a TypeError, because dask does not catch other exceptions of `hash`."""
     with pytest.raises(TypeError, match="unhashable type"):
         hash(Refused("the memory is on a device"))
 
 
-def test_stand_in_is_found_in_a_list_by_identity():
+def test_placeholder_is_found_in_a_list_by_identity():
     x = Refused("the memory is on a device")
     assert x in [x]
     assert repr(x) == str(x) == f"{x}" == "<an array that was not sent: the memory is on a device>"

@@ -411,7 +411,7 @@ def _mpi_window(n):
     return window.tomemory(), window.Free
 
 
-@case("cffi", "buffer of the result of new()")
+@case("cffi", "buffer(new(...))")
 def _cffi(n):
     ffi = module("cffi").FFI()
     return ffi.buffer(ffi.new("char[]", b"\7" * (n - 1)))
@@ -525,7 +525,7 @@ def _skia(n):
     return module("skia").Image.fromarray(np.full((n // 64, 16, 4), 7, "u1"))
 
 
-@case("skia", "Data that does not copy its memory", MOVES)
+@case("skia", "Data(buffer, copy=False)", MOVES)
 def _skia_data(n):
     return module("skia").Data(bytearray(b"\7" * n), False)
 
@@ -610,7 +610,7 @@ def check(one):
     """Run a case, and assert that its outcome is as expected: HELD or KEPT."""
     for n in SIZES:
         same, refusal = run(one, n)
-        assert same, f"{one.library}: {one.what}, {n} elements: the view shows other values"
+        assert same, f"{one.library}: {one.what}, {n} elements: the view's values have changed"
         assert bool(refusal) == (one.outcome == KEPT), f"{one.library}: {one.what}: the operation raised {refusal!r}"
 
 

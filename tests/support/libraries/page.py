@@ -62,8 +62,11 @@ These objects free or move their memory although views of it exist, and do not n
 arrays and memoryviews, too. While a view exists, do not perform these operations, or import the object with
 `copy=True`.
 
-In two similar cases, arrayhub's view keeps the memory alive: an `OrtValue` of onnxruntime, although the `OrtValue`'s
-own DLPack tensors do not keep the underlying NumPy array alive, and a torch tensor that replaces its storage.
+In two similar cases, arrayhub's view keeps the memory alive:
+
+- A view of an `OrtValue` of onnxruntime keeps the underlying NumPy array alive. The `OrtValue`'s own DLPack tensors do
+  not.
+- A view of a torch tensor remains valid after the tensor's storage is replaced.
 
 | library | object and operation |
 |---|---|

@@ -88,12 +88,12 @@ class _Names(dict):
 
 
 def called(call, x):
-    """Evaluate the text of a call that uses `x`."""
+    """Evaluate the expression `call`, which uses the name `x`."""
     return eval(call, {}, _Names(vars(builtins), x=x, convert=ah.convert))
 
 
 def check(row, module):
-    """Test a `View` or `Refused` row with an object from the library's `module`."""
+    """Test a `View` or `Refused` row with an object of the library."""
     (_check_view if isinstance(row, View) else _check_refused)(row, module)
 
 

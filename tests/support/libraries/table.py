@@ -57,8 +57,8 @@ def nothing(x):
     return ()
 
 
-_SEQUENCE = "it is a sequence without a buffer"
-_SYMBOLIC = "it is symbolic"
+_SEQUENCE = "sequence without a buffer"
+_SYMBOLIC = "symbolic"
 
 
 # ---- the standard library
@@ -208,7 +208,7 @@ library(
         "x[...]",
         "each access reads and converts the data",
     ),
-    Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "it contains several arrays", member),
+    Refused("File, Group", lambda h5py: _h5(h5py).file, "x['name'][...]", "several arrays", member),
 )
 
 
@@ -227,7 +227,7 @@ library(
         "x[...]",
         "its data is in a file; reading returns a masked array, which is rejected if elements are masked",
     ),
-    Refused("Dataset", _netcdf, "x['name'][...]", "it contains several arrays", member),
+    Refused("Dataset", _netcdf, "x['name'][...]", "several arrays", member),
 )
 
 
@@ -238,15 +238,15 @@ def _blosc(blosc2):
 library(
     "blosc2",
     View("SimpleProxy", lambda blosc2: blosc2.SimpleProxy(np.arange(3.0)), lambda x: x.src),
-    Refused("NDArray", _blosc, "x[:]", "it is compressed"),
+    Refused("NDArray", _blosc, "x[:]", "compressed"),
     Refused(
         "lazy expressions",
         lambda blosc2: _blosc(blosc2) + 1,
         "x[:]",
         "its `__array_interface__` computes a new array on each access",
     ),
-    Refused("Proxy", lambda blosc2: blosc2.Proxy(_blosc(blosc2)), "x[:]", "it fetches a copy on each access"),
-    Refused("SChunk", lambda blosc2: blosc2.SChunk(data=np.arange(10)), "x[:]", "it is compressed"),
+    Refused("Proxy", lambda blosc2: blosc2.Proxy(_blosc(blosc2)), "x[:]", "fetches a copy on each access"),
+    Refused("SChunk", lambda blosc2: blosc2.SChunk(data=np.arange(10)), "x[:]", "compressed"),
 )
 
 
@@ -266,7 +266,7 @@ library(
         "x.ds.read(x.bidx)",
         "its data is in a file",
     ),
-    Refused("MemoryFile", _raster, "x.getbuffer()", "it is a file"),
+    Refused("MemoryFile", _raster, "x.getbuffer()", "file"),
     in_extra=False,
 )
 
@@ -456,7 +456,7 @@ library(
         "sparse tensors",
         lambda paddle: paddle.sparse.sparse_coo_tensor([[0]], [1.0], [3]),
         "x.to_dense()",
-        "it is sparse",
+        "sparse",
     ),
     Out("paddle.from_dlpack(x)", usm="x.to_host()"),
     Out("convert(x, 'paddle')"),
@@ -499,7 +499,7 @@ library(
         "keras.Variable",
         lambda tf: tf.keras.Variable(np.zeros(3)),
         "keras.ops.convert_to_numpy(x)",
-        "it wraps a Variable",
+        "wraps a Variable",
     ),
     Refused(
         "RaggedTensor",
@@ -512,7 +512,7 @@ library(
         "SparseTensor",
         lambda tf: tf.sparse.from_dense([0, 1]),
         "tensorflow.sparse.to_dense(x)",
-        "it is sparse",
+        "sparse",
     ),
     Refused(
         "strings",
@@ -540,7 +540,7 @@ library(
         "Tensor",
         lambda tinygrad: tinygrad.Tensor([1.0, 2.0]),
         "x.numpy()",
-        "it is computed on request; `x.data()` is a copy on most devices",
+        "computed on request; `x.data()` is a copy on most devices",
     ),
     environment={"DEV": "PYTHON"},
 )
@@ -612,10 +612,10 @@ library(
         "vtkImageData and other data sets",
         _image_data,
         "x.GetPointData().GetScalars()",
-        "it has several arrays",
+        "several arrays",
         lambda x: _vtk_numpy(x.GetPointData().GetScalars()),
     ),
-    Refused("vtkPoints", lambda vtk: vtk.vtkPoints(), "x.GetData()", "it holds an array"),
+    Refused("vtkPoints", lambda vtk: vtk.vtkPoints(), "x.GetData()", "wraps an array"),
     in_extra=False,
 )
 
@@ -749,7 +749,7 @@ library(
         "as for PySide6; PyQt's pointer does not have a size",
         lambda x: _sized(x.bits(), x),
     ),
-    Refused("bits() without a size", lambda qt: _qimage(qt).bits(), "x.setsize(n)", "it is an address", nothing),
+    Refused("bits() without a size", lambda qt: _qimage(qt).bits(), "x.setsize(n)", "address without a size", nothing),
     module="PyQt6.QtGui",
     environment={"QT_QPA_PLATFORM": "offscreen"},
     in_extra=False,
@@ -766,12 +766,12 @@ def _figure(matplotlib):
 library(
     "matplotlib",
     View("canvas.buffer_rgba()", lambda matplotlib: _figure(matplotlib).buffer_rgba(), memoryview),
-    Refused("FigureCanvasAgg", _figure, "x.buffer_rgba()", "it is drawn on request"),
+    Refused("FigureCanvasAgg", _figure, "x.buffer_rgba()", "drawn on request"),
     Refused(
         "Bbox, transforms",
         lambda matplotlib: importing("matplotlib.transforms").Affine2D(),
         "numpy.asarray(x)",
-        "it is computed on each access",
+        "computed on each access",
     ),
     Refused(
         "Path",
@@ -793,7 +793,7 @@ library(
         "regions",
         lambda skimage: importing("skimage.measure").regionprops(np.ones((2, 2), int))[0],
         "x.image",
-        "it contains several arrays",
+        "several arrays",
     ),
     module="skimage",
     in_extra=False,
@@ -863,7 +863,7 @@ def _nifti(nibabel):
 
 library(
     "nibabel",
-    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "it may be in a file and require scaling"),
+    Refused("images", _nifti, "numpy.asarray(x.dataobj)", "may be in a file and require scaling"),
     in_extra=False,
 )
 
@@ -895,7 +895,7 @@ library(
 )
 library(
     "opencv",
-    Refused("UMat", lambda cv2: cv2.UMat(np.eye(3)), "x.get()", "it may be on a device"),
+    Refused("UMat", lambda cv2: cv2.UMat(np.eye(3)), "x.get()", "may be on a device"),
     module="cv2",
     distribution="opencv-python-headless",
     in_extra=False,
@@ -906,7 +906,7 @@ library(
         "spmatrix",
         lambda cvxopt: cvxopt.spmatrix([1.0], [0], [0]),
         "cvxopt.matrix(x)",
-        "it is sparse",
+        "sparse",
     ),
     in_extra=False,
 )
@@ -917,7 +917,7 @@ def _bitmap_of_pdf(pypdfium2):
 
 
 library(
-    "pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "it does not support a protocol"), in_extra=False
+    "pypdfium2", Refused("PdfBitmap", _bitmap_of_pdf, "x.to_numpy()", "does not support any protocol"), in_extra=False
 )
 
 
@@ -945,13 +945,13 @@ library(
         "numpy.array(x, float)",
         "its elements are expressions",
     ),
-    Refused("numbers", lambda sympy: sympy.Float(1.5), "float(x)", "it is an expression"),
+    Refused("numbers", lambda sympy: sympy.Float(1.5), "float(x)", "expressions"),
     Refused("Symbol, IndexedBase", lambda sympy: sympy.IndexedBase("a"), "no values yet", _SYMBOLIC, nothing),
     in_extra=False,
 )
 library(
     "ndindex",
-    Refused("IntegerArray", lambda ndindex: ndindex.IntegerArray([0, 1]), "x.array", "it is an index"),
+    Refused("IntegerArray", lambda ndindex: ndindex.IntegerArray([0, 1]), "x.array", "index, not an array"),
     in_extra=False,
 )
 
@@ -967,12 +967,12 @@ library(
 )
 library(
     "sparse",
-    Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "it is sparse"),
+    Refused("COO, GCXS", lambda sparse: sparse.COO(np.eye(3)), "x.todense()", "sparse"),
     Refused(
         "COO in a DataArray",
         lambda sparse: importing("xarray").DataArray(sparse.COO(np.eye(3))),
         "x.data.todense()",
-        "it is sparse",
+        "sparse",
     ),
 )
 library(
@@ -981,7 +981,7 @@ library(
         "TensorDict",
         lambda tensordict: tensordict.TensorDict({"name": importing("torch").zeros(3)}, [3]),
         "x['name']",
-        "it contains several arrays",
+        "several arrays",
     ),
     in_extra=False,
 )
@@ -1015,12 +1015,12 @@ library(
 )
 library(
     "dask",
-    Refused("Delayed", lambda dask: dask.delayed(np.ones)(3), "x.compute()", "it is not computed yet"),
+    Refused("Delayed", lambda dask: dask.delayed(np.ones)(3), "x.compute()", "not computed yet"),
     Refused(
         "Bag",
         lambda dask: importing("dask.bag").from_sequence([1, 2]),
         "x.compute()",
-        "it is not computed yet",
+        "not computed yet",
         lambda x: x.compute(scheduler="sync"),
     ),
 )
@@ -1054,13 +1054,13 @@ library(
         "arrays, pointers",
         lambda cffi: cffi.FFI().new("double[3]"),
         "cffi.FFI().buffer(x)",
-        "it does not have a buffer",
+        "without the buffer protocol",
     ),
     Refused(
         "from_buffer",
         lambda cffi: cffi.FFI().from_buffer(bytearray(8)),
         "cffi.FFI().buffer(x)",
-        "it does not have a buffer",
+        "without the buffer protocol",
     ),
     in_extra=False,
 )
@@ -1090,12 +1090,12 @@ library(
         lambda zarr: _zarr_buffers(zarr).NDBuffer.from_numpy_array(np.arange(3.0)),
         lambda x: x.as_numpy_array(),
     ),
-    Refused("Array", _zarr_array, "x[...]", "it is read and decompressed"),
+    Refused("Array", _zarr_array, "x[...]", "read and decompressed on each access"),
     Refused(
         "AsyncArray",
         lambda zarr: _awaited(zarr.api.asynchronous.create_array({}, shape=(3,), dtype="f8")),
         "await x.getitem(...)",
-        "it is read and decompressed",
+        "read and decompressed on each access",
         lambda x: _awaited(x.getitem(...)),
     ),
 )
@@ -1143,8 +1143,8 @@ library(
 )
 library(
     "qutip",
-    Refused("Qobj", lambda qutip: qutip.qeye(3), "x.full()", "it may be sparse"),
-    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "it may be sparse"),
+    Refused("Qobj", lambda qutip: qutip.qeye(3), "x.full()", "may be sparse"),
+    Refused("Dense, CSR, Dia", lambda qutip: qutip.qeye(3).data, "x.to_array()", "may be sparse"),
     in_extra=False,
 )
 library(
@@ -1161,12 +1161,12 @@ def _timestep(MDAnalysis):
 
 library(
     "MDAnalysis",
-    Refused("Timestep", _timestep, "x.positions", "it contains several arrays"),
+    Refused("Timestep", _timestep, "x.positions", "several arrays"),
     Refused(
         "AtomGroup",
         lambda MDAnalysis: MDAnalysis.Universe.empty(4, trajectory=True).atoms,
         "x.positions",
-        "it contains several arrays",
+        "several arrays",
     ),
     in_extra=False,
 )
@@ -1191,7 +1191,7 @@ def _huggingface(datasets):
 
 library(
     "datasets",
-    Refused("Dataset", _huggingface, "x['name'][:]", "it has several columns"),
+    Refused("Dataset", _huggingface, "x['name'][:]", "several columns"),
     Refused("Column", lambda datasets: _huggingface(datasets)["name"], "x[:]", "its data may be in a file"),
     in_extra=False,
 )
@@ -1203,7 +1203,7 @@ def _minuit(iminuit):
 
 library(
     "iminuit",
-    Refused("Minuit", _minuit, "list(x.values)", "it contains several arrays"),
+    Refused("Minuit", _minuit, "list(x.values)", "several arrays"),
     Refused("values, errors", lambda iminuit: _minuit(iminuit).values, "list(x)", _SEQUENCE),
     in_extra=False,
 )
@@ -1239,7 +1239,7 @@ library(
         "Matrix, Vector",
         lambda graphblas: graphblas.Matrix.from_coo([0, 1], [0, 1], [1.0, 2.0]),
         "x.to_dense(fill_value)",
-        "it is sparse",
+        "sparse",
         lambda x: x.to_dense(0.0),
     ),
     module="graphblas",
@@ -1257,7 +1257,7 @@ library(
 )
 library(
     "decord",
-    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "it does not support a protocol"),
+    Refused("NDArray", lambda decord: decord.nd.array(np.arange(3.0)), "x.asnumpy()", "does not support any protocol"),
     in_extra=False,
 )
 library(
@@ -1268,9 +1268,7 @@ library(
         "x.get_value()",
         "an update replaces the array",
     ),
-    Refused(
-        "constants", lambda pytensor: importing("pytensor.tensor").constant([1.0, 2.0]), "x.data", "it is symbolic"
-    ),
+    Refused("constants", lambda pytensor: importing("pytensor.tensor").constant([1.0, 2.0]), "x.data", "symbolic"),
     Refused(
         "other variables", lambda pytensor: importing("pytensor.tensor").vector(), "no values yet", _SYMBOLIC, nothing
     ),
@@ -1298,7 +1296,7 @@ def _capnp_list(capnp):
 library("pycapnp", Refused("lists", _capnp_list, "list(x)", _SEQUENCE), module="capnp", in_extra=False)
 library(
     "pyroaring",
-    Refused("BitMap, BitMap64", lambda pyroaring: pyroaring.BitMap([1, 2]), "list(x)", "it is compressed"),
+    Refused("BitMap, BitMap64", lambda pyroaring: pyroaring.BitMap([1, 2]), "list(x)", "compressed"),
     in_extra=False,
 )
 library(
@@ -1330,13 +1328,13 @@ library(
 )
 library(
     "eclipse-zenoh",
-    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "it may consist of several pieces"),
+    Refused("ZBytes", lambda zenoh: zenoh.ZBytes(b"abc"), "bytes(x)", "may consist of several pieces"),
     module="zenoh",
     in_extra=False,
 )
 library(
     "candle-nn",
-    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "it does not support a protocol"),
+    Refused("Tensor", lambda candle: candle.Tensor([1.0, 2.0]), "x.values()", "does not support any protocol"),
     module="candle",
     in_extra=False,
 )
@@ -1353,7 +1351,7 @@ library(
 )
 library(
     "ndonnx",
-    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "it belongs to a graph"),
+    Refused("constants", lambda ndonnx: ndonnx.asarray(np.arange(3.0)), "x.unwrap_numpy()", "part of a graph"),
     Refused(
         "arguments",
         lambda ndonnx: ndonnx.argument(shape=("N",), dtype=ndonnx.float64),
@@ -1386,14 +1384,14 @@ library(
 )
 library(
     "casadi",
-    Refused("DM", lambda casadi: casadi.DM([[1, 2], [3, 4]]), "x.full()", "it may be sparse"),
-    Refused("SX, MX of numbers", lambda casadi: casadi.SX([1, 2]), "casadi.DM(x).full()", "it is an expression"),
-    Refused("SX, MX of symbols", lambda casadi: casadi.SX.sym("x", 2), "no values yet", _SYMBOLIC, nothing),
+    Refused("DM", lambda casadi: casadi.DM([[1, 2], [3, 4]]), "x.full()", "may be sparse"),
+    Refused("constant SX, MX", lambda casadi: casadi.SX([1, 2]), "casadi.DM(x).full()", "expressions"),
+    Refused("SX, MX with symbols", lambda casadi: casadi.SX.sym("x", 2), "no values yet", _SYMBOLIC, nothing),
     in_extra=False,
 )
 library(
     "keras",
-    Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "it wraps a tensor"),
+    Refused("Variable", lambda keras: keras.Variable(np.ones(3)), "keras.ops.convert_to_numpy(x)", "wraps a tensor"),
     Refused("KerasTensor", lambda keras: keras.KerasTensor((2, 3)), "no values yet", _SYMBOLIC, nothing),
     environment={"KERAS_BACKEND": "torch"},
     in_extra=False,
@@ -1411,7 +1409,7 @@ library(
         "shapely.get_coordinates(x)",
         "its elements are geometries",
     ),
-    Refused("geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "it is a geometry"),
+    Refused("single geometries", lambda shapely: shapely.Point(1, 2), "shapely.get_coordinates(x)", "not numbers"),
     in_extra=False,
 )
 library(
@@ -1437,7 +1435,7 @@ def _archive(numpy):
 
 
 _NUMPY = (
-    Refused("NpzFile", _archive, "x['name']", "it contains several arrays"),
+    Refused("NpzFile", _archive, "x['name']", "several arrays"),
     Refused("Polynomial", lambda numpy: numpy.polynomial.Polynomial([1, 2]), "x.coef", "its domain would be lost"),
 )
 
@@ -1472,9 +1470,7 @@ library(
 library(
     "torch",
     Refused("DTensor", _dtensor, "x.to_local()", "its parts may belong to several processes"),
-    Refused(
-        "UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "it has neither a shape nor a dtype"
-    ),
+    Refused("UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "has neither a shape nor a dtype"),
     Out("torch.from_dlpack(x)", usm="x.to_host()", note="torch for XPU accepts oneAPI's device"),
     Out("convert(x, 'torch.utils.dlpack')"),
 )

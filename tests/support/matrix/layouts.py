@@ -11,7 +11,7 @@ class Layout(NamedTuple):
     base : tuple of int
         Shape of a compact array.
     view : callable or None
-        Returns a view of the compact array. The array can be of any library that indexes like NumPy. None for
+        Returns a view of the compact array, which may be an array of any library with NumPy indexing. None for
         "broadcast", for which each producer calls a function of its library.
     contiguous : str
         "C", "F", or "" if the view is not compact.
