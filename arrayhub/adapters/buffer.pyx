@@ -232,7 +232,7 @@ cdef int access_of(object exporter, Py_buffer* view) noexcept:
 
 
 cdef object first_exporter(object obj):
-    """Return the object behind a memoryview or a chain of memoryviews. Return any other object itself."""
+    """Return the object behind a memoryview or a chain of memoryviews, or `obj` if it is not a memoryview."""
     while type(obj) is memoryview:
         obj = obj.obj
     return obj
@@ -390,7 +390,7 @@ cdef int emit(Descriptor a, Py_buffer* out, int request) except -1:
     """
     cdef int nd = a.nd_
     if not host_readable(a):
-        # The message is constant because NumPy discards errors of a request: a KeyboardInterrupt that arrives while a
+        # The message is constant because NumPy discards errors of a request. A KeyboardInterrupt that arrives while a
         # message is formatted would be lost.
         raise BufferError("buffer protocol: the host cannot read this memory; call arrayhub.to_host(x)")
     if a.flags_ & PACKED:

@@ -107,7 +107,7 @@ cdef const char* VERSIONED_USED = b"used_dltensor_versioned"
 cdef const char* EXCHANGE = b"dlpack_exchange_api"
 
 cdef enum:
-    MAX_TABLES = 16     # limit for the chain of exchange tables from the newest to older versions
+    MAX_TABLES = 16     # maximum length of the chain of exchange tables, from the newest version to older ones
     NO_DEVICE = 0       # not a DLPack device type
     NO_VERSION = -1     # minor version for consumers that predate DLPack 1.0
 
@@ -273,8 +273,8 @@ cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object pr
     cdef DLManagedTensor* legacy
     if not PyCapsule_CheckExact(capsule):
         raise interface_error("DLPack", "__dlpack__()", capsule, "a capsule named 'dltensor_versioned' or 'dltensor'")
-    # Create the array first: nothing may fail between renaming the capsule and storing its tensor in the array. Read the
-    # capsule afterwards: the allocation may run the garbage collector, and finalizers may consume the capsule.
+    # Create the array first, because nothing may fail between renaming the capsule and storing its tensor in the array. Read
+    # the capsule afterwards, because the allocation may run the garbage collector, and finalizers may consume the capsule.
     cdef Descriptor a = bare_array()
     cdef const char* name = PyCapsule_GetName(capsule)
     if name != NULL and strcmp(name, VERSIONED) == 0:
@@ -437,7 +437,7 @@ cdef inline bint plain_head(DLTensor* tensor) noexcept:
 
 
 cdef int check_head(DLTensor* tensor) except -1:
-    """Validate the fields that are needed before memory is allocated for shape and strides."""
+    """Validate `ndim`, `shape` and `device`, before memory for shape and strides is allocated."""
     cdef int kind = tensor.device.device_type
     if tensor.ndim < 0 or tensor.ndim > layout.MAX_NDIM:
         raise interface_error("DLPack", "ndim", tensor.ndim, f"0 to {layout.MAX_NDIM}")
@@ -877,7 +877,7 @@ cdef int _table_current_stream(int device_type, int32_t device_id, void** out) n
 
 cdef int _table_allocate(DLTensor* prototype, DLManagedTensorVersioned** out, void* error_ctx,
                          void (*set_error)(void*, const char*, const char*) noexcept) noexcept with gil:
-    cdef bytes kind = b"MemoryError", message = b"DLPack exchange table: managed_tensor_allocator"
+    cdef bytes kind = b"MemoryError", message = b"DLPack exchange table: managed_tensor_allocator failed"
     out[0] = NULL
     try:
         out[0] = new_managed(new_like(prototype))

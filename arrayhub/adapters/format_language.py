@@ -39,7 +39,7 @@ class Code(NamedTuple):
 
     code: str
     native: str  # NumPy's name at native size, after `@` and `^`
-    standard: str | None  # NumPy's name at standard size, after `=`, `<`, `>` and `!`; None: no standard size
+    standard: str | None  # NumPy's name at standard size, after `=`, `<`, `>` and `!`, or None
     count_is_length: bool = False  # the number before the code is the length of one element, not a repetition
 
 
@@ -75,7 +75,7 @@ CODES = (
     Code("s", "S", "S", count_is_length=True),
     Code("w", "U", "U", count_is_length=True),
     Code("x", "V", "V", count_is_length=True),
-    Code("p", "V", "V", count_is_length=True),  # Pascal string, which NumPy does not support: read as raw bytes
+    Code("p", "V", "V", count_is_length=True),  # Pascal string, read as raw bytes because NumPy does not support it
 )
 BY_CODE = {row.code: row for row in CODES}
 BY_NATIVE = {row.native: row for row in reversed(CODES)}
@@ -83,11 +83,11 @@ BY_STANDARD = {row.standard: row for row in reversed(CODES) if row.standard is n
 
 ORDERS = "@=<>!^"
 FOREIGN = ">" if sys.byteorder == "little" else "<"  # the non-native byte order
-MAX_NESTING = 32  # limit for nested records, because each level uses a few frames of Python's stack
+MAX_NESTING = 32  # maximum depth of nested records, because each level uses a few frames of Python's stack
 
 
 def flatten(dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the total shape and the element type of a sub-array dtype, which may be nested."""
+    """Return the shape and the element type of a sub-array dtype, including the dimensions of nested sub-arrays."""
     shape: tuple[int, ...] = ()
     while dtype.subdtype is not None:
         dtype, inner = dtype.subdtype

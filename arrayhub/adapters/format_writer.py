@@ -55,7 +55,7 @@ def _write_error(what: object, instead: str) -> BufferError:
 
 
 class _Writer:
-    """Writer of one format. An order is written only if it differs from the previous order.
+    """Writer of one format. An order character such as ``<`` is written only where the order changes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Numbers of the protocols in the C struct. `table` describes the protocols. arrayhub.h defines the numbers for C code."""
+"""Numbers of the protocols that `table` describes. arrayhub.h defines the same numbers for C code."""
 
 cdef enum Protocol:
     ARRAY_INTERFACE = 1

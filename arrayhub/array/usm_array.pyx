@@ -146,7 +146,7 @@ cdef class USMArray(Descriptor):
 
     __dlpack_c_exchange_api__ = dlpack.exchange_capsule()
 
-    # Not `__init__`, which a caller can skip: an array must never exist without memory.
+    # Not `__init__`, which a caller can skip. An array must never exist without memory.
     def __cinit__(self, shape=None, dtype="|f8", buffer="device", strides=None, offset=0, order="C",
                   buffer_ctor_kwargs=dict()):
         fill_new(self, shape, dtype, buffer, strides, offset, order, buffer_ctor_kwargs)
@@ -328,7 +328,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def aligned_index(self):
-        """tuple of int or None : index of an aligned element. The index may be outside of a view.
+        """tuple of int or None : index of an aligned element. In a view, the index may be out of bounds.
 
         Every element with this index along the fastest-varying dimension is aligned to the boundary that `alignment` or
         `backend` of `arrayhub.empty` requested. The index is None if no alignment was requested, or if neither `aligned_index`
@@ -442,8 +442,8 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *args : int or tuple of int, optional
-            Without arguments, return the only element. One integer is a position in C order. A tuple or several integers
-            are an index.
+            Without arguments, return the only element. A single integer is a position in C order. Several integers, or a
+            tuple, contain one index per dimension.
 
         Raises
         ------
@@ -560,7 +560,7 @@ cdef class USMArray(Descriptor):
         one = len(names) == 1 and (isinstance(names[0], (tuple, list)) or isinstance(names[0], str) and names[0] not in present)
         order = tuple(names[0]) if one else names
         if len(order) != len(present) or not all([name in order for name in present]):
-            raise ValueError(f"align: names are {show(order)}; accepted: all of {present}, each once")
+            raise ValueError(f"align: names are {show(order)}; accepted: a permutation of {present}")
         refuse_packed(self, "align")
         return transpose(self, [present.index(name) for name in order])
 
@@ -1119,7 +1119,7 @@ cdef object sequence(tuple arguments):
         return arguments
     try:
         return tuple(arguments[0])
-    except TypeError:      # not a sequence: an integer, or an array without dimensions
+    except TypeError:      # an integer, or an array without dimensions
         return arguments
 
 

@@ -292,7 +292,7 @@ cdef Descriptor try_protocols(object obj, object stream, unsigned int supported)
             continue
         answer = attempt(_parse[k], obj, stream)
         if answer == NULL:
-            reason = fetch_refusal()      # first: no code may run while an exception is set
+            reason = fetch_refusal()      # first, because no code may run while an exception is set
             refusals = refusals or []
             refusals.append((PROTOCOLS[k].words, reason))
             continue

@@ -829,8 +829,8 @@ def _capsule(array):
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 
-# Arguments to try for a library's from_dlpack: the array, a capsule, a view with device cpu, and a capsule of this view. Some
-# libraries accept only capsules, or do not support SYCL devices.
+# A library's from_dlpack is called with the array, with a capsule, with a view on device cpu, and with a capsule of this view,
+# because some libraries accept only capsules, or do not support SYCL devices.
 cdef tuple _OFFERS = (lambda array: array, _capsule, _host_view, lambda array: _capsule(_host_view(array)))
 
 

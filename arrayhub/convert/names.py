@@ -117,8 +117,8 @@ def known_names() -> tuple[str, ...]:
     return (*plugins.built_in_exports(), OWN, *plugins.emitting())
 
 
-def library_name(to: Any, call: str = "convert") -> str:
-    """Return the name of the library that `to` (a name, module or type) denotes. Errors start with `call`.
+def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
+    """Return the name of the library that `to` (a name, module or type) denotes. Errors name `call` and `argument`.
 
     Raises
     ------
@@ -128,20 +128,22 @@ def library_name(to: Any, call: str = "convert") -> str:
     if isinstance(to, type):
         found = None if root_of(to) == "builtins" else sparse_library(to) or name_of_type(to) or _own_class(to)
         if found is None:
-            raise ValueError(f"{call}: to is {show(to)}, not an array type of a known library; accepted: {_accepted()}")
+            raise ValueError(
+                f"{call}: {argument} is {show(to)}, not an array type of a known library; accepted: {_accepted()}"
+            )
         return found
     if isinstance(to, ModuleType):
         to = to.__name__
     name = str.__str__(to) if isinstance(to, str) else None
     if name is None:
-        raise ValueError(f"{call}: to is {show(to)}; accepted: {_accepted()}")
+        raise ValueError(f"{call}: {argument} is {show(to)}; accepted: {_accepted()}")
     lowered = name.lower()
     for spelling in (name, lowered):
         found = SPELLINGS.get(spelling, spelling)
         if found in known_names() or found in NAMED_EXPORTS:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
-        raise ValueError(f"{call}: to is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}")
+        raise ValueError(f"{call}: {argument} is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}")
     return name
 
 

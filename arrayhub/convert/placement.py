@@ -200,11 +200,7 @@ def _preferred(prefer: Any, found: Kind, source: Any) -> Placement:
     if isinstance(prefer, Placement):
         return prefer
     if isinstance(prefer, str) and not _is_device(prefer):
-        try:
-            library = library_name(prefer)
-        except ValueError as error:
-            raise ValueError(str(error).replace("convert: to is", "placement: prefer is", 1)) from error
-        return Placement(Kind(library, found.device), source)
+        return Placement(Kind(library_name(prefer, "placement", "prefer"), found.device), source)
     if isinstance(prefer, (str, Device)):
         return Placement(Kind(_library_on(Device(prefer), found.library), Device(prefer)), None)
     kind = kind_of(prefer, "placement")

@@ -272,7 +272,7 @@ cdef tuple _ARGUMENTS = tuple(_ARGUMENT_FORMS)
 
 cdef object new(tuple arguments, cnp.dtype element, object memory, object device, bint zeroed, Descriptor model,
                 str pool):
-    """Return a new array. `arguments` contains the item size, followed by the values of _ARGUMENTS.
+    """Return a new array. `arguments` contains the item size and the values of the arguments named in _ARGUMENTS.
 
     If `pool` is None, the memory has the kind `memory`. Otherwise, the library `pool` allocates memory like that of `model`.
     """
@@ -306,7 +306,7 @@ cdef cnp.dtype _FLOAT64 = np.dtype(np.float64)
 cdef inline cnp.dtype element_of(object dtype):
     """Return `dtype` as a NumPy dtype. Raise TypeError for a sub-array type."""
     cdef cnp.dtype element = dtype if isinstance(dtype, cnp.dtype) else _FLOAT64 if dtype is None else requested_dtype(dtype)
-    if element.type_num == cnp.NPY_VOID:        # records, and sub-arrays, which `element_type` rejects
+    if element.type_num == cnp.NPY_VOID:        # includes sub-arrays, which `element_type` rejects
         planning.element_type(element)
     return element
 
@@ -417,7 +417,7 @@ cdef object names_of(object dimensions, object dims):
 
 
 cdef object new_like(tuple arguments, object dtype, object memory, object device, bint zeroed, object like):
-    """Return a new array in memory like that of `like`. `arguments` are the values of _ARGUMENTS."""
+    """Return a new array in memory like that of `like`. `arguments` has the values of the arguments named in _ARGUMENTS."""
     if memory is not None or device is not None:
         given = "memory" if memory is not None else "device"
         raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"

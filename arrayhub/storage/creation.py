@@ -85,7 +85,7 @@ def ones(
     """
     _known("ones", options)
     element = _element_type(dtype, options)
-    if rank(element) == 1:  # `full` checks the range: signed integers of one bit (ml_dtypes.int1) cannot represent 1
+    if rank(element) == 1:  # `full` checks the range, because 1-bit signed integers (ml_dtypes.int1) cannot represent 1
         return full(shape, 1, element, **options)
     return _filled(empty(shape, element, **options), np.ones((), element))
 
@@ -115,10 +115,10 @@ def full(
         value = _element(fill_value, element)
     except (BufferError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(
-            f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r} ({error})"
+            f"full: fill_value is {show(fill_value)}; accepted: one value of {element!r} ({error})"
         ) from error
     if value.ndim:
-        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one element of {element!r}")
+        raise ValueError(f"full: fill_value is {show(fill_value)}; accepted: one value of {element!r}")
     return _filled(empty(shape, value.dtype, **options), value)
 
 

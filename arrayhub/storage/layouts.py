@@ -66,7 +66,8 @@ class OfGT4Py:
         return tuple(int(ranks[in_order.index(name)]) for name in dimensions)
 
 
-# Presets copied from GT4Py 1.1, so that the names can be used without GT4Py: ranks of I, J and K, padding, names.
+# Presets copied from GT4Py 1.1, so that their names can be used without GT4Py. Each row contains the ranks of I, J and
+# K, the alignment of rows in elements, and the names.
 _BUILT_IN = {
     name: Preset(ByMeaning(base), alignment)
     for base, alignment, names in (

@@ -171,7 +171,7 @@ def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[
 
 
 def boundary_and_block(alignment: SupportsIndex | None, itemsize: int) -> tuple[int, int]:
-    """Return the alignment in bytes, and in elements, rounded up to one element."""
+    """Return the alignment in bytes and in elements. The alignment in elements is at least 1."""
     if alignment is None:
         return BOUNDARY, 1
     boundary = integer(alignment, "alignment")

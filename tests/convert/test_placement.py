@@ -57,6 +57,8 @@ def test_prefer_takes_precedence():
     assert ah.placement(x, prefer="torch").convert(x).data_ptr() == x.ctypes.data
     with pytest.raises(ValueError, match=r"placement: prefer is 'pytroch' \(did you mean 'torch'\?\)"):
         ah.placement(x, prefer="pytroch")
+    with pytest.raises(ValueError, match=r"placement: prefer is '.*convert: to is'"):
+        ah.placement(x, prefer="convert: to is")
 
 
 def test_error_for_conflicting_devices_names_both_arguments():

@@ -203,6 +203,24 @@ def test_chunks_of_several_types_are_not_exported():
             call(x)
 
 
+def test_error_for_chunks_of_several_types_names_both_chunks():
+    x = chunked([ah.asnested([[1, 2]]), ah.asnested([["a"]])])
+    with pytest.raises(
+        BufferError, match=r": chunks\[0\]\.children\[0\] has format 'l', and chunks\[1\]\.children\[0\] has format"
+    ):
+        x.__arrow_c_stream__()
+    x = chunked(
+        [
+            ah.asnested(pa.array([{"a": 1}], pa.struct([pa.field("a", pa.int64(), nullable=null)])))
+            for null in (False, True)
+        ]
+    )
+    with pytest.raises(
+        BufferError, match=r"\.children\[0\] is not nullable, and chunks\[1\]\.children\[0\] is nullable;"
+    ):
+        x.__arrow_c_stream__()
+
+
 def test_tensors_with_missing_rows_in_one_chunk_keep_their_type():
     kind = pa.fixed_shape_tensor(pa.int32(), (2, 2))
     rows = [pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4)), pa.array([None, [5, 6, 7, 8]], pa.list_(pa.int32(), 4))]

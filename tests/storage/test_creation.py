@@ -662,7 +662,7 @@ def test_invalid_fill_values_raise():
         (b"3", "f8", "same_kind"), (1e300, "f4", "out of the range"),
     ):  # fmt: skip
         with pytest.raises(
-            ValueError, match=rf"full: fill_value is {re.escape(repr(value))}; accepted: one element of dtype.*{words}"
+            ValueError, match=rf"full: fill_value is {re.escape(repr(value))}; accepted: one value of dtype.*{words}"
         ):
             arrayhub.full(2, value, dtype)
     with pytest.raises(ValueError, match="full: fill_value is 2.7"):

@@ -18,7 +18,7 @@ cdef extern from *:
     const char* DEVICE_STREAM_NAME "ARRAYHUB_DEVICE_STREAM_NAME"
 
 cdef enum:
-    MAX_NODES = 100_000            # limit for the nodes of one schema, because a hostile schema may contain itself
+    MAX_NODES = 100_000            # maximum number of nodes of one schema; a hostile schema may contain itself
     ARROW_FLAG_DICTIONARY_ORDERED = 1
     ARROW_FLAG_NULLABLE = 2
     ARROW_FLAG_MAP_KEYS_SORTED = 4
@@ -26,7 +26,7 @@ cdef enum:
 cdef struct ArrowSchema:
     const char* format
     const char* name
-    const char* metadata                  # NULL, or an int32 count of pairs, then keys and values after their int32 lengths
+    const char* metadata                  # NULL, or an int32 number of pairs; each key and value follows its int32 length
     int64_t flags
     int64_t n_children
     ArrowSchema** children

@@ -41,8 +41,8 @@ from arrayhub._core.descriptor import named
 
 cdef enum:
     BOOL_CODE = 6                  # DLPack's kDLBool
-    MAX_PAIRS = 4096               # limit for the key-value pairs in the metadata of a schema
-    MAX_METADATA = 1 << 20         # limit for the bytes of one key or value
+    MAX_PAIRS = 4096               # maximum number of key-value pairs in the metadata of a schema
+    MAX_METADATA = 1 << 20         # maximum size of one key or value, in bytes
 
 
 cdef dict pairs_of(ArrowSchema* schema):
@@ -61,7 +61,7 @@ cdef dict pairs_of(ArrowSchema* schema):
         for _ in range(2):
             memcpy(&length, metadata + at, 4)
             if length < 0 or length > MAX_METADATA:
-                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata string length", length,
+                raise interface_error("Arrow", f"{text_of(schema.format)} schema's metadata: length of a key or value", length,
                                       f"0 to {MAX_METADATA} bytes")
             strings.append(metadata[at + 4 : at + 4 + length])
             at += 4 + length
@@ -142,7 +142,7 @@ cdef bint is_tensor(bytes metadata):
 
 
 cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
-    """Return whether a schema is a list of a type without children, as the storage of a tensor is."""
+    """Return whether a schema is a list whose child is not nested, like the storage of a tensor."""
     return schema.format[0] == c"+" and schema.n_children == 1 and schema.children[0].n_children == 0
 
 
@@ -315,7 +315,7 @@ cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
     if order is None:
         order = list(range(len(shape)))
     if sorted(order) != list(range(len(shape))):
-        raise interface_error("arrow.fixed_shape_tensor", "permutation", order, f"the numbers 0 to {len(shape) - 1}, each once")
+        raise interface_error("arrow.fixed_shape_tensor", "permutation", order, f"a permutation of 0 to {len(shape) - 1}")
     if names is not None and len(names) != len(shape):
         raise interface_error("arrow.fixed_shape_tensor", "dim_names", names, f"{len(shape)} names")
     if len(shape) >= layout.MAX_NDIM:
@@ -327,7 +327,7 @@ cdef Descriptor tensor_of(Descriptor rows, bytes metadata):
 
 
 cdef dict json_of(bytes metadata):
-    import json      # on first use: importing json takes a tenth of the package's import time
+    import json      # on first use, because importing json takes a tenth of the package's import time
 
     try:
         fields = json.loads(metadata.decode())

@@ -325,7 +325,7 @@ cdef int refuse_objects(Descriptor a, void* producer) except -1:
 
 
 cdef unsigned int interfaces_of(object cls) except? 0:
-    """Return the bits of a type's record that describe its Arrow interfaces."""
+    """Return ARROW_DEVICE and ARROW_ARRAY if a type has these interfaces, as bits of the type's record."""
     cdef unsigned int found = 0
     if getattr(cls, "__arrow_c_device_array__", None) is not None:
         found |= ARROW_DEVICE

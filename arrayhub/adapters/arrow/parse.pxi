@@ -220,7 +220,7 @@ cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, P
         return 0
     for k in range(start, buffers if properties & (SIZES | NO_BITMAP) else 2):
         if array.buffers[k] == NULL:
-            raise array_error(schema, f"buffers[{k}]", None, f"the address of its {length} elements")
+            raise array_error(schema, f"buffers[{k}]", None, f"the address of {length} elements")
     return 0
 
 
@@ -230,7 +230,7 @@ cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t leng
         raise array_error(schema, "null_count", array.null_count, f"-1 (not counted) to {array.length}, the length")
     if array.buffers[0] == NULL:
         if array.null_count > 0:
-            raise array_error(schema, "buffers[0]", None, f"the bitmap of its {array.null_count} missing values")
+            raise array_error(schema, "buffers[0]", None, f"the address of a bitmap with {array.null_count} missing values")
         return 0
     if array.null_count == 0 or length == 0:
         return 0
@@ -241,7 +241,7 @@ cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t leng
 
 
 cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
-    """Return a one-dimensional array at an address, without a type."""
+    """Return a one-dimensional array at an address. The caller must set the element type."""
     cdef Descriptor a = new_array(1)
     a.protocol_ = ARROW_PROTOCOL
     a.flags_ = IMMUTABLE
@@ -481,7 +481,7 @@ cdef Descriptor characters_of(Import owner, ArrowSchema* schema, ArrowArray* arr
     if end < 0:
         raise array_error(schema, f"offsets[{offsets.shape_[0] - 1}]", end, "zero or more")
     if end > 0 and array.buffers[2] == NULL:
-        raise array_error(schema, "buffers[2]", None, f"the address of its {end} bytes of characters")
+        raise array_error(schema, "buffers[2]", None, f"the address of {end} bytes of characters")
     return buffer_of(owner, array.buffers[2], 0, end)
 
 
@@ -497,12 +497,12 @@ cdef int fill_views(Tree t, Import owner, ArrowSchema* schema, ArrowArray* array
             " memory. Cast the array to utf8 or binary, which have offsets"
         )
     if count > 0 and sizes == NULL:
-        raise array_error(schema, f"buffers[{array.n_buffers - 1}]", None, f"the sizes of its {count} buffers")
+        raise array_error(schema, f"buffers[{array.n_buffers - 1}]", None, f"the sizes of the {count} character buffers")
     for k in range(count):
         if integer_at(sizes, 8, k) < 0:
             raise array_error(schema, f"sizes[{k}]", integer_at(sizes, 8, k), "zero or more bytes")
         if array.buffers[2 + k] == NULL and integer_at(sizes, 8, k) > 0:
-            raise array_error(schema, f"buffers[{2 + k}]", None, f"the address of its {integer_at(sizes, 8, k)} bytes")
+            raise array_error(schema, f"buffers[{2 + k}]", None, f"the address of {integer_at(sizes, 8, k)} bytes")
         parts.append(buffer_of(owner, array.buffers[2 + k], 0, integer_at(sizes, 8, k)))
     cdef Py_ssize_t ignored
     if layout.checked_mul(length, VIEW_BYTES, &ignored):

@@ -277,9 +277,9 @@ cdef int check_chunks(Tree t) except -1:
     cdef ArrowSchema* expected = <ArrowSchema*> PyCapsule_GetPointer(first, SCHEMA_NAME)
     for k in range(1, len(t.parts)):
         other = schema_capsule(t.parts[k], 0)
-        found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME), "chunks[0]")
+        found = difference_below(expected, <ArrowSchema*> PyCapsule_GetPointer(other, SCHEMA_NAME),
+                                 ("chunks[0]", f"chunks[{k}]"), "")
         if found is not None:
-            found = found.replace("the elements", f"chunks[{k}]")
             raise BufferError(f"Arrow: the chunks have several types: {found}; accepted: one type. Pass copy=True,"
                               " which concatenates the chunks, or use x.chunks one by one")
     t.checked = True
@@ -683,35 +683,42 @@ cdef str difference(object requested, object own):
     cdef ArrowSchema* asked = <ArrowSchema*> pointer_in(requested, SCHEMA_NAME, "requested_schema")
     if asked.format[0] == c"+" and asked.format[1] == c"s" and not asked.flags & ARROW_FLAG_NULLABLE:
         return None
-    return difference_below(asked, <ArrowSchema*> PyCapsule_GetPointer(own, SCHEMA_NAME), "requested_schema")
+    return difference_below(asked, <ArrowSchema*> PyCapsule_GetPointer(own, SCHEMA_NAME),
+                            ("requested_schema", "the array's schema"), "")
 
 
-cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, str path):
-    """Compare a node and its children for `difference`. `described` must have validated the request."""
+cdef str difference_below(ArrowSchema* asked, ArrowSchema* given, tuple names, str path):
+    """Describe the first difference between two nodes or their children, or return None if the nodes are equal.
+
+    `names` contains the names of the two root nodes in the description, and `path` is the path from the root to the node.
+    The caller must have validated both schemas.
+    """
     cdef int64_t k
     cdef str found
     if strcmp(asked.format, given.format) != 0:
-        return f"{path} has format {spelled(asked)!r}, and the elements have {spelled(given)!r}"
+        return contrast(names, path, f"has format {spelled(asked)!r}", f"has format {spelled(given)!r}")
     if extension_of(asked) != extension_of(given):
-        return f"{path} has {extension_of(asked)}, and the elements have {extension_of(given)}"
+        return contrast(names, path, extension_of(asked), extension_of(given))
     if extension_name(asked) == b"arrow.fixed_shape_tensor" and tensor_facts(asked) != tensor_facts(given):
-        return f"{path} has a tensor of {tensor_facts(asked)}, and the elements have {tensor_facts(given)}"
-    if asked.dictionary != NULL and (asked.flags ^ given.flags) & ARROW_FLAG_DICTIONARY_ORDERED:
-        return f"{path} and the elements differ in whether the dictionary is ordered"
-    if (asked.dictionary == NULL) != (given.dictionary == NULL):
-        return f"{path} has {'no' if asked.dictionary == NULL else 'a'} dictionary, and the elements have" \
-            f" {'no' if given.dictionary == NULL else 'a'} dictionary"
+        return contrast(names, path, f"is a tensor of {tensor_facts(asked)}", f"is a tensor of {tensor_facts(given)}")
+    if dictionary_of(asked) != dictionary_of(given):
+        return contrast(names, path, dictionary_of(asked), dictionary_of(given))
     if asked.dictionary != NULL:
-        found = difference_below(asked.dictionary, given.dictionary, f"{path}.dictionary")
+        found = difference_below(asked.dictionary, given.dictionary, names, f"{path}.dictionary")
         if found is not None:
             return found
     if asked.n_children != given.n_children:
-        return f"{path} has {asked.n_children} children, and the elements have {given.n_children}"
+        return contrast(names, path, f"has {asked.n_children} children", f"has {given.n_children} children")
     for k in range(asked.n_children):
-        found = difference_of_fields(asked.children[k], given.children[k], asked.format[1] == c"s", f"{path}.children[{k}]")
+        found = difference_of_fields(asked.children[k], given.children[k], asked.format[1] == c"s", names,
+                                     f"{path}.children[{k}]")
         if found is not None:
             return found
     return None
+
+
+cdef str contrast(tuple names, str path, str first, str second):
+    return f"{names[0]}{path} {first}, and {names[1]}{path} {second}"
 
 
 cdef dict tensor_facts(ArrowSchema* schema):
@@ -723,14 +730,17 @@ cdef dict tensor_facts(ArrowSchema* schema):
     return {key: value for key, value in fields.items() if value is not None}
 
 
-cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, str path):
+cdef str difference_of_fields(ArrowSchema* asked, ArrowSchema* given, bint named, tuple names, str path):
     if named and (asked.name == NULL or strcmp(asked.name, given.name) != 0):
         name = None if asked.name == NULL else asked.name.decode("utf-8", "replace")
-        return f"{path} is named {name!r}, but the field is named {given.name.decode()!r}"
+        return contrast(names, path, f"is named {name!r}", f"is named {given.name.decode()!r}")
     if (asked.flags ^ given.flags) & ARROW_FLAG_NULLABLE:
-        words = ("not nullable", "nullable") if given.flags & ARROW_FLAG_NULLABLE else ("nullable", "not nullable")
-        return f"{path} is {words[0]}, and the elements are {words[1]}"
-    return difference_below(asked, given, path)
+        return contrast(names, path, nullability(asked), nullability(given))
+    return difference_below(asked, given, names, path)
+
+
+cdef str nullability(ArrowSchema* schema):
+    return "is nullable" if schema.flags & ARROW_FLAG_NULLABLE else "is not nullable"
 
 
 cdef str spelled(ArrowSchema* schema):
@@ -739,4 +749,10 @@ cdef str spelled(ArrowSchema* schema):
 
 cdef str extension_of(ArrowSchema* schema):
     name = None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
-    return "no extension type" if name is None else f"extension type {name.decode('utf-8', 'replace')!r}"
+    return "does not have an extension type" if name is None else f"has extension type {name.decode('utf-8', 'replace')!r}"
+
+
+cdef str dictionary_of(ArrowSchema* schema):
+    if schema.dictionary == NULL:
+        return "does not have a dictionary"
+    return "has an ordered dictionary" if schema.flags & ARROW_FLAG_DICTIONARY_ORDERED else "has an unordered dictionary"

@@ -67,7 +67,8 @@ cdef struct ArrayStruct:
     void* data
     PyObject* descr           # only with HAS_DESCR
 
-# NumPy's flags whose values differ from ArrayFlags. C order, F order, alignment and native byte order have equal values.
+# Flags whose values differ between NumPy and ArrayFlags. The flags for C order, F order, alignment and native byte order have
+# the same values in both.
 cdef enum:
     STRUCT_WRITEABLE = 0x400
     STRUCT_HAS_DESCR = 0x800
@@ -78,7 +79,7 @@ cdef struct StructCopy:
     intptr_t shape[layout.MAX_NDIM]
     intptr_t strides[layout.MAX_NDIM]
 
-# Content of an exported capsule: the struct, and the array that owns shape, strides and data.
+# An exported capsule contains the struct and the array that owns shape, strides and data.
 cdef struct OwnedStruct:
     ArrayStruct fields
     PyObject* owner
@@ -97,7 +98,7 @@ cdef Descriptor parse_array_interface(object obj, object stream):
     InterfaceError
         A key is missing, its value is invalid or has the wrong type, or the elements are Python objects.
     BufferError
-        ``data`` is an object with a buffer, and its export fails.
+        The object in ``data`` cannot export its buffer.
     """
     if PyType_Check(obj):      # the attribute of a class describes its instances, not the class
         return None

@@ -121,7 +121,7 @@ cdef bint read_entries(dict interface, PyObject** names, Entries* entries) noexc
             break
         for _tried in range(<int> KEYS):
             row = k
-            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match: many dicts are partly ordered like `names`
+            k = k + 1 if k + 1 < KEYS else 0     # continue after the last match, because many dicts are in this order
             if key == names[row]:
                 Py_INCREF(<object> value)
                 entries.values[row] = value

@@ -108,7 +108,7 @@ cdef int checked_usm_type(char* lowest, Py_ssize_t nbytes, object queue) except 
         )
     if not inside:
         raise dict_error(
-            SYCL_DICT, "shape, strides and offset", f"{nbytes} bytes from {<size_t> lowest:#x}",
+            SYCL_DICT, "(shape, strides, offset)", f"{nbytes} bytes from {<size_t> lowest:#x}",
             "a view within one USM allocation",
         )
     return usm_type
@@ -129,7 +129,7 @@ cdef Descriptor on_buffer(Descriptor a, object obj, const Entries* entries, Py_s
     extent(a, &low, &high)
     if layout.checked_add(distance, low, &start) or start < 0 \
             or layout.checked_add(distance, high, &end) or end > block.nbytes_:
-        raise dict_error(SYCL_DICT, "shape, strides and offset", (a.shape, a.byte_strides, distance),
+        raise dict_error(SYCL_DICT, "(shape, strides, offset)", (a.shape, a.byte_strides, distance),
                          f"a view within the {block.nbytes_} bytes of the buffer")
     a.data_ += distance
     a.flags_ |= exported.flags_ & (WRITEABLE | IMMUTABLE)

@@ -35,7 +35,7 @@ cdef dict _records = {}
 cdef enum:
     REMEMBERED_TYPESTRS = 256
     MAX_NESTING = 32          # levels of records
-    MAX_FIELDS = 4096         # total of all levels: if each list contained the next twice, there would be 2**MAX_NESTING fields
+    MAX_FIELDS = 4096         # sum over all levels; lists that contain the next level twice would have 2**MAX_NESTING
 
 cdef char _FOREIGN_ORDER = c">" if sys.byteorder == "little" else c"<"
 
@@ -186,7 +186,7 @@ cdef object field_type(object field, int protocol, int depth, int* fields):
     except InterfaceError:
         raise
     except (TypeError, ValueError, OverflowError, MemoryError):
-        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths of less than 2**31 bytes in total") from None
+        raise dict_error(protocol, "descr, shape of a field", lengths, "lengths whose product is below 2**31 bytes") from None
 
 
 cdef int check_descr(Descriptor a, object descr, int protocol) except -1:
