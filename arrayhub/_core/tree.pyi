@@ -2,7 +2,7 @@ from typing import Any, TypeVar, type_check_only
 
 _T = TypeVar("_T")
 
-Tree: Any  # the base of NestedArray, which has the attributes
+Tree: Any  # base class of NestedArray, whose stub declares the attributes
 
 KIND_NAMES: tuple[str, ...]
 

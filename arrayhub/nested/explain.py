@@ -63,7 +63,10 @@ def _with(used: Offer, offers: tuple[Offer, ...], others: bool) -> tuple[Offer, 
 
 
 def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: tuple[str, ...]) -> Explanation | None:
-    """Explain an object that `asnested` copies, or that only `as_pandas` shares. Return None for other objects."""
+    """Explain an object that `asnested` must copy, or whose memory only `as_pandas` can share.
+
+    Return None for other objects.
+    """
     x, refusal = _copied(obj)
     if x is None and consumers == ("pandas",) and _is_shared_with_pandas(obj):
         unchanged = (Verdict("pandas", ZERO_COPY, ""),)

@@ -523,7 +523,7 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     - list views, unless their rows are adjacent and in order;
     - indices of categories, unless they are int64 and no element is missing;
     - type codes of unions, unless the code of each child is its position;
-    - children of unions that awkward merges, such as integers and floats;
+    - children of a union that awkward merges because their types have a common type, such as integers and floats;
     - date32, which is converted to ``datetime64[D]``.
 
     Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of

@@ -34,7 +34,9 @@ def chunk():
 
 
 def buffers():
-    """Return the maximum number of pinned buffers for CUDA, which have at most ``buffers() * chunk()`` bytes in total.
+    """Return the maximum number of pinned buffers for CUDA. Each buffer has at most ``chunk()`` bytes.
+
+    The threads of a copy divide each buffer among them.
 
     With the default of 2, one buffer is filled while the other is emptied. More buffers evict each other from the
     processor's caches.

@@ -294,7 +294,7 @@ def _wait(events):
 
 
 def _fetch_sparse(array, target, course):
-    """Copy elements that are far apart in memory, after packing each piece in device memory."""
+    """Copy USM with large gaps to an ndarray, in pieces that are first packed in device memory."""
     for key in _pieces(array.shape, _packed_steps(array), array.itemsize, settings.chunk()):
         piece = array[key]
         packed = _new(piece, course.queue, "C")

@@ -23,7 +23,9 @@ from arrayhub.transfer.host_copies import pieces
 from arrayhub.transport import dtype_codec
 from arrayhub.transport.pickling import identity, without_unused_bits
 
-_CHUNK = 1 << 20  # bytes per hash update, for every layout: other chunk sizes would give other tokens
+# Bytes per hash update. Must be the same for every layout, because dask's hash function is applied to each chunk, so
+# another chunk size would change the token.
+_CHUNK = 1 << 20
 
 
 def token(array: USMArray) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import arrayhub as ah
 PREFERRED = ["float32", "uint8", "int8", "bfloat16", "record"]
 NUMPY = "numpy.ndarray"
 
-# Result types by the producer of the model. Models of other producers give NumPy arrays.
+# Result types by the producer of the model. For models of other producers, the result is a NumPy array.
 RESULTS = {
     "torch": "torch.Tensor",
     "jax": "jax.Array",

@@ -1,4 +1,4 @@
-"""Run the calls in the tables of docs/howto/data_frames.md and compare their results."""
+"""Run the calls in the tables of docs/howto/data_frames.md, and compare the results with the expected values."""
 
 import re
 from pathlib import Path

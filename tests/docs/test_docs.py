@@ -32,7 +32,7 @@ PROGRAM = re.compile(r"^```(?!{).*?^```$", re.MULTILINE | re.DOTALL)  # code blo
 
 
 def program_of(document):
-    """Join the Python blocks of a document to one program that keeps the document's line numbers."""
+    """Join the Python blocks of a document into one program, and keep the line numbers of the document."""
     text = document.read_text()
     lines = [""] * text.count("\n")
     for block in BLOCK.finditer(text):

@@ -44,7 +44,7 @@ def cp():
 def torch():
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
-        pytest.skip("this torch is built without CUDA")
+        pytest.skip("torch is built without CUDA, or does not find a GPU")
     return torch
 
 
@@ -83,7 +83,7 @@ def cuda():
 
 @pytest.fixture(scope="session")
 def spin():
-    """Return a function that queues a kernel of about 30 ms on cupy's current stream, for tests of races."""
+    """Return a function that queues a kernel of about 30 ms on cupy's current stream, for race-condition tests."""
     cupy = pytest.importorskip("cupy")
     kernel = cupy.RawKernel(
         'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"

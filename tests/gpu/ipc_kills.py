@@ -3,9 +3,11 @@
     python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
 
 In even rounds, a borrower is killed, and the owner survives. In odd rounds, an owner is killed, and the borrower
-survives. One owner and one borrower survive all rounds, and must read correct elements. In the last rounds, their
-processes must not have more open files than in the first rounds, and at most `TOLERANCE` bytes less free device memory.
-The main process does not use CUDA, because the forked processes could not use CUDA afterwards.
+survives. One owner and one borrower survive all rounds, and must read correct elements. In the last two rounds,
+their processes must not have more open files than at the end of the warm-up rounds. Free device memory must not have
+decreased by more than `TOLERANCE` bytes since then.
+
+The main process does not initialize CUDA, because a process forked after the initialization cannot use CUDA.
 """
 
 import multiprocessing
@@ -23,7 +25,7 @@ import arrayhub
 SIZE = 1 << 18  # elements
 LONGEST = 30e-3  # seconds, maximum delay before a kill
 LIMIT = 60  # seconds, timeout for messages
-FIRST = 10  # rounds whose resources are the reference
+FIRST = 10  # number of warm-up rounds; the last two are the baseline for resource usage
 TOLERANCE = 64 << 20  # bytes of free device memory
 
 
@@ -46,7 +48,7 @@ def forked(function):
 
 
 def received(connection):
-    assert connection.poll(LIMIT), "a process has not sent a message"
+    assert connection.poll(LIMIT), f"no message from the process within {LIMIT} s"
     return connection.recv()
 
 

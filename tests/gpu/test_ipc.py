@@ -83,7 +83,7 @@ class Child:
         theirs.close()
 
     def receive(self):
-        assert self.connection.poll(WAIT), "the other process has not sent a message"
+        assert self.connection.poll(WAIT), f"no message from the other process within {WAIT} s"
         return self.connection.recv()
 
     def send(self, message="go on"):

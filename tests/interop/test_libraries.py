@@ -146,7 +146,7 @@ def test_read_only_memory_in_a_legacy_capsule_needs_allow_readonly(tmp_path, mon
 
 
 class Odd:
-    """A producer whose protocol raises an exception class of its library."""
+    """A producer whose ``__dlpack__`` raises an exception type defined by its own library."""
 
     class Error(Exception):
         pass

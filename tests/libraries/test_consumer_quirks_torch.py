@@ -168,7 +168,7 @@ BACKWARDS = {
 
 @pytest.mark.parametrize("memory", ["host", "shared"])
 @pytest.mark.parametrize("call", BACKWARDS)
-def test_torch_functions_reject_negative_strides(call, memory):
+def test_export_of_negative_strides_to_torch_functions_raises(call, memory):
     """torch.from_dlpack with a device, and `convert` with a module name, must not fall back to another protocol."""
     if memory == "shared":
         pytest.importorskip("dpctl")
@@ -189,7 +189,7 @@ except (BufferError, ValueError) as error:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_torch_functions_reject_negative_strides_of_usm(name):
+def test_export_of_usm_with_negative_strides_to_torch_functions_raises(name):
     pytest.importorskip("dpctl")
     code = f"""
 import torch, arrayhub

@@ -14,7 +14,7 @@ GROUPS = {
     *("types", "threads", "copies", "engines", "sweep"),
 }
 NUMBERS = ("ours_ns", "peer_ns", "ratio")
-PEERS_OF_THE_TARGETS = 23  # number of rows of the group "reach" with a target for the ratio
+PEERS_OF_THE_TARGETS = 23  # number of rows of the group "reach" that have a target ratio
 
 
 def run(*arguments):

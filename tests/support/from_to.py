@@ -87,7 +87,7 @@ def rows(source, x):
         elif explained.call:
             result = result_of(explained.call, verdict.verdict)
             is_matrix = hasattr(x, "columns") and "copy" in explained.call
-            yield title, explained.call, f"a matrix of rows by columns: {result}" if is_matrix else result
+            yield title, explained.call, f"{result}, as a matrix of shape (rows, columns)" if is_matrix else result
         else:
             yield title, "", "not possible: lists of different lengths are not a dense array"
 

@@ -91,7 +91,7 @@ def used_capsule(a):
 
 
 class Table:
-    """arrayhub's exchange table, whose functions are called through ctypes, as C code calls them."""
+    """arrayhub's DLPack exchange table. Its functions are called through ctypes, as C code would call them."""
 
     def __init__(self):
         self.out, self.back, self.tensor = pointer(), pointer(), Tensor()

@@ -26,7 +26,7 @@ distributed = pytest.importorskip("distributed")
 tokenize = pytest.importorskip("dask.base").tokenize
 sizeof = pytest.importorskip("dask.sizeof").sizeof
 
-WAIT = 60  # seconds until a result counts as hanging
+WAIT = 60  # timeout in seconds for results of tasks
 SMALL_CLUSTER = {
     "n_workers": 2,
     "threads_per_worker": 1,

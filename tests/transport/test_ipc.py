@@ -19,7 +19,7 @@ from pickled_arrays import facts, packed_int4
 import arrayhub
 from arrayhub.transport import ipc
 
-WAIT = 60  # seconds until a process counts as hanging
+WAIT = 60  # timeout in seconds for other processes
 VIEWS = {
     "C": lambda x: x,
     "F": lambda x: x.T,

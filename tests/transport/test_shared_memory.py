@@ -23,7 +23,7 @@ from pickled_arrays import SOURCES, facts
 import arrayhub
 from arrayhub import asarray
 
-WAIT = 60  # seconds until a result counts as hanging
+WAIT = 60  # timeout in seconds for results of other processes
 
 # --------------------------------------------------------------------------------------------- multiprocessing, by name
 

@@ -56,7 +56,8 @@ cdef extern from *:
     #endif
     #endif
     """
-    # Return a new reference to the value of `key` in `table`. Return NULL if the key is missing, or on error with an exception.
+    # Return a new reference to the value of `key` in `table`. If the key is missing, return NULL without an exception. On
+    # error, return NULL with an exception set.
     PyObject* find "arrayhub_find"(dict table, object key) except? NULL
 
     # Return a borrowed reference to the value of a variable that is set once. The variable keeps the value alive.

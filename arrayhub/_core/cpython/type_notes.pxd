@@ -26,7 +26,7 @@ cdef extern from *:
 
 
 cdef inline uintptr_t first_slot(PyTypeObject* cls, uintptr_t slots) noexcept nogil:
-    """Return the index of the first of a type's two slots. The index of the second slot is ``slot ^ 1``.
+    """Return the index of the first of a type's two slots. The index of the second slot is the returned index ``^ 1``.
 
     `slots`, the number of slots in the cache, is a power of two and at least 2.
     """

@@ -134,7 +134,7 @@ REFUSALS = [
     # Element types.
     Refusal(
         DLPACK_READERS, lambda c: not c.element.dlpack, BufferError, "does not have a code",
-        "DLPack does not have codes for extended precision, dates, strings, records and non-native byte order",
+        "DLPack does not have codes for extended precision, dates, strings, records or non-native byte order",
     ),
     Refusal(
         ("tvm-ffi", "jax"), lambda c: c.element.padded, BufferError, "legacy|jax imports only packed elements",
