@@ -295,7 +295,7 @@ def test_assignment_works_without_the_copy_function_of_dpnp(name, change):
     if "numpy" not in name:
         queue = dpctl.SyclQueue(source.sycl_context, source.sycl_device)
         arrayhub.to_device(source[:, ::-1], x.device, out=x, stream=queue)
-        assert len(calls) == 2
+        assert (len(calls) == 2) == (change == "missing")  # a function that was found is not looked up again
         assert dpnp.tensor.asnumpy(target[:, ::2]).tolist() == values[:, ::-1].tolist()
     """,
         name,
