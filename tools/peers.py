@@ -243,7 +243,7 @@ def compare(name, plain, routed, rows):
             used[number] += 1
     for i, row in enumerate(rows):
         if not used[i] and any(names(row, case) for case in cases):
-            faults.append(f"{name}: a row explains no difference: {row['cases'][0]}, {row['message']!r}")
+            faults.append(f"{name}: unused row: {row['cases'][0]}, {row['message']!r}; no changed test matches it")
     return faults, used.total()
 
 

@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline bint type_is_host(int device_type) noexcept nogil:
-    """Return whether the host can read all memory of a device type. False for SYCL, where this depends on the USM type."""
+    """Return whether the host can read all memory of a device type. Return False for SYCL, where the USM type decides."""
     return device_type == kDLCPU or device_type == kDLCUDAHost or device_type == kDLCUDAManaged \
         or device_type == kDLROCMHost
 

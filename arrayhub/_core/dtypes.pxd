@@ -52,5 +52,5 @@ cdef inline int bits_of(DLDataType element) noexcept nogil:
 
 
 cdef inline const ElementType* by_typenum(int typenum) noexcept nogil:
-    """Return the row of a typenum of NumPy or arrayhub, or NULL if unknown."""
+    """Return the table row for a typenum of NumPy or arrayhub. Return NULL if the typenum is unknown."""
     return numpy_rows[typenum] if 0 <= typenum < NUMPY_TYPENUMS else by_own_typenum(typenum)

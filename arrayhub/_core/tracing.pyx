@@ -174,7 +174,7 @@ cdef class Handover:
     cdef int end(self) except -1:
         global depth, suppressed
         depth -= 1
-        suppressed = False      # `passes` may not have been called, if the last listener was removed meanwhile
+        suppressed = False      # `passes` was not called if the last listener was removed in the meantime
         if self.event is not None and depth == 0:
             kind, method, source, target, nbytes = self.event
             tell(kind, method, source, target, nbytes, self.since)

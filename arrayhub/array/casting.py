@@ -1,4 +1,6 @@
-"""Value-based casting: values keep their kind and magnitude, and are not truncated, wrapped or parsed.
+"""Check that a dtype can represent values.
+
+Values keep their kind and magnitude, and are not truncated, wrapped or parsed.
 
 NumPy's common type for values of several kinds may already lose information: large integers are rounded to floats,
 numbers among text become text, and times overflow in the finest unit. Therefore each kind is checked separately.

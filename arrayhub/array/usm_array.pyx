@@ -177,7 +177,7 @@ cdef class USMArray(Descriptor):
     def byte_strides(self):
         """tuple of int : strides in bytes.
 
-        Raises ValueError if elements of less than a byte are packed.
+        Raises ValueError for packed elements smaller than a byte.
         """
         if self.byte_strides_ == NULL and self.nd_ > 0:
             raise ValueError("byte_strides: elements of less than a byte are packed; use strides")
@@ -223,7 +223,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def dtype(self):
-        """numpy.dtype : element type. Types that NumPy does not have are dtypes of ml_dtypes.
+        """numpy.dtype : element type. For types that NumPy does not support, the dtype is from ml_dtypes.
 
         Raises TypeError if neither library has the type. Shape, strides and DLPack work without a dtype.
         """
@@ -282,7 +282,11 @@ cdef class USMArray(Descriptor):
 
         True for arrays made from lists, numbers and scalars, and for the results of ``copy=True``, ``copy()``, type
         conversions and copies between devices. Views of a copy are copies, too. A producer's copy is recognized in two
-        cases: DLPack's flag is set, or only the dict of ``__array_interface__`` refers to the memory, as for a PIL image.
+        cases:
+
+        - The DLPack capsule has the flag IS_COPIED.
+        - The memory belongs to an object that only the dict of ``__array_interface__`` refers to, such as the ``bytes`` object
+          that a PIL image creates on each access.
         """
         return bool(self.flags_ & COPIED)
 
@@ -320,7 +324,7 @@ cdef class USMArray(Descriptor):
 
     @property
     def halo(self):
-        """tuple of (int, int) or None : widths of the margins below and above the domain, in elements.
+        """tuple of (int, int) or None : for each dimension, the halo widths below and above the domain, in elements.
 
         A slice keeps the part of the halo that it contains. Reshape and steps other than 1 remove the halo.
         """
@@ -602,7 +606,7 @@ cdef class USMArray(Descriptor):
         Parameters
         ----------
         *shape : int or tuple of int
-            The new lengths in elements. One length may be -1.
+            The new lengths in elements. One length may be -1, and is then computed from the number of elements.
         order : {"C", "F", "A"}, optional
             The index order of the elements in both shapes, as in ``numpy.reshape``. "A" means Fortran order if the array is
             contiguous only in that order, else C order.

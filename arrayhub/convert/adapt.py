@@ -248,7 +248,7 @@ def _hints(function: Any, name: str) -> dict[str, Any]:
             if "Request" in str(hint) or "Annotated" in str(hint):
                 raise TypeError(
                     f"adapt: {name}: the annotation {show(hint)} of {key} cannot be evaluated ({first_line(error)});"
-                    " accepted: names of the function's module"
+                    " accepted: names defined in the function's module"
                 ) from error
     return found
 

@@ -1,4 +1,4 @@
-"""Libraries that other projects add: `register_library`, and the entry points that call `register_library`.
+"""Register libraries of other projects, through `register_library` or entry points that call it.
 
 `wrappers` contains the rows of registered types and of built-in types, and `convert/dispatch` imports objects of both.
 This module validates registrations, loads entry points, and names the plug-in in every error that a plug-in causes.
@@ -280,8 +280,8 @@ def emitter(root: str) -> Callable[[Any], Any] | None:
 
 def emitting() -> tuple[str, ...]:
     """Return the names of the registered libraries that `convert` can export to."""
-    if not _emitters:  # the usual case, without allocation: CPython 3.11 may end the process if it fails here
-        return ()
+    if not _emitters:
+        return ()  # the usual case. An allocation here may abort the process on CPython 3.11 if memory is exhausted
     return tuple([root for root, emit in _emitters.items() if emit is not None])
 
 

@@ -2,8 +2,8 @@
 
 Memory of ``cudaMalloc`` has a 64-byte handle for the complete allocation. Memory of a stream-ordered pool
 (``cudaMallocAsync``) can be exported only if the pool was created for export. The pool is then exported as a file
-descriptor, and the allocation as 64 bytes. Managed, pinned and virtual memory (torch's expandable segments) does not
-have handles.
+descriptor, and the allocation as 64 bytes. ``cuIpcGetMemHandle`` does not support managed, pinned or virtual memory
+(such as torch's expandable segments).
 
 Some driver versions allow a process to import the same allocation several times, and others refuse the second import.
 This module therefore imports each allocation once, and counts its users.

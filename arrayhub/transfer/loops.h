@@ -24,8 +24,8 @@
 
 static inline ptrdiff_t arrayhub_least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
-/* Loop over one pair of steps, in bytes. memcpy of a constant size compiles to a single instruction, and does not
-   require alignment. */
+/* Copy LENGTH elements of SIZE bytes from s to t. Both steps are in bytes. memcpy of a constant size compiles to a
+   single instruction, and does not require alignment. */
 #define ARRAYHUB_STEPS(SIZE, LENGTH, TARGET_STEP, SOURCE_STEP)                                                         \
     do {                                                                                                               \
         _Pragma("GCC unroll 4")                                                                                        \

@@ -231,9 +231,10 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
 
 
 cdef void put(char* target, const Py_ssize_t* steps, Descriptor source) noexcept nogil:
-    """Copy a host array to `target`, the address of its first element, with strides of `steps` bytes.
+    """Copy the host array `source` to the memory at `target`.
 
-    The array must not be empty or packed.
+    `target` is the address of the first target element, and `steps` contains the target's strides in bytes. `source` must not
+    be empty or packed.
     """
     cdef Loops loops
     begin(&loops, source.nd_, source.shape_, source.itemsize_, target, steps, source.data_, source.byte_strides_)

@@ -53,7 +53,8 @@ def register_dask(client: Any = None) -> Any:
     The receiving process needs the deserializer. arrayhub registers the deserializer if it is imported after
     distributed, as in workers, which import arrayhub when their first array arrives. In a process that imports arrayhub
     before distributed, for example in a second client, dask raises "No dispatch for" the type. Call ``register_dask()``
-    in such a process. After a call of `register_dask`, every worker must have arrayhub installed.
+    in such a process. Once `register_dask` has been called, arrayhub must be installed on every worker of the cluster,
+    because arrays are no longer sent as pickles.
 
     The elements of a received array stay in the buffer that dask received. In a writable buffer, they are moved to a
     64-byte boundary. In a read-only buffer, elements that are not aligned are copied to such a boundary.

@@ -128,7 +128,7 @@ def test_cython_rejects_other_objects(cython_consumer, stranger):
 
 
 def test_cython_code_cannot_subclass_usm_array(tmp_path):
-    """The declaration omits fields of the C struct, with which fields of a subclass would overlap."""
+    """The declaration omits fields of the C struct. The fields of a subclass would overlap them."""
     pytest.importorskip("Cython")
     source = tmp_path / "subclass.pyx"
     source.write_text("from arrayhub cimport USMArray\ncdef class Sub(USMArray):\n    cdef int extra\n")

@@ -1,4 +1,4 @@
-"""Test the conformance kit with CUDA memory: real libraries, and classes that violate the rules of streams."""
+"""Test the conformance kit with CUDA memory: real libraries, and classes that violate the rules for streams."""
 
 import cuda_producers
 import pytest
@@ -43,7 +43,7 @@ def test_producer_with_pending_work_passes(cp):
     ],
     ids=["unordered", "without stream"],
 )
-def test_producers_that_violate_the_rule_of_streams_fail(cp, make, words):
+def test_producers_that_violate_the_streams_rule_fail(cp, make, words):
     report = check_producer(make, dtypes=["float32"], layouts=["C"])
     found = cells(report, "streams")
     assert [cell.verdict for cell in found] == [FAILED] and words in found[0].why, str(report)

@@ -39,7 +39,7 @@ def test_copies_keep_the_values(name, view):
 def test_bcomplex32_is_exported_through_dlpack():
     """ml_dtypes' bcomplex32 is exported as DLPack's kDLBcomplex, code 18 (dmlc/dlpack#187)."""
     if not hasattr(ml_dtypes, "bcomplex32"):
-        pytest.skip("this ml_dtypes lacks bcomplex32")
+        pytest.skip("this version of ml_dtypes does not define bcomplex32")
     values = np.array([1 + 2j, -3.5j]).astype(ml_dtypes.bcomplex32)
     x = ah.asarray(values)
     capsule = x.__dlpack__(max_version=(1, 3))

@@ -41,10 +41,10 @@ REFUSED = report(test_a=("failed", "BufferError: no"), test_b=("passed", ""))
         (
             REFUSED,
             [{**ROW, "cases": ["test_b"]}],
-            ["test_a: passed becomes failed", "row explains no difference: test_b"],
+            ["test_a: passed becomes failed", "unused row: test_b"],
         ),
-        (REFUSED, [{**ROW, "message": "^TypeError"}], ["passed becomes failed", "explains no difference: test_a"]),
-        (PASSED, [ROW], ["explains no difference: test_a"]),
+        (REFUSED, [{**ROW, "message": "^TypeError"}], ["passed becomes failed", "unused row: test_a"]),
+        (PASSED, [ROW], ["unused row: test_a"]),
         (PASSED, [{**ROW, "cases": ["test_of_another_release"]}], []),
         (report(0, test_a=("passed", ""), test_b=("passed", "")), [], ["arrayhub imported no array"]),
         (report(test_a=("passed", "")), [], ["test_b: passed becomes absent"]),

@@ -432,12 +432,12 @@ NO_FIT = {
         0,
         r"arrayhub\.as_arrow\(x\)\.fill_null\(value\)$",
     ),
-    "'nan' for a row": (
+    "'nan' for a row of an Arrow list array": (
         pa.array([[1, 2], None]),
         "nan",
         r"row 1 of x is missing, and value is 'nan'; accepted: a list",
     ),
-    "'nan' for a row of lists": (
+    "'nan' for a row of a Python list of lists": (
         [[1, 2], None],
         "nan",
         r"row 1 of x is missing, and value is 'nan'; accepted: a list",

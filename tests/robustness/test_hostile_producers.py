@@ -27,7 +27,7 @@ def test_structs_are_copied_before_validation():
 
 
 @pytest.mark.parametrize("change", ["dtype", "shape"])
-def test_array_whose_mask_property_changes_it_is_imported_consistently(change):
+def test_array_modified_by_its_mask_property_is_imported_consistently(change):
     class Changes(np.ma.MaskedArray):
         @property
         def mask(self):

@@ -101,13 +101,13 @@ cdef str refusal_of(Tree t):
         return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
     if t.meaning == "tdD":
         return "has elements of date32, which NumPy represents in eight bytes; pass copy=True, which converts to" \
-            " datetime64[D], or call arrayhub.asnested(x).content for the numbers"
+            " datetime64[D], or call arrayhub.asnested(x).content, which contains the days as int32"
     if t.meaning == "tdm":
-        return "has elements of date64, which NumPy represents as datetime64[ms]; pass copy=True, which returns" \
-            " datetime64[ms], or call arrayhub.asnested(x).content for the numbers"
+        return "has elements of date64, which NumPy does not have; pass copy=True, which converts to datetime64[ms], or" \
+            " call arrayhub.asnested(x).content, which views the elements as datetime64[ms]"
     if has(t, NUMBERS):
         return f"has elements of {type_name(t.meaning)}, a type that NumPy does not have; call arrayhub.asnested(x).content" \
-            " for the numbers"
+            ", which views the stored numbers"
     return NODE_KINDS[t.kind].refusal.decode()
 
 

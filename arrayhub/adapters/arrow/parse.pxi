@@ -225,7 +225,7 @@ cdef int check_data(ArrowSchema* schema, ArrowArray* array, const Format* row, P
 
 
 cdef Py_ssize_t nulls_in(ArrowSchema* schema, ArrowArray* array, Py_ssize_t length) except -2:
-    """Return the number of missing elements: 0, or UNCOUNTED if the bitmap has to be read."""
+    """Validate `null_count`. Return 0 if no element is missing, or UNCOUNTED if the bitmap must be read."""
     if array.null_count < UNCOUNTED or array.null_count > array.length:
         raise array_error(schema, "null_count", array.null_count, f"-1 (not counted) to {array.length}, the length")
     if array.buffers[0] == NULL:
