@@ -381,7 +381,7 @@ def _named_library(model: Any) -> str:
 
 
 def _model_error(call: str, model: Any, advice: str = "") -> TypeError:
-    role = "the model" if call == "like" else "the argument"
+    role = "the argument" if call == "placement" else "the model"
     return TypeError(
         f"{call}: {role} {show(model)} is of type {name_of_type(type(model))}; accepted: an array of numpy, torch,"
         " jax, cupy, dpnp, pyarrow, polars, pandas, xarray, awkward or another library, a USMArray, a NestedArray, or"
