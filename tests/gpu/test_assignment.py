@@ -217,6 +217,31 @@ def test_copy_on_a_stream_does_not_wait(cp, linger, loaded, layout):
     assert ahead > ROUNDS * 0.8
 
 
+@pytest.mark.parametrize("layout", ["contiguous", "reordered"])
+def test_host_copy_on_a_stream_runs_after_earlier_work_on_it(cp, linger, loaded, layout):
+    out, values = cp.zeros((1 << 10, 1 << 9)), np.zeros((1 << 10, 1 << 9))
+    stream = cp.cuda.Stream(non_blocking=True)
+    target, source = (out.T, values.T) if layout == "reordered" else (out, values)
+    cp.cuda.Device().synchronize()
+    for value in range(1, ROUNDS):
+        values[...] = value
+        with stream:
+            linger()
+            out.fill(-1)
+        arrayhub.to_device(source, "cuda:0", out=asarray(target), stream=stream)
+        values[...] = -2
+        assert (out.get(stream=stream) == value).all()
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+def test_to_device_casts_elements_to_the_type_of_out(cp, place):
+    values = np.arange(12, dtype="i2").reshape(3, 4)
+    out = cp.zeros((4, 3)).T
+    source = values if place == "host" else cp.asarray(values)
+    arrayhub.to_device(source, "cuda:0", out=asarray(out))
+    assert (out.get() == values).all()
+
+
 def test_assignment_copies_between_devices(cp):
     if cp.cuda.runtime.getDeviceCount() < 2:
         pytest.skip("one device")

@@ -149,3 +149,24 @@ def test_owner_is_released_once(c):
     del x, views
     gc.collect()
     assert sys.getrefcount(source) == count
+
+
+def test_new_arrays_get_memory_of_the_models_library(c):
+    torch = pytest.importorskip("torch")
+    model = torch.zeros(3, device="cuda")
+    before = torch.cuda.memory_allocated()
+    theirs = torch.empty(1000, dtype=torch.float64, device="cuda")
+    grown = torch.cuda.memory_allocated() - before
+    x = c.make(0, (1000,), model=model)
+    assert torch.cuda.memory_allocated() - before == 2 * grown
+    assert c.device(x) == CUDA and x.shape == (1000,) and x.dtype == "f8"
+    del x, theirs
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before
+    pool, model = cupy.cuda.MemoryPool(), cupy.zeros(3)
+    with cupy.cuda.using_allocator(pool.malloc):
+        x = c.make(0, (1000,), model=model)
+    assert pool.used_bytes() >= 8000 and c.device(x) == CUDA
+    del x
+    gc.collect()
+    assert pool.used_bytes() == 0

@@ -10,6 +10,7 @@ import pytest
 from children import python
 
 import arrayhub
+from arrayhub.transport import ipc
 
 cupy = pytest.importorskip("cupy", reason="cupy is not installed")
 pytestmark = pytest.mark.gpu
@@ -194,6 +195,44 @@ def test_memory_of_torch_cupy_and_arrayhub_is_shared(child, library, request):
     assert total(arrayhub.asarray(source)) == 900
     if library != "arrayhub":
         assert float(keep.sum()) == 7000
+
+
+@pytest.mark.parametrize("module", ["multiprocessing", "torch.multiprocessing"])
+def test_handle_is_accepted_as_an_argument_of_a_process(module):
+    x = cupy.full((4, 5), 3.0)
+    handle = arrayhub.ipc_handle(x)
+    context = pytest.importorskip(module).get_context("spawn")
+    results = context.SimpleQueue()
+    process = context.Process(target=put_total, args=(results, handle))
+    process.start()
+    assert results.get() == 60
+    process.join(WAIT)
+    assert process.exitcode == 0
+
+
+def put_total(results, handle):
+    with handle.open() as y:
+        results.put(total(y))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"offset": 8}, "signature is wrong"),
+        ({"identifier": bytes(16)}, "signature is wrong"),
+        ({"boot": "0" * 36}, "before a restart of this machine"),
+        ({"boot": "0" * 36, "machine": "f" * 32}, "on another machine"),
+    ],
+)
+def test_altered_handle_is_rejected(changes, match):
+    x = cupy.zeros(8)
+    handle = arrayhub.ipc_handle(x)
+    description, signature = handle.__reduce__()[1]
+    altered = arrayhub._ipc_handle(tuple(ipc.Description(*description)._replace(**changes)), signature)
+    with pytest.raises(ConnectionRefusedError, match=match), altered.open():
+        pytest.fail("the handle was opened")
+    with handle.open() as y:
+        assert y.shape == (8,)
 
 
 def test_borrower_can_use_torch(child, torch):
