@@ -6,7 +6,7 @@ from arrayhub import cli
 
 COMMANDS = (
     cli.Command("check", "compare the descriptions that an object gives through its protocols", cli.check),
-    cli.Command("config", "print the paths of the headers for compilers and build systems", cli.config),
+    cli.Command("config", "print compiler flags and the paths of the headers and build files", cli.config),
     cli.Command("conformance", "check a library's arrays against the rules of the protocols", cli.conformance),
     cli.Command("demo", "pass arrays through every installed library and print the results", cli.demo),
     cli.Command("doctor", "report installed libraries, devices and problems, with commands that fix them", cli.doctor),

@@ -70,7 +70,7 @@ def test_facts_that_do_not_depend_on_times_hold(everything):
 def test_printed_table_shows_each_row(everything):
     done, results = everything
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:2] == ["way", "ours"]
+    assert lines[0].split()[:2] == ["call", "arrayhub"]
     assert len(lines) == 1 + len(results["rows"]) + len(results["facts"]) + len(results["skipped"])
 
 

@@ -189,7 +189,7 @@ METHODS = ["spawn", "fork", "forkserver"]
 
 
 def check_refused(arrived):
-    with pytest.raises(pickle.PicklingError, match="form 99"):
+    with pytest.raises(pickle.PicklingError, match="version 99"):
         np.asarray(arrived)
 
 
@@ -198,7 +198,7 @@ def check_refused(arrived):
 def test_unrestorable_array_raises_in_a_pool(method):
     """A task with such an argument raises the error, and so does the use of such a result. Later tasks succeed."""
     with multiprocessing.get_context(method).Pool(1) as pool:
-        with pytest.raises(pickle.PicklingError, match="form 99"):
+        with pytest.raises(pickle.PicklingError, match="version 99"):
             pool.apply_async(tasks.total, (tasks.FromLater(),)).get(WAIT)
         check_refused(pool.apply_async(tasks.make_later).get(WAIT))
         assert pool.apply_async(tasks.total, (tasks.make(4),)).get(WAIT) == 6
@@ -208,7 +208,7 @@ def test_unrestorable_array_raises_in_a_pool(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_unrestorable_array_raises_in_an_executor(method):
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
-        with pytest.raises(pickle.PicklingError, match="form 99"):
+        with pytest.raises(pickle.PicklingError, match="version 99"):
             pool.submit(tasks.total, tasks.FromLater()).result(WAIT)
         check_refused(pool.submit(tasks.make_later).result(WAIT))
         assert pool.submit(tasks.total, tasks.make(4)).result(WAIT) == 6
