@@ -437,16 +437,21 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
     most : int
         Maximum number of bytes that are copied from host memory.
     """
-    cdef Py_ssize_t low, high
+    cdef Py_ssize_t low, high, nbytes
+    cdef bint has_gaps
     if not same_shape(array, target) or not can_pack(target):
         return False
     queue = sycl.queue_of(target)
+    extent(target, &low, &high)
+    nbytes = size_of(target) * target.itemsize_
+    has_gaps = high - low != nbytes
     if array.usm_type_ == USM_DEVICE:
-        if sycl.queue_of(array) is not queue or array.strides_ == NULL or sycl.has_strides(array, target.byte_strides):
+        if sycl.queue_of(array) is not queue or array.strides_ == NULL:
+            return False
+        if not has_gaps and sycl.has_strides(array, target.byte_strides):
             return False
     else:
-        extent(target, &low, &high)
-        if (not host_readable(array) or high - low == target.nbytes or target.nbytes > most or not queue.sycl_device.is_cpu
+        if (not host_readable(array) or not has_gaps or nbytes > most or not queue.sycl_device.is_cpu
                 or sycl.usm_type_of(array.data_, queue) != 0):
             return False
     sycl.wait(queue)
@@ -454,7 +459,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
         if array.usm_type_ != USM_DEVICE:
             scatter(raw(array), target)
             return True
-        pack(array, target)
+        start("_copy_usm_ndarray_into_usm_ndarray", as_words(array), as_words(target), queue)
     except BaseException:
         sycl.wait(queue)      # the kernel must end before the error releases the memory
         raise
