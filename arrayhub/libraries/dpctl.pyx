@@ -459,7 +459,7 @@ def assign_by_kernel(Descriptor array, Descriptor target, Py_ssize_t most):
         if array.usm_type_ != USM_DEVICE:
             scatter(raw(array), target)
             return True
-        start("_copy_usm_ndarray_into_usm_ndarray", as_words(array), as_words(target), queue)
+        pack(array, target)
     except BaseException:
         sycl.wait(queue)      # the kernel must end before the error releases the memory
         raise
@@ -483,15 +483,15 @@ cdef int start(str name, object source, object target, object queue, list after=
     The function avoids the checks of ``target[...] = source``, which take 9 us, or 45 us if `source` is an ndarray (dpnp 0.20).
     If dpnp does not have the function with these parameters, the assignment is used.
     """
-    cdef list events = sycl.dpctl_events(after) if after else []
+    after = after or []
     function = function_of_dpnp("dpnp.tensor._tensor_impl", name)
     if function is not None:
         try:
-            function(src=source, dst=target, sycl_queue=queue, depends=events)
+            function(src=source, dst=target, sycl_queue=queue, depends=sycl.dpctl_events(after))
             return 0
         except TypeError:      # other parameters
             pass
-    sycl.tell_dpnp(queue, after or [])
+    sycl.tell_dpnp(queue, after)
     target[...] = source
     return 0
 

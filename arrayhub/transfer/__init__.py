@@ -239,8 +239,7 @@ def _into(array, view, out, stream, progress):
             return
         array = _copy(array, order="K", stream=stream)
     target = _engine_name(out.device)
-    if array.device != out.device:
-        array = _near(array, target)
+    array = _near(array, target)
     if progress is None:  # avoid the overhead of the context manager for small copies
         _engine(target).assign(array, out, stream=stream)
         return
