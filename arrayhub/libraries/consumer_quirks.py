@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import FrameType
 from typing import NamedTuple
 
@@ -121,6 +122,7 @@ QUIRKS = (
 )
 
 
+@cache
 def quirk(consumer: str, request: str) -> Quirk:
     """Return the row of a consumer and a request."""
     return next(row for row in QUIRKS if (row.consumer, row.request) == (consumer, request))

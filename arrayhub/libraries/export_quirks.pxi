@@ -13,9 +13,6 @@ from cpython.exc cimport PyErr_SetInterrupt
 from arrayhub._core.descriptor cimport C_CONTIGUOUS, WRITEABLE, Descriptor, host_readable, stride_tuple
 
 
-cdef object _dlpack_row = None       # row of consumer_quirks for torch's __dlpack__ calls, set on first use
-cdef object _awkward_row = None      # set on first use
-cdef object _polars_row = None       # set on first use
 cdef bytes _library = None           # part of the path of torch's C library
 
 cdef extern from *:
@@ -74,27 +71,19 @@ cdef bint steps_backwards(Descriptor a) noexcept:
     return False
 
 
-cdef int load_rows() except -1:
-    global _dlpack_row, _library
-    if _dlpack_row is None:
-        from arrayhub.libraries.consumer_quirks import quirk
+cdef bint is_calling(str consumer, str request) except -1:
+    """Return whether a consumer calls, as a row of consumer_quirks describes. The consumer is the name of a module."""
+    if consumer not in sys.modules:
+        return False
+    from arrayhub.libraries.consumer_quirks import is_called_by, quirk
 
-        _library = quirk("torch", "a buffer of plain bytes").callers[0].encode()
-        _dlpack_row = quirk("torch", "__dlpack__ of negative strides")
-    return 0
-
-
-cdef bint is_torch_calling() except -1:
-    from arrayhub.libraries.consumer_quirks import is_called_by
-
-    load_rows()
-    return is_called_by(_dlpack_row)
+    return is_called_by(quirk(consumer, request))
 
 
 cdef int check_torch(Descriptor a) except -1:
     """If torch calls ``__dlpack__``, raise BufferError for negative strides, and warn about read-only memory."""
     cdef bint backwards = steps_backwards(a)
-    if (a.flags_ & WRITEABLE and not backwards) or "torch" not in sys.modules or not is_torch_calling():
+    if (a.flags_ & WRITEABLE and not backwards) or not is_calling("torch", "__dlpack__ of negative strides"):
         return 0
     if backwards:
         raise BufferError(
@@ -105,40 +94,30 @@ cdef int check_torch(Descriptor a) except -1:
         "torch: the memory is read-only, but the tensor can be written; call arrayhub.as_torch(x, copy=True) to write, or"
         " arrayhub.as_torch(x, allow_readonly=True) to read",
         UserWarning,
-        stacklevel=2,      # level 1 is torch's function, because compiled functions have no frame
+        stacklevel=2,      # level 1 is torch's function, because compiled functions do not have a frame
     )
     return 0
 
 
 cdef bint is_awkward_calling() except -1:
     """Return whether awkward requests an array through DLPack."""
-    global _awkward_row
-    if "awkward" not in sys.modules:
-        return False
-    from arrayhub.libraries.consumer_quirks import is_called_by, quirk
-
-    if _awkward_row is None:
-        _awkward_row = quirk("awkward", "__dlpack_device__ of host-readable USM")
-    return is_called_by(_awkward_row)
+    return is_calling("awkward", "__dlpack_device__ of host-readable USM")
 
 
 cdef bint is_for_polars_frame(Descriptor a) except -1:
     """Return whether polars makes a DataFrame of an array of one or two dimensions in host-readable memory."""
-    global _polars_row
-    if a.nd_ < 1 or a.nd_ > 2 or not host_readable(a) or "polars" not in sys.modules:
-        return False
-    from arrayhub.libraries.consumer_quirks import is_called_by, quirk
-
-    if _polars_row is None:
-        _polars_row = quirk("polars", "__arrow_c_array__ for a DataFrame")
-    return is_called_by(_polars_row)
+    return 1 <= a.nd_ <= 2 and host_readable(a) and is_calling("polars", "__arrow_c_array__ for a DataFrame")
 
 
 cdef int refuse_plain_bytes(Descriptor a) except -1:
     """If torch requests plain bytes, warn and raise BufferError. The warning is needed because torch replaces the error."""
+    global _library
     if "torch" not in sys.modules:
         return 0
-    load_rows()
+    if _library is None:
+        from arrayhub.libraries.consumer_quirks import quirk
+
+        _library = quirk("torch", "a buffer of plain bytes").callers[0].encode()
     if not called_from(_library):
         return 0
     message = (
