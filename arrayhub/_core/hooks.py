@@ -61,6 +61,7 @@ UPWARD = {
     "sparse_to_device": "arrayhub.sparse.assparse:to_device_as",
     # called by convert/functions
     "to_class": "arrayhub.convert.tables:to_class",
+    "of_class": "arrayhub.convert.tables:of_class",
     # called by nested/array and others, and implemented by modules that import nested/array
     "nested_type": "arrayhub.nested.types:nested_type",
     "nested_picture_of": "arrayhub.nested.picture:picture_of",

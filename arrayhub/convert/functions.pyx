@@ -761,7 +761,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     if exporter is not None:
         return hooks.to_class(exporter, obj, name, to, copy) if isinstance(to, type) else exporter(obj, copy=copy)
     if name == "xarray" and isinstance(to, type):
-        return hooks.to_class(None, obj, name, to, copy)
+        return hooks.of_class(obj, name, to, copy)
     if name in names.NAMED_EXPORTS:
         return names.NAMED_EXPORTS[name](obj, copy)
     from arrayhub.libraries import plugins
@@ -825,7 +825,7 @@ def _host_view(array):
 
 
 def _capsule(array):
-    """Return a DLPack capsule. Return None if `array` is None, or has negative strides, for which torch ends the process."""
+    """Return a DLPack capsule. Return None without an array, and for negative strides, for which torch ends the process."""
     return None if array is None or steps_backwards(array) else array.__dlpack__()
 
 

@@ -15,19 +15,22 @@ def is_table_type(cls: type) -> bool:
     return any((root_of(base), base.__name__) in _TABLES for base in cls.__mro__)
 
 
-def to_class(exporter: Callable[..., Any] | None, obj: Any, library: str, cls: type, copy: Copy) -> Any:
-    """Return `obj` as a table if `cls` is a table type or `exporter` is None, else as an array that `exporter` creates.
+def of_class(obj: Any, library: str, cls: type, copy: Copy) -> Any:
+    """Return `obj` as an instance of `cls`, a type of a library."""
+    return Kind(library, None, None, cls).convert(obj, "convert", copy)
+
+
+def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
+    """Return `obj` as a table if `cls` is a table type, otherwise as an array that `exporter` creates.
 
     The table has one column per column of a matrix, one per field of records, or one column for a 1-d array.
     """
-    if exporter is None:
-        return Kind(library, None, None, cls).convert(obj, "convert", copy)
     if not is_table_type(cls):
         return exporter(obj, copy=copy)
     if isinstance(obj, cls) and not wanted(copy, "convert"):
         return obj
     is_matrix = len(getattr(obj, "shape", ())) == 2 and not is_table_type(type(obj))
     if library == "arrow" or (library == "polars" and is_matrix):
-        return Kind(library, None, None, cls).convert(obj, "convert", copy)
+        return of_class(obj, library, cls, copy)
     made = exporter(obj, copy=copy)
     return made if is_table_type(type(made)) else made.to_frame()
