@@ -38,8 +38,7 @@ def configure():
     """Write the path of the pip-installed OpenCL CPU runtime to ``OCL_ICD_FILENAMES``, unless OpenCL is configured.
 
     ``import arrayhub`` calls this function once. It does not raise exceptions, and does not change variables that are
-    already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls have no effect. `status` returns the
-    result.
+    already set. After a call that has set ``OCL_ICD_FILENAMES``, further calls do nothing. `status` returns the result.
     """
     if _status["action"] == "set":
         return  # OCL_ICD_FILENAMES is set because of an earlier call, not by the user

@@ -271,7 +271,7 @@ def test_every_fix_is_a_pip_command():
 
 
 def test_doctor_works_without_package_metadata(tmp_path):
-    """A copy or a build folder of the package has no metadata, so the doctor must not need them."""
+    """Copies and build folders of the package lack metadata, so the doctor must not need them."""
     program = (
         "import importlib.metadata as metadata, sys\n"
         "def absent(name): raise metadata.PackageNotFoundError(name)\n"

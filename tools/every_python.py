@@ -56,7 +56,7 @@ def found():
 
 
 def resolve(name):
-    """Return the path of the interpreter with the given path or name, or None if there is no such CPython."""
+    """Return the path of the interpreter with the given path or name, or None if it is not found."""
     if os.sep in name:
         return name if describe(name) else None
     return next((python for python in found() if python.name == name), None)

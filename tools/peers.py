@@ -189,7 +189,7 @@ def child_environment(settings):
 
 
 def pytest_run(suite, routed):
-    """Run a suite's tests in a separate process. Return the plugin's report, or None if there is no report."""
+    """Run a suite's tests in a separate process. Return the plugin's report, or None if it is missing."""
     packages = site_packages()
     files = [str(packages / file) for file in suite.files]
     with tempfile.TemporaryDirectory(prefix="arrayhub-peers-") as folder:

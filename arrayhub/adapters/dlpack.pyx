@@ -162,8 +162,8 @@ cdef Descriptor parse(object obj, object stream):
         The producer.
     stream : object
         The stream on which the caller will use the data. Producers of CUDA memory receive the stream, unless it is the
-        per-thread default stream. In all other cases, the caller of this function makes the stream wait (`on_stream`). If
-        `stream` is None, the import does not synchronize. The producer is called again when a consumer passes a stream.
+        per-thread default stream. In all other cases, the caller of this function makes the stream wait (`on_stream`).
+        Without a stream, the import does not synchronize. The producer is called again when a consumer passes a stream.
     """
     cls = type(obj)      # keep a reference, because a metaclass may assign another class to the object
     cdef unsigned int producer = record_of_type(cls)

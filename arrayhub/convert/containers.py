@@ -259,7 +259,8 @@ def _xarray_variable(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 def _xarray_data(model: Any, array: Any, copy: Copy) -> Any:
     """Convert `array` to the library of the array that the model contains.
 
-    If the model is None, or its library is unknown, return a cupy array for CUDA memory, and otherwise a NumPy array.
+    Without a model, or for a model of an unknown library, return a cupy array for CUDA memory, and otherwise a NumPy
+    array.
     """
     from arrayhub.convert.names import name_of_type
 

@@ -260,7 +260,7 @@ def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str 
 def _import_value(obj: Any, name: str) -> tuple[USMArray | None, str | None, str]:
     """Import a value, such as a list, through a protocol. Return the array, the protocol and the reason.
 
-    `asarray` copies values that do not support a protocol. For these, the array and the protocol are None.
+    Return None as the array and as the protocol for values that `asarray` copies, because these lack a protocol.
     """
     for protocol in () if issubclass(type(obj), np.generic) else _protocols(type(obj))[1]:
         array, _ = attempt(offer, obj, protocol)

@@ -82,7 +82,7 @@ cdef class Library:
     def install_for(self, driver):
         """Return the installation command for a CUDA driver version. The row must have an installation command.
 
-        `driver` is None on a machine without a driver. The result is then None if the library needs a driver.
+        Pass None as `driver` on a machine without a driver. Return None if the library needs a driver that is missing.
         """
         if self.by_driver and driver is None:
             return None

@@ -64,7 +64,7 @@ cpdef object covered(object node, object validity, Py_ssize_t bit):
     ----------
     node : USMArray or NestedArray
     validity : USMArray or None
-        Bitmap, in which 0 marks a missing element. None if there is no bitmap.
+        Bitmap, in which 0 marks a missing element. Pass None for a node without a bitmap.
     bit : int
         Position of the first element's bit in the bitmap.
     """

@@ -90,7 +90,8 @@ def check_allocation(nbytes: int, alignment: int, queue: Any, kind: str) -> None
 def _device_of(queue: Any) -> Any:
     """Return the device of `queue`, or the default device if `queue` is None.
 
-    Return None if there is no default device, or if `queue` is not a queue. The allocation then raises an error.
+    Return None if dpctl does not find a default device, or if `queue` is not a queue. The allocation then raises an
+    error.
     """
     if queue is not None:
         return getattr(queue, "sycl_device", None)

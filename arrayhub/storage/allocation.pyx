@@ -274,7 +274,7 @@ cdef object new(tuple arguments, cnp.dtype element, object memory, object device
                 str pool):
     """Return a new array. `arguments` contains the item size and the values of the arguments named in _ARGUMENTS.
 
-    If `pool` is None, the memory has the kind `memory`. Otherwise, the library `pool` allocates memory like that of `model`.
+    Without a `pool`, the memory has the kind `memory`. With a `pool`, this library allocates memory like that of `model`.
     """
     cdef const MemoryKind* kind = kind_of(memory)
     cdef Recipe recipe = recipe_for(arguments, element)

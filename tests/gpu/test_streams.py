@@ -177,7 +177,7 @@ def test_numba_waits_for_cupy(cp, cuda, race):
 
 
 def test_consumer_waits_for_numba_kernels_on_the_default_stream(cp, cuda, kernels, race):
-    """In numba's dict, `stream` is None. arrayhub waits for the default stream."""
+    """numba's dict does not name a stream, so arrayhub waits for the default stream."""
 
     @cuda.jit
     def slowly(out, value, turns):

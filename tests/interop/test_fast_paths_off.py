@@ -41,7 +41,7 @@ ELSEWHERE = {
 EACH = sorted(path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py"))
 FILES = ["gpu", *(name for name in EACH if not name.startswith(("gpu/", *ELSEWHERE)))]
 MINUTES = 20  # timeout for a test that hangs
-NO_TESTS = 5  # pytest's exit status for a file that has no tests, or that skips all of them at import
+NO_TESTS = 5  # pytest's exit status for a file without tests, or whose import is skipped
 FEWEST = 4000  # minimum number of tests in FILES
 
 

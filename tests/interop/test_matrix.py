@@ -100,9 +100,7 @@ def taken_by(consumer, array):
     try:
         return consumer.take(array)
     except Exception as error:
-        raise AssertionError(
-            f"refused, but refusals.py has no row for the error: {type(error).__name__}: {error}"
-        ) from error
+        raise AssertionError(f"refused, and refusals.py lacks a row for {type(error).__name__}: {error}") from error
 
 
 def check_taken(consumer, taken, array, made, cell):

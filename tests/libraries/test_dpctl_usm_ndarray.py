@@ -1,7 +1,7 @@
 """Imports of usm_ndarray through its C functions, its struct and its dict have equal results.
 
 A struct of unknown layout is not read. The C functions and the struct's layout differ between releases: dpctl.tensor
-has C functions until dpctl 0.21, and dpnp.tensor has none.
+exports C functions until dpctl 0.21, and dpnp.tensor does not export any.
 
 The first half of this file tests the installed release (run it with dpctl 0.21 too). The second half compiles types
 that another release might have: with or without the functions, with different signatures, or with a different layout.

@@ -10,7 +10,7 @@ import arrayhub as ah
 
 torch = pytest.importorskip("torch")
 
-N = 1 << 20  # number of elements: the system unmaps allocations of this size as soon as they are freed
+N = 1 << 20  # number of elements; freeing an allocation of this size returns its pages to the system
 
 # Statements that give a tensor new storage.
 CHANGES = {

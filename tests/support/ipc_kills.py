@@ -100,7 +100,7 @@ def kill_an_owner(moment):
 
 
 def left_over():
-    """Wait until the server has no handles and borrows. Return the counts of resources that this process may leak."""
+    """Wait until the server has released all handles and borrows. Return the counts of resources of this process."""
     server = ipc_server.server()
     deadline = time.monotonic() + LIMIT
     while (server.entries or server._borrowed or threading.active_count() > 2) and time.monotonic() < deadline:

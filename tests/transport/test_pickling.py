@@ -703,7 +703,7 @@ def test_exit_without_enter_raises():
 
 
 def test_blocks_end_in_any_order():
-    """Threads and tasks may enter and leave `pickling` blocks in any order. A block that has ended has no effect."""
+    """Threads and tasks may enter and leave `pickling` blocks in any order. Blocks that have ended do not apply."""
     before = repr(arrayhub.pickling())
     first, second = arrayhub.pickling(device="host"), arrayhub.pickling(device="keep")
     first.__enter__(), second.__enter__()

@@ -325,7 +325,7 @@ PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def _spell(name: str) -> str:
-    """Return a name as it is written in a datashape: unchanged if it is an identifier, else quoted as in JSON."""
+    """Return the spelling of a name in a datashape. Names that are not identifiers are quoted as in JSON."""
     return name if PLAIN_NAME.fullmatch(name) else json.dumps(name)
 
 

@@ -169,7 +169,7 @@ def picture_of(array: USMArray) -> Picture:
     itemsize = array.itemsize
     try:
         byte_strides = array.byte_strides
-    except ValueError:  # packed elements of less than a byte, which cannot be sliced and have no byte strides
+    except ValueError:  # packed elements smaller than a byte do not support slices or byte strides
         return Picture(array.shape, array.strides, None, 0, array.size, None, labels=labels, **facts)
     # The stride of a dimension of length 1 is not used.
     taken = [stride for length, stride in zip(array.shape, byte_strides, strict=True) if length > 1]

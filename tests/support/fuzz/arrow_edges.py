@@ -18,7 +18,7 @@ NAMES = [b"key", b"value", b"f0", b"f1", b"f0"]
 
 
 def is_without_driver():
-    """Return whether there is no CUDA driver, which would crash the process for an invalid event."""
+    """Return whether a CUDA driver is missing. A driver would crash the process for an invalid event."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

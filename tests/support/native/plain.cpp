@@ -284,7 +284,7 @@ static PyObject *drop_late(PyObject *, PyObject *obj) {
     });
 }
 
-// Call functions with an empty array, an empty view or NULL, none of which refers to a Python object.
+// Call functions with an empty array, an empty view or NULL. These do not refer to a Python object.
 static PyObject *empty(PyObject *, PyObject *way_) {
     return guarded([&]() -> PyObject * {
         const std::string way = PyUnicode_AsUTF8AndSize(way_, nullptr);
