@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from functools import cache
 from types import FrameType
 from typing import NamedTuple
 
@@ -122,7 +121,6 @@ QUIRKS = (
 )
 
 
-@cache
 def quirk(consumer: str, request: str) -> Quirk:
     """Return the row of a consumer and a request."""
     return next(row for row in QUIRKS if (row.consumer, row.request) == (consumer, request))
