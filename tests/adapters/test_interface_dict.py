@@ -1,6 +1,5 @@
 """Test keys, invalid values and lifetimes of the NumPy, SYCL and CUDA interface dicts."""
 
-import gc
 import re
 import sys
 import types
@@ -237,15 +236,20 @@ def test_invalid_values_raise_and_all_references_are_released(protocol, key, val
     keys = {k: v for k, v in {**keys, key: value}.items() if v is not MISSING}
     producer = types.SimpleNamespace(**{PROTOCOLS[protocol]: keys})
     before = sys.getrefcount(producer), sys.getrefcount(USM)
-    with pytest.raises(InterfaceError) as caught:
-        ah.asarray(producer, via=protocol)
-    said = str(caught.value)
+    said = interface_error_of(producer, protocol)
     assert said.startswith(f"{PROTOCOLS[protocol]}: ") and "; accepted: " in said and len(said) < 1000
     # If several values are invalid only in combination, the error may name another key.
     assert key in said or (key in ("strides", "offset", "data") and re.search(": (shape|strides|data)", said)), said
-    del caught
-    gc.collect()
     assert (sys.getrefcount(producer), sys.getrefcount(USM)) == before
+
+
+def interface_error_of(producer, protocol):
+    """Return the message of the InterfaceError that an import raises. Unlike `pytest.raises`, keep no reference cycle."""
+    try:
+        ah.asarray(producer, via=protocol)
+    except InterfaceError as error:
+        return str(error)
+    pytest.fail("no InterfaceError was raised")
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -472,7 +472,7 @@ class Speechless(Exception):
 
 class Chatty(Exception):
     def __str__(self):
-        return "a\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}" + "b" * 10_000_000
+        return "a\x1b[31m\N{RIGHT-TO-LEFT OVERRIDE}" + "b" * 1_000_000
 
 
 class Lying(Exception):
