@@ -244,7 +244,7 @@ def test_invalid_values_raise_and_all_references_are_released(protocol, key, val
 
 
 def interface_error_of(producer, protocol):
-    """Return the message of the InterfaceError that an import raises. Unlike `pytest.raises`, keep no reference cycle."""
+    """Return the message of the InterfaceError that an import raises. `pytest.raises` keeps a reference cycle."""
     try:
         ah.asarray(producer, via=protocol)
     except InterfaceError as error:
