@@ -10,7 +10,7 @@ import arrayhub
 from . import sweep
 
 SECONDS = 80
-WAYS = ("to_host", "out=", "to_device", "copy", "from host", "from device")
+WAYS = ("to_host", "out=", "to_device", "copy", "from host", "from device", "onto host")
 
 
 def pairs(cupy, ways=WAYS):
@@ -30,6 +30,7 @@ def pairs(cupy, ways=WAYS):
             d = cupy.asarray(a)
             far = cupy.moveaxis(d, 0, -1) if "move" in layout else sweep.LAYOUTS[layout](d)
             x, out = arrayhub.asarray(far), sweep.filled(near.shape, dtype)
+            onto = arrayhub.asarray(out)
             given = cupy.ones(near.shape, dtype)
 
             def set_far(value):
@@ -43,12 +44,14 @@ def pairs(cupy, ways=WAYS):
                 "from device": (lambda: waited(sweep.assign(x, given)), lambda: waited(sweep.assign(far, given))),
                 "to_host": (lambda: arrayhub.to_host(x), lambda: cupy.asnumpy(far, order="C")),
                 "out=": (lambda: arrayhub.to_host(x, out=out), lambda: far.get(out=out)),
+                "onto host": (lambda: sweep.assign(onto, x), lambda: far.get(out=out)),
                 "copy": (lambda: waited(x.copy()), lambda: waited(far.copy("C"))),
             }
             return *calls[way], near.size
 
         into = {"to_host": "to_host({})", "out=": "to_host({}, out=C)", "copy": "({}).copy()"}
         into["from host"], into["from device"] = "({})[...] = host", "({})[...] = device"
+        into["onto host"] = "host[...] = {}"
         into["to_device"] = "to_device({}, 'cuda:0')"
         yield sweep.Pair(into[way].format(layout), dtype, "cupy", shapes, prepare)
 

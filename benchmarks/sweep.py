@@ -71,7 +71,7 @@ LAYOUTS = {
     "x[..., 1]": lambda a: a[..., 1],
     "moveaxis(x, 0, -1)": lambda a: np.moveaxis(a, 0, -1) if isinstance(a, np.ndarray) else turned(a),
 }
-WAYS = ("to_host", "out=", "to_device", "from host", "from device")  # of the SYCL engine
+WAYS = ("to_host", "out=", "to_device", "from host", "from device", "onto host")  # of the SYCL engine
 TARGETS = {
     "C": lambda shape, dtype: filled(shape, dtype),
     "F": lambda shape, dtype: filled(shape[::-1], dtype).T,
@@ -173,7 +173,7 @@ def host():
 
 
 def sycl(ways=WAYS):
-    """Yield copies from and to device USM, and assignments to device USM, compared with dpnp's."""
+    """Yield copies from and to device USM, and assignments from and to device USM, compared with dpnp's."""
     import dpnp.tensor as dpt
 
     def down(view, out):
@@ -199,6 +199,9 @@ def sycl(ways=WAYS):
                 given = filled(view.shape, dtype) if way == "from host" else dpt.ones(view.shape, dtype=dtype)
                 return lambda: assign(x, given), lambda: (assign(theirs, given), waited(theirs)), view.size
             out = None if way == "to_host" else filled(view.shape, dtype)
+            if way == "onto host":
+                near = arrayhub.asarray(out)
+                return lambda: assign(near, x), lambda: assign(out, dpt.asnumpy(theirs)), view.size
             return down(x, out), lambda: dpt.asnumpy(dpt.copy(theirs, order="C")), view.size
 
         def waited(made):
@@ -211,6 +214,7 @@ def sycl(ways=WAYS):
             "to_device": "to_device({}, 'oneapi:0')",
             "from host": "({})[...] = host",
             "from device": "({})[...] = device",
+            "onto host": "host[...] = {}",
         }[way]
         yield Pair(into.format(layout), dtype, "dpnp", shapes, prepare)
 

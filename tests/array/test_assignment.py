@@ -235,10 +235,10 @@ def busy():
     """Return a function that queues a long matrix product and then the fill of an array, and returns this array."""
     dpnp = pytest.importorskip("dpnp")
 
-    def start(queue, value):
+    def start(queue, value, size=1 << 20):
         factor = dpnp.ones((1500, 1500), sycl_queue=queue)
         dpnp.matmul(factor, factor)
-        return dpnp.full((1 << 20,), value, dtype="f8", sycl_queue=queue)
+        return dpnp.full((size,), value, dtype="f8", sycl_queue=queue)
 
     start(dpctl.SyclQueue(), 1.0)  # loads the kernels
     return start
@@ -267,10 +267,10 @@ def test_copy_between_usm_arrays_on_a_queue_does_not_wait(memory, properties, bu
     """The call returns before earlier kernels and the copy have run. Later reads of `out` return the new values."""
     dpnp = pytest.importorskip("dpnp")
     queue = dpctl.SyclQueue(property=list(properties))
-    out = ah.empty((1 << 20,), memory=memory, device=dpctl.SyclQueue())
+    out = ah.empty((1 << 23,), memory=memory, device=dpctl.SyclQueue())  # 64 MiB
     ahead = 0
     for value in range(1, 5):
-        source = busy(queue, float(value))
+        source = busy(queue, float(value), 1 << 23)
         x = ah.asarray(source)
         if memory == "usm_device":
             ah.to_device(x, queue, out=out)

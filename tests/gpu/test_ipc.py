@@ -210,6 +210,31 @@ def test_handle_is_accepted_as_an_argument_of_a_process(module):
     assert process.exitcode == 0
 
 
+def test_handle_is_accepted_as_an_argument_of_a_dask_task():
+    distributed = pytest.importorskip("distributed")
+    x = cupy.full((4, 5), 3.0)
+    handle = arrayhub.ipc_handle(x)
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    with cluster, distributed.Client(cluster) as client:
+        assert client.submit(add_one_in_task, handle, pure=False).result(timeout=WAIT) == (60, True)
+    handle.close(timeout=WAIT)
+    assert float(x.sum()) == 80
+
+
+def add_one_in_task(handle):
+    """Add 1 to the elements. Return the former sum, and whether this process is a worker."""
+    import distributed
+
+    def use():
+        with handle.open() as y:
+            there = arrayhub.as_cupy(y)
+            before = float(there.sum())
+            there += 1
+            return before
+
+    return use(), distributed.get_worker() is not None
+
+
 def put_total(results, handle):
     with handle.open() as y:
         results.put(total(y))

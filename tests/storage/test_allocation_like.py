@@ -101,6 +101,27 @@ def test_dpnp_arrays_are_accepted_as_models(sycl):
     assert x.usm_type == "shared" and x.dtype == "f4" and x.base.sycl_queue == model.sycl_queue
 
 
+@pytest.mark.parametrize("properties", [(), ("in_order",)], ids=["out of order", "in order"])
+def test_memory_is_freed_after_the_pending_work(sycl, properties):
+    """Delete memory that a queued kernel will read, and overwrite new memory, which could be at the same address."""
+    dpnp = pytest.importorskip("dpnp")
+    dpctl = pytest.importorskip("dpctl")
+    queue = dpctl.SyclQueue(property=list(properties))
+    factor = dpnp.ones((1000, 1000), dtype="f4", sycl_queue=queue)
+    pending = 0
+    for value in range(8):
+        x = ah.full(1 << 18, float(value), like=factor)
+        slow = dpnp.matmul(factor, factor)
+        result = ah.as_dpnp(x) + slow[0, 0]
+        event = queue.submit_barrier()
+        del x
+        pending += event.execution_status != dpctl.event_status_type.complete
+        other = ah.full(1 << 18, -1.0, like=factor)
+        assert (dpnp.asnumpy(result) == value + 1000).all()
+        del other
+    assert pending >= 1  # at least once, the kernel had not run when its operand was deleted
+
+
 # -------------------------------------------------------------------------------------------------------------- torch
 
 
