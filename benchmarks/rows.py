@@ -88,6 +88,17 @@ ELEMENTS = (
 # Nested arrays, and dense arrays through Arrow's interfaces.
 _NESTED = ("pyarrow", "nanoarrow", "awkward")
 _LARGE = ("nanoarrow", "large columns")
+# Types of the columns of 10,000 chunks, with the maximum ratios for 10 and for 1,000 elements in a chunk. Per chunk,
+# `asnested` creates four to eight Python objects, and `combine_chunks` only one.
+_CHUNKS = {
+    "numbers": (1.0, 1.0),
+    "dates": (1.6, 1.0),
+    "booleans": (1.7, 1.7),
+    "strings": (1.7, 1.0),
+    "lists": (1.7, 1.0),
+    "records": (2.5, 1.0),
+    "dictionaries": (3.5, 2.0),
+}
 NESTED = (
     Row("asarray(pyarrow array, via='arrow')", "asarray(p, via='arrow')", "pa.array(capsules)", 0.5, _NESTED),
     Row("asnested(pyarrow list array)", "asnested(lists)", "ak.from_arrow(lists)", 0.1, _NESTED),
@@ -96,8 +107,14 @@ NESTED = (
     Row("to_list of 100,000 lists", "nested_rows.to_list()", "arrow_rows.to_pylist()", 1.0, _LARGE, True),
     Row("as_polars(1,000,000 lists)", "as_polars(wide)", "pl.from_arrow(wide)", 1.5, _LARGE, True),
     Row("as_polars(1,000,000 lists, imported)", "as_polars(nested_wide)", "pl.from_arrow(wide)", 1.1, _LARGE, True),
-    Row("asnested(10,000 chunks of numbers)", "asnested(chunks)", "chunks.combine_chunks()", 1.0, _LARGE, True),
-    Row("asnested(10,000 chunks of lists)", "asnested(list_chunks)", "list_chunks.combine_chunks()", 1.5, _LARGE, True),
+    *(
+        Row(
+            *(f"asnested(10,000 chunks of {length:,} {name})", f"asnested(chunks['{name}', {length}])"),
+            *(f"chunks['{name}', {length}].combine_chunks()", at_most, _LARGE, True),
+        )
+        for name, limits in _CHUNKS.items()
+        for length, at_most in zip((10, 1_000), limits, strict=True)
+    ),
     Row("asnested(10,000 columns)", "asnested(columns)", "nanoarrow.Array(columns)", 1.0, _LARGE, True),
     Row("asnested(10,000 columns)", "asnested(columns)", "nanoarrow.c_array(columns)", 1.6, _LARGE, True),
     Row("x[i] of lists", "nested_rows[7]", "arrow_rows[7]", 1.0, _LARGE),
@@ -224,6 +241,15 @@ def large_columns():
 
     rows = [[float(k + j) for j in range(10)] for k in range(100_000)]
     wide, arrow_rows = pa.array([[1.0]] * 1_000_000), pa.array(rows)
+    one_chunk = {
+        "numbers": pa.array(np.arange(1_000.0)),
+        "dates": pa.array(np.arange(1_000, dtype="i4")).cast(pa.date32()),
+        "booleans": pa.array([True] * 1_000),
+        "strings": pa.array(["word"] * 1_000),
+        "lists": pa.array([[1.0, 2.0]] * 1_000),
+        "records": pa.array([{"x": 1, "y": 2.0}] * 1_000),
+        "dictionaries": pa.array(["a", "b"] * 500).dictionary_encode(),
+    }
     return {
         "rows": rows,
         "arrow_rows": arrow_rows,
@@ -231,8 +257,9 @@ def large_columns():
         "many": [f"word {k}" for k in range(1_000_000)],
         "wide": wide,
         "nested_wide": arrayhub.asnested(wide),
-        "chunks": pa.chunked_array([pa.array(np.arange(100.0))] * 10_000),
-        "list_chunks": pa.chunked_array([pa.array([[1.0, 2.0]] * 10)] * 10_000),
+        "chunks": {
+            (name, n): pa.chunked_array([array[:n]] * 10_000) for name, array in one_chunk.items() for n in (10, 1_000)
+        },
         "columns": pa.record_batch([pa.array([1, 2, 3])] * 10_000, names=[f"c{k}" for k in range(10_000)]),
         "pl": polars,
         "nanoarrow": nanoarrow,

@@ -1128,4 +1128,5 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
-add_absent(USMArray)
+add_absent(USMArray, {name: _of_numpy(name) for name in _COMPUTING}, _NO_ARITHMETIC)
+add_absent(USMArray, {**{name: _of_numpy(name) for name in _NUMPYS}, **_ELSEWHERE})

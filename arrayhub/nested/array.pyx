@@ -21,7 +21,7 @@ from cpython.object cimport Py_EQ, Py_NE
 from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
-from arrayhub.array.usm_array cimport compared
+from arrayhub.array.usm_array cimport add_absent, compared, names
 
 from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
@@ -40,7 +40,7 @@ include "from_values.pxi"
 
 
 # Attributes of other libraries' arrays, columns and tensors, and the corresponding expressions for a NestedArray.
-_ELSEWHERE = {
+cdef dict _ELSEWHERE = {
     **dict.fromkeys(("shape", "ndim", "size"), "len(x), x.type, or arrayhub.asarray(x) if its lists have equal lengths"),
     "copy": "arrayhub.asnested(x, copy=True)",
     "cpu": "x.to_host()",
@@ -400,13 +400,8 @@ cdef class NestedArray(Tree):
             node = indexed(<Tree> node, part) if isinstance(node, Tree) else node[part]
         return node
 
-    def __getattr__(self, str name):
-        """Raise an AttributeError that names an alternative, if there is one."""
-        attribute = getattr(type(self), name, None)
-        if attribute is not None:      # a property raised AttributeError for this kind; call it again, for the message
-            return attribute.__get__(self, type(self))
-        instead = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-        raise AttributeError(f"'NestedArray' object has no attribute {name!r}{instead}", name=name, obj=self)
+    def __dir__(self):
+        return names(self)
 
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
@@ -552,6 +547,8 @@ cdef class NestedArray(Tree):
     def __arrow_c_device_stream__(self):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
 
+
+add_absent(NestedArray, _ELSEWHERE)
 
 cdef str _NO_COMPARISON = (
     "a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow, as_polars,"
