@@ -89,7 +89,7 @@ cdef class Absent:
         raise AttributeError(self.message)
 
 
-cdef object names(object array):
+cdef object names_for_dir(object array):
     """Return the names for ``dir``, without the attributes that the class of `array` lacks."""
     entries = type(array).__dict__
     return [name for name in object.__dir__(array) if not isinstance(entries.get(name), Absent)]

@@ -355,7 +355,7 @@ cdef class USMArray(Descriptor):
         )
 
     def __dir__(self):
-        return names(self)
+        return names_for_dir(self)
 
     # ------------------------------------------------------------------------------------- pickle, copy and dask
 

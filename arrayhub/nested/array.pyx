@@ -21,7 +21,7 @@ from cpython.object cimport Py_EQ, Py_NE
 from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
-from arrayhub.array.usm_array cimport add_absent, compared, names
+from arrayhub.array.usm_array cimport add_absent, compared, names_for_dir
 
 from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
@@ -401,7 +401,7 @@ cdef class NestedArray(Tree):
         return node
 
     def __dir__(self):
-        return names(self)
+        return names_for_dir(self)
 
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.

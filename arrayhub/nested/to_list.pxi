@@ -26,17 +26,23 @@ cdef list list_flat(Tree t):
     return numbers.tolist() if t.meaning is None else logical_types.listed(numbers, t.meaning)
 
 
+cdef enum:
+    ROWS_AT_ONCE = 1024      # so that the items of the converted rows are still in the cache when they are sliced
+
+
 cdef list list_lists(Tree t):
-    offsets = as_numpy(t.offsets)
-    cdef Py_ssize_t first = int(offsets[0]) if len(offsets) else 0
-    cdef list items = listed(part_inside(t, first, int(offsets[t.length]) if len(offsets) else 0, "offsets"))
     cdef const char* ends = t.offsets.data_
-    cdef Py_ssize_t k, size = t.offsets.itemsize_, start = 0, stop
-    cdef list rows = []
-    for k in range(t.length):
-        stop = integer_at(ends, size, k + 1) - first
-        rows.append(PyList_GetSlice(items, start, stop))       # clips offsets that the producer changes meanwhile
-        start = stop
+    cdef Py_ssize_t k, size = t.offsets.itemsize_, begin, end, first, start, stop
+    cdef list items, rows = []
+    for begin in range(0, t.length, ROWS_AT_ONCE):
+        end = min(begin + ROWS_AT_ONCE, t.length)
+        first = integer_at(ends, size, begin)
+        items = listed(part_inside(t, first, integer_at(ends, size, end), "offsets"))
+        start = 0
+        for k in range(begin, end):
+            stop = integer_at(ends, size, k + 1) - first
+            rows.append(PyList_GetSlice(items, start, stop))       # clips offsets that the producer changes meanwhile
+            start = stop
     return rows
 
 
