@@ -90,8 +90,11 @@ cdef object ravel(Descriptor a, object order):
     cdef Descriptor ordered = transpose(a, None) if in_fortran_order(a, order, "ravel") else a
     try:
         return reshape(ordered, (-1,) if ordered.size else (0,))
-    except BufferError as error:
-        raise BufferError(f"ravel: the result would need a copy ({error}); call flatten(), which copies") from None
+    except BufferError:
+        raise BufferError(
+            f"ravel: shape {(<object> a).shape} with byte strides {(<object> a).byte_strides} cannot be viewed as one"
+            " dimension; call flatten(), which copies"
+        ) from None
 
 
 cdef object flatten(Descriptor a, object order):

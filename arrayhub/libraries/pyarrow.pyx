@@ -13,7 +13,7 @@ from arrayhub._core.cpython.exceptions cimport take
 from arrayhub.adapters cimport arrow, dlpack
 from arrayhub.libraries.known cimport library
 
-from arrayhub._core.errors import MISSING_VALUES, PASSES_ON
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON
 from arrayhub.libraries import wrappers
 
 cdef extern from *:
@@ -136,9 +136,9 @@ cdef str advice_without_nulls(object obj, object reason):
     """Return the advice for an array with nulls, including the advice that applies after the nulls are dropped."""
     why = "has nulls, which a dense array cannot represent"
     pyarrow = sys.modules["pyarrow"]
-    missing = f"{MISSING_VALUES}, or " if MISSING_VALUES in str(reason) else ""
     if pyarrow.types.is_date(obj.type):
-        return f"{why}; {MISSING_VALUES}"
+        return f"{why}; {MISSING_TIMES}"
+    missing = next((f"{advice}, or " for advice in (MISSING_VALUES, MISSING_TIMES) if advice in str(reason)), "")
     dropped = None
     try:
         dropped = obj.drop_null()

@@ -1,10 +1,11 @@
 """Copy engine for CUDA memory: copies from, to and between devices.
 
-The engine copies elements of any type as words of 1 to 16 bytes. Bytes between the elements are not copied. Each copy
-waits for the work on the producer's stream. No copy synchronizes a complete device.
+The engine copies elements of any type as words of 1 to 16 bytes. Bytes between the elements of the target are not
+written. Each copy waits for the work on the producer's stream. No copy synchronizes a complete device.
 
 ========================================  ==============================================================================
-small arrays, or no pinned memory         copy by the driver
+small arrays, or no pinned memory         copy by the driver; the host reorders few elements before or after the copy
+up to 512 KiB in a different order        through pinned memory; a kernel reorders downloads, and the host uploads
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
@@ -40,6 +41,7 @@ from arrayhub.transfer.cuda_copies import (
     copy_by,
     copy_by_lanes,
     copy_straight,
+    fetch_by,
     hold_producers,
     is_device_reachable,
     need_device,
@@ -77,7 +79,10 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """
     near = empty_like(array, order) if out is None else out
     queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
-    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream)):
+    if array.nbytes == 0:
+        return near
+    if not queued_only and at_once(near, array, stream):
+        _report(progress, array)
         return near
     ordinal = array.device.id
     need_device(ordinal)
@@ -86,6 +91,9 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
         return near
     reading = reading_stream(array, stream)
+    if not queued_only and not route.straight and _fetched_at_once(route, ordinal, reading):
+        _report(progress, array)
+        return near
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, queued_only, progress)
     else:
@@ -173,6 +181,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     not written.
     """
     if copy_straight(array, out, stream):
+        _report(progress, out)
         return
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
@@ -190,11 +199,13 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     if not route.straight:
         if not cuda_kernel.is_available():
             _by_cupy(array, out, writing)
+            _report(progress, out)
             return
         kernel = cuda_kernel.handle(route.word, ordinal)
     reading_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
     hold_producers(writing, array, out)
+    _report(progress, out)
 
 
 def _by_cupy(array, out, stream):
@@ -231,17 +242,27 @@ def _in_order(array, stream):
 # ------------------------------------------------------------------------------------------------------- strategies
 
 
+def _report(progress, array):
+    """Report all bytes of an array that was copied at once."""
+    if progress is not None:
+        progress.update(array.nbytes)
+
+
 def _upload(array, out, stream, progress):
     """Copy host memory to a device. The copy is complete on return.
 
     `stream` is the handle of a stream that is ordered after the pending work on `out`.
     """
     ordinal = out.device.id
-    if out.nbytes == 0 or copy_straight(array, out, stream):
+    if out.nbytes == 0:
+        return
+    if copy_straight(array, out, stream):
+        _report(progress, out)
         return
     route = Route(array, out)
     if out.flags.c_contiguous and _is_faster_reordered_on_host(array, route):
         _in_one_piece(array, out, ordinal, stream)
+        _report(progress, out)
         return
     reachable = is_device_reachable(array)
     # Without the kernel, lanes reorder words on the host, but only if `out` is contiguous in the iteration order.
@@ -256,6 +277,21 @@ def _upload(array, out, stream, progress):
         _on_stream(route, False, ordinal, stream, False, progress)
     else:
         _through_pinned(route, False, ordinal, stream, progress)
+
+
+def _fetched_at_once(route, ordinal, stream):
+    """Copy a small device array to a host array of another layout through the pool. Return False if the pool is in use."""
+    nbytes = route.words * route.word
+    pool = pinned.pool
+    if nbytes > min(ONE_PIECE, pinned.bound()) or pool.lock.locked():
+        return False
+    kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
+    wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+    with pool.in_use():
+        block = pool.memory(min(ONE_PIECE, pinned.bound()), ordinal)
+        if block is not None:
+            fetch_by(block, route, stream, ordinal, kernel)
+        return block is not None
 
 
 def _is_faster_reordered_on_host(array, route):
@@ -274,7 +310,7 @@ def _in_one_piece(array, out, ordinal, stream):
     if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
         wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
         with pinned.pool.in_use():
-            block = pinned.pool.memory(array.nbytes, ordinal)
+            block = pinned.pool.memory(min(ONE_PIECE, pinned.bound()), ordinal)
             if block is not None:
                 copy_by(block, array, out, stream)
                 return

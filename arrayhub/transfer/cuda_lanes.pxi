@@ -152,6 +152,43 @@ def copy_by(Pinned memory, Descriptor near, Descriptor far, stream):
     copy_now(<uint64_t> far.data_, <uint64_t> memory.memory, nbytes, copying_stream(far, stream, device), device)
 
 
+def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t kernel):
+    """Copy a small device array to a host array through pinned memory, in which a kernel stores the reordered words.
+
+    Parameters
+    ----------
+    memory : Pinned
+        Buffer of at least ``route.words * route.word`` bytes.
+    route : Route
+    stream : int
+        Stream of `device`, ordered after all work that the copy depends on.
+    kernel : int
+        Handle of the kernel for the words of the route. Ignored if the device array is contiguous in the iteration order.
+    """
+    cdef Driver* driver = driver_for(device)
+    cdef VisitPlan* plan = &route.plan
+    cdef Walk walk = gather(plan)
+    cdef Py_ssize_t nbytes = plan.words * plan.word
+    cdef bint pushed
+    cdef int error
+    if nbytes > memory.nbytes or (kernel == 0 and not plan.device_runs):
+        raise ValueError(f"fetch_by: {nbytes} bytes and kernel {kernel}; accepted: at most the {memory.nbytes} bytes of the"
+                         " pinned memory, and a kernel unless the device array is contiguous")
+    refuse_capture(stream, device)
+    pushed = enter(stream, device)
+    with nogil:
+        if plan.device_runs:
+            error = driver.memcpy_async(<uint64_t> memory.memory, <uint64_t> plan.device, nbytes, <Stream> stream)
+        else:
+            error = move(driver, kernel, plan.device, memory.memory, &walk, 0, plan.words, <Stream> stream)
+        if error == 0:
+            error = driver.stream_synchronize(<Stream> stream)
+        if error == 0:
+            empty_run(plan, memory.memory, 0, plan.words)
+    leave(pushed)
+    check(error, "a copy through pinned memory")
+
+
 # Resources of a lane on its device.
 cdef struct Track:
     Driver* driver
@@ -272,6 +309,8 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
         if started == 0:          # threads are not requested, or cannot be created
             with nogil:
                 work(&seats[0])
+            if report is not None and job.error == 0:
+                report(route.plan.words * route.plan.word)
         running = started
         while running > 0:
             with nogil:

@@ -12,6 +12,7 @@ from arrayhub._core.descriptor cimport (
     kDLCUDA,
     kDLCUDAHost,
     kDLCUDAManaged,
+    same_layout,
     same_shape,
     size_of,
 )
@@ -45,19 +46,50 @@ cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
     FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
     PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
-    ONE_PIECE = 512 << 10       # bytes; up to this size, the host reorders arrays before the copy, if pinned memory suffices
+    ONE_PIECE = 512 << 10       # bytes; up to this size, arrays with different layouts are copied through pinned memory at once
+    EXTENT = 32 << 10           # bytes; up to this size, the driver copies the extent of a device array faster than a kernel
+    FEWER = 8 << 10             # elements; up to this number, the host reorders the elements of such an extent
 
 SMALL_COPY = SMALL
 
 
 def at_once(Descriptor near, Descriptor far, stream):
-    """Copy a small array to the host if both arrays are contiguous in the same order. Return whether the array was copied."""
+    """Copy a small array to the host if a single copy by the driver suffices. Return whether the array was copied.
+
+    Elements in a different order, or with small gaps, are copied with their gaps and reordered by the host.
+    """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
-    if nbytes >= SMALL or not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
+    if not near.flags_ & far.flags_ & (C_CONTIGUOUS | F_CONTIGUOUS):
+        return fetch_extent(near, far, stream)
+    if nbytes >= SMALL:
         return False
     driver_for(device)
     copy_now(<uint64_t> near.data_, <uint64_t> far.data_, nbytes, copying_stream(far, stream, device), device)
+    return True
+
+
+cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
+    """Copy an array with a small extent to the host, as `at_once` does. Return whether the array was copied."""
+    cdef Py_ssize_t low, high
+    cdef int device = far.device_.device_id
+    cdef Descriptor fetched
+    cdef char* memory
+    extent(far, &low, &high)
+    if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > FEWER:
+        return False
+    driver_for(device)
+    memory = <char*> PyMem_RawMalloc(high - low)
+    if memory == NULL:
+        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the elements with their gaps")
+    try:
+        copy_now(<uint64_t> memory, <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device), device)
+        fetched = same_layout(far)
+        fetched.data_ = memory - low
+        with nogil:
+            put(near.data_, near.byte_strides_, fetched)
+    finally:
+        PyMem_RawFree(memory)
     return True
 
 

@@ -1,5 +1,6 @@
 """Settings of large copies: chunk size, number of pinned buffers and number of threads."""
 
+import functools
 import operator
 import os
 
@@ -11,8 +12,9 @@ _SMALLEST_CHUNK = 64 << 10  # bytes; for smaller copies, the latency of a copy e
 _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": None}  # None: the default
 
 
+@functools.cache
 def processors():
-    """Return the number of processors that this process may run on."""
+    """Return the number of processors that this process may run on, determined by the first call."""
     return len(os.sched_getaffinity(0))
 
 

@@ -114,13 +114,17 @@ def test_elements_of_several_sizes_are_copied(cp, dtype):
 
 
 def test_copies_of_sizes_near_the_limits_of_copy_methods(cp):
-    """The method of a copy depends on its size."""
-    for power in (16, 17, 21, 22, 23, 24):
+    """The method of a copy depends on its size and layout."""
+    for power in (12, 13, 14, 15, 16, 17, 19, 21, 22, 23, 24):
         for nbytes in ((1 << power) - 1, 1 << power, (1 << power) + 4097):
             x = np.random.default_rng(power).integers(0, 256, nbytes, "u1")
             there = arrayhub.to_device(x, "cuda:0")
             assert np.array_equal(np.asarray(there.to_host()), x)
             assert np.array_equal(np.asarray(there[::-1].to_host()), x[::-1])
+            assert np.array_equal(np.asarray(there[::3].to_host()), x[::3])
+            strided = np.zeros(2 * nbytes, "u1")
+            assert np.array_equal(arrayhub.to_host(there, out=strided[::-2]), x)
+            assert not strided[::2].any() and np.array_equal(strided[::-2], x)
 
 
 # --------------------------------------------------------------------------------------------------------- producers
@@ -516,6 +520,35 @@ def test_progress_reports_all_bytes_and_may_raise(cp, host):
         with pytest.raises(Enough):
             arrayhub.to_host(source, progress=stop)
         assert np.array_equal(np.asarray(arrayhub.to_host(x)), host)
+
+
+ORDERS = {"C": np.s_[:], "reversed": np.s_[::-1, ::-1], "steps": np.s_[::2, ::3], "column": np.s_[:, 1]}
+
+
+@pytest.mark.parametrize("size", [30, 300, 3000])
+@pytest.mark.parametrize("order", ORDERS)
+def test_progress_of_copies_of_any_size_ends_with_all_bytes(cp, order, size):
+    """Copies of each size and layout use another method, and each method reports its progress."""
+    values = np.arange(size * size, dtype="f4").reshape(size, size)
+    near, far = values[ORDERS[order]], arrayhub.asarray(cp.asarray(values))[ORDERS[order]]
+    strided = np.zeros((2 * near.shape[0], *near.shape[1:]), "f4")[::2]
+    fresh = arrayhub.asarray(cp.zeros(near.shape, "f4"))
+    seen = []
+
+    def report(done, total):
+        seen.append((done, total))
+
+    for copy in (
+        lambda: arrayhub.to_host(far, progress=report),
+        lambda: arrayhub.to_host(far, out=strided, progress=report),
+        lambda: arrayhub.to_device(near, "cuda:0", progress=report),
+        lambda: arrayhub.to_device(near, "cuda:0", out=far, progress=report),
+        lambda: arrayhub.to_device(far, "cuda:0", out=fresh, progress=report),
+    ):
+        seen.clear()
+        copied = copy()
+        assert np.array_equal(np.asarray(arrayhub.to_host(copied)), near)
+        assert seen[-1] == (near.nbytes, near.nbytes) and sorted(seen) == seen
 
 
 def test_progress_callback_may_copy_and_release_the_pool(cp, host):

@@ -30,7 +30,7 @@ from arrayhub.adapters.type_cache cimport (
     record_of,
 )
 
-from arrayhub._core.errors import MISSING_VALUES, PASSES_ON, interface_error, name_of_type
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PASSES_ON, interface_error, name_of_type
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -95,8 +95,8 @@ cdef str refusal_of(Tree t):
         count = "a bitmap of missing values" if t.nulls == UNCOUNTED else f"{t.nulls} missing value{plural}"
         return f"has {count}, which a dense array cannot represent; {advice_on_missing(t)}call arrayhub.asnested(x)"
     if has(t, RUNS) and isinstance(t.content, Tree) and has_nulls(<Tree> t.content):
-        missing = f"{MISSING_VALUES}, or " if is_numeric(t.content) else ""
-        return f"has runs of missing values, which a dense array cannot represent; {missing}call arrayhub.asnested(x)"
+        return "has runs of missing values, which a dense array cannot represent;" \
+            f" {advice_on_numbers(t.content)}call arrayhub.asnested(x)"
     if t.meaning is not None and t.meaning[:2] == "d:":
         return "has decimals, which NumPy cannot represent; call arrayhub.as_arrow(x).cast('float64'), or arrayhub.asnested(x)"
     if t.meaning == "tdD":
@@ -127,7 +127,21 @@ cdef str advice_on_missing(Tree t):
         return "" if isinstance(t.content, Tree) else "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
     if has(t, NUMBERS) and t.meaning is None and (<Descriptor> t.content).typenum_ == cnp.NPY_VOID:      # bytes
         return "pass missing='mask' to arrayhub.as_numpy, or "
-    return f"{MISSING_VALUES}, or " if is_numeric(t) else ""
+    return advice_on_numbers(t)
+
+
+cdef str advice_on_numbers(object node):
+    """Return advice on ``missing=`` that precedes other advice, or "" unless `is_numeric` returns True."""
+    if not is_numeric(node):
+        return ""
+    return f"{MISSING_TIMES if has_times(node) else MISSING_VALUES}, or "
+
+
+cdef bint has_times(object node) except -1:
+    """Return whether the elements of a node for which `is_numeric` returns True are dates or times."""
+    if not isinstance(node, Tree):
+        return node is not None and (<Descriptor> node).typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA)
+    return (<Tree> node).meaning == "tdD" or has_times((<Tree> node).content)
 
 
 cdef bint is_numeric(object node) except -1:
