@@ -694,6 +694,15 @@ def test_a_missing_day_is_filled_with_nat():
     assert rows.shape == (2, 2) and np.isnat(rows).tolist() == [[False, True]] * 2
 
 
+@pytest.mark.parametrize("kind", ["timestamp", "duration", "date32", "int64"])
+def test_errors_for_missing_times_do_not_suggest_torch(kind):
+    column = pa.array([1, None], pa.int32() if kind == "date32" else pa.int64())
+    column = column.cast(getattr(pa, kind)("s") if kind in ("timestamp", "duration") else getattr(pa, kind)())
+    for x in (column, pl.Series(column), ah.asnested(column)):
+        assert ("as_torch" in refusal(x)) == (kind == "int64") and "missing='nan'" in refusal(x)
+        assert np.isnan(ah.as_numpy(x, missing="nan", copy="if_needed")).tolist() == [False, True]
+
+
 def test_errors_for_maps_of_strings_do_not_suggest_a_matrix():
     x = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
     with pytest.raises(BufferError, match=r"use x\.keys and x\.items; or call arrayhub\.asnested\(x\)$") as raised:
