@@ -92,12 +92,12 @@ _LARGE = ("nanoarrow", "large columns")
 # `asnested` creates four to eight Python objects, and `combine_chunks` only one.
 _CHUNKS = {
     "numbers": (1.0, 1.0),
-    "dates": (1.6, 1.0),
-    "booleans": (1.7, 1.7),
-    "strings": (1.7, 1.0),
-    "lists": (1.7, 1.0),
-    "records": (2.5, 1.0),
-    "dictionaries": (3.5, 2.0),
+    "dates": (1.2, 1.0),
+    "booleans": (1.2, 1.2),
+    "strings": (1.2, 1.0),
+    "lists": (1.2, 1.0),
+    "records": (2.0, 1.0),
+    "dictionaries": (3.0, 1.3),
 }
 NESTED = (
     Row("asarray(pyarrow array, via='arrow')", "asarray(p, via='arrow')", "pa.array(capsules)", 0.5, _NESTED),
