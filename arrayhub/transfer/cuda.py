@@ -280,7 +280,7 @@ def _upload(array, out, stream, progress):
 
 
 def _fetched_at_once(route, ordinal, stream):
-    """Copy a small device array to a host array of another layout through pinned memory. Return whether it succeeded."""
+    """Copy a small array of another layout to the host through pinned memory. Return whether the array was copied."""
     nbytes = route.words * route.word
     pool = pinned.pool
     if nbytes > min(ONE_PIECE, pinned.bound()) or pool.lock.locked():

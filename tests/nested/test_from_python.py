@@ -145,6 +145,16 @@ def test_repeated_rows_are_counted_each_time(name):
         ah.asnested(values)
 
 
+@pytest.mark.parametrize("offsets", ["int32", "int64"])
+def test_to_list_of_many_rows_equals_pyarrow(offsets):
+    """Rows are converted in batches of 1024. The rows of the inner lists are batches of another size."""
+    cls = pa.list_ if offsets == "int32" else pa.large_list
+    rows = [None if k % 7 == 0 else [[k, None][: k % 3]] * (k % 4) for k in range(5000)]
+    array = pa.array(rows, cls(cls(pa.int64())))
+    for part in (array, array[1000:4000], array[1023:1025], array[:0], array[4999:]):
+        assert ah.asnested(part).to_list() == part.to_pylist()
+
+
 @pytest.mark.parametrize(
     "make",
     [
