@@ -7,7 +7,6 @@ from arrayhub._core.descriptor cimport (
     PACKED,
     WRITEABLE,
     Descriptor,
-    extent,
     get_dtype,
     same_shape,
     seal,
@@ -86,15 +85,6 @@ def broadcast(Descriptor array, Descriptor out):
 
 cdef object shape_error(Descriptor array, Descriptor out):
     return ValueError(f"could not broadcast input array from shape {shape_tuple(array)} into shape {shape_tuple(out)}")
-
-
-def share_bytes(Descriptor a, Descriptor b):
-    """Return whether the address ranges of `a` and `b` intersect."""
-    cdef Py_ssize_t low, high, other_low, other_high
-    extent(a, &low, &high)
-    extent(b, &other_low, &other_high)
-    return (low < high and other_low < other_high
-            and a.data_ + low < b.data_ + other_high and b.data_ + other_low < a.data_ + high)
 
 
 cdef bint same_type(Descriptor a, Descriptor b) except -1:

@@ -223,7 +223,7 @@ def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
     a, b = as_host(target), as_host(source)
     if nbytes == 0:
         return True
-    if share_memory(a, b):
+    if share_bytes(a, b):
         return False
     with nogil:
         put(a.data_, a.byte_strides_, b)
@@ -247,9 +247,10 @@ cdef void finish(Loops* loops) noexcept nogil:
     run(loops)
 
 
-cdef bint share_memory(Descriptor a, Descriptor b) noexcept nogil:
-    """Return whether the address ranges of two arrays overlap."""
+cpdef bint share_bytes(Descriptor a, Descriptor b) noexcept nogil:
+    """Return whether the address ranges of two arrays intersect."""
     cdef Py_ssize_t low, high, other_low, other_high
     extent(a, &low, &high)
     extent(b, &other_low, &other_high)
-    return a.data_ + low < b.data_ + other_high and b.data_ + other_low < a.data_ + high
+    return (low < high and other_low < other_high
+            and a.data_ + low < b.data_ + other_high and b.data_ + other_low < a.data_ + high)
