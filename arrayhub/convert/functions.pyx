@@ -746,6 +746,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
 
     name = names.library_name(to)
     exporter = _EXPORTS.get(name)
+    if name == "xarray" and isinstance(to, type):
+        return hooks.of_class(obj, name, to, copy, missing)
     if missing is not None:
         export = partial(convert, to=name, allow_readonly=allow_readonly)
         if exporter is not None:
@@ -760,8 +762,6 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     exporter = hooks.NESTED_CONSUMERS.get(name)
     if exporter is not None:
         return hooks.to_class(exporter, obj, name, to, copy) if isinstance(to, type) else exporter(obj, copy=copy)
-    if name == "xarray" and isinstance(to, type):
-        return hooks.of_class(obj, name, to, copy)
     if name in names.NAMED_EXPORTS:
         return names.NAMED_EXPORTS[name](obj, copy)
     from arrayhub.libraries import plugins

@@ -83,6 +83,10 @@ class Kind:
             return self._with_dims(array) if labels else array
         return convert(array, self.library, copy=copy)
 
+    def is_dataset(self) -> bool:
+        """Return whether this kind is an ``xarray.Dataset``, a table whose columns are NumPy arrays."""
+        return self.library == "xarray" and getattr(self.cls, "__name__", None) == "Dataset"
+
     def lacks_scalars(self) -> bool:
         """Return whether the library lacks 0-d arrays, as libraries of columns do (except ``pyarrow.Tensor``)."""
         return self.library in hooks.NESTED_CONSUMERS and getattr(self.cls, "__name__", None) != "Tensor"
@@ -112,8 +116,7 @@ class Kind:
         pandas uses the matrix, because an import as records would replace NaN by Arrow's null. The matrix is also used
         if the columns are not contiguous and no copy is permitted, because pandas' Arrow export copies such columns.
         """
-        is_dataset = self.library == "xarray" and getattr(self.cls, "__name__", None) == "Dataset"
-        if not is_dataset and not (self.lacks_scalars() and self.library != "pandas" and is_frame(obj)):
+        if not self.is_dataset() and not (self.lacks_scalars() and self.library != "pandas" and is_frame(obj)):
             return None
         table = obj if self.library == "arrow" else with_index_columns(obj)
         if is_frame(obj) and not copy and self.library in ("arrow", "polars"):

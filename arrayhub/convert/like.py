@@ -69,10 +69,12 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     if missing is None:
         return like_for("like", obj, model, copy, dtype, device)
     export = partial(_like, model=model, dtype=dtype, device=device)
-    library = kind_of(model, "like").library
-    if library in hooks.NESTED_CONSUMERS:
-        return hooks.with_value(obj, export, missing, copy, library)
-    return hooks.with_missing(obj, export, missing, copy, True, library == "numpy")
+    kind = kind_of(model, "like")
+    if kind.library in hooks.NESTED_CONSUMERS:
+        return hooks.with_value(obj, export, missing, copy, kind.library)
+    if kind.is_dataset():
+        return hooks.with_value(obj, export, missing, copy)
+    return hooks.with_missing(obj, export, missing, copy, True, kind.library == "numpy")
 
 
 def _like(obj: Any, model: Any, dtype: Any, device: Any, copy: Copy) -> Any:

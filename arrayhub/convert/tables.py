@@ -1,10 +1,12 @@
 """Conversion to table types: pandas and polars DataFrames, pyarrow Tables and RecordBatches, types of xarray."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import root_of
+from arrayhub._core.hooks import hooks
 from arrayhub.convert.kinds import Kind
 
 _TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
@@ -15,9 +17,15 @@ def is_table_type(cls: type) -> bool:
     return any((root_of(base), base.__name__) in _TABLES for base in cls.__mro__)
 
 
-def of_class(obj: Any, library: str, cls: type, copy: Copy) -> Any:
-    """Return `obj` as an instance of `cls`, a type of a library."""
-    return Kind(library, None, None, cls).convert(obj, "convert", copy)
+def of_class(obj: Any, library: str, cls: type, copy: Copy, missing: Any = None) -> Any:
+    """Return `obj` as an instance of `cls`, a type of a library. `missing` is an argument of `convert`."""
+    kind = Kind(library, None, None, cls)
+    if missing is None:
+        return kind.convert(obj, "convert", copy)
+    export = partial(of_class, library=library, cls=cls)
+    if kind.is_dataset():
+        return hooks.with_value(obj, export, missing, copy)
+    return hooks.with_missing(obj, export, missing, copy, True, False)
 
 
 def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:

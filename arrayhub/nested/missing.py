@@ -626,15 +626,24 @@ def call_with_cast(name: str, missing: Any, dtype: str) -> str:
     return f"arrayhub.{name}(arrayhub.as_numpy(x, missing={value}).astype('{dtype}'), copy='if_needed')"
 
 
-def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str) -> Any:
-    """Fill missing values for a library that can also represent missing values, and export the result.
+def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
+    """Fill missing values of a column, or of each column of a table, and export the result.
+
+    Parameters
+    ----------
+    library : str, optional
+        Library that can also represent missing values. By default, the result is a table of dense arrays.
 
     Raises
     ------
     ValueError
-        `missing` is "mask" or "nan", which are for libraries of dense arrays.
+        `missing` is "mask", or is "nan" although `library` can represent missing values.
     """
-    if _is(missing, "mask") or _is(missing, "nan"):
+    if library is None:
+        if _is(missing, "mask"):
+            raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
+        missing = _NAN if _is(missing, "nan") else missing
+    elif _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"

@@ -184,6 +184,22 @@ def test_columns_become_variables_of_a_dataset(library):
     assert dict(made.sizes) == {"dim_0": 2}
 
 
+@pytest.mark.parametrize("source", ["pandas", "polars", "pyarrow", "batch"])
+def test_missing_values_of_the_variables_of_a_dataset_are_filled(source):
+    xarray = pytest.importorskip("xarray")
+    column = pd.array([1, None], "Int64") if source == "pandas" else pa.array([1, None])
+    given = make_table(source, {"a": column, "b": [1.5, 2.5]})
+    for model in (xarray.Dataset, xarray.Dataset({"a": ("x", [1])})):
+        for missing, filled in ((0, [1, 0]), ("nan", [1.0, np.nan]), ({"a": 7}, [1, 7])):
+            made = ah.like(given, model, missing=missing)
+            assert type(made) is xarray.Dataset and list(made.data_vars) == ["a", "b"]
+            np.testing.assert_array_equal(made["a"].values, filled)
+        with pytest.raises(ValueError, match=r"^missing: 'mask' creates two arrays"):
+            ah.like(given, model, missing="mask")
+    assert type(ah.convert(given, xarray.Dataset, missing=0)) is xarray.Dataset
+    assert type(ah.convert(pa.array([1, None]), xarray.Variable, missing=0)) is xarray.Variable
+
+
 def test_types_of_xarray():
     xarray = pytest.importorskip("xarray")
     for cls in (xarray.DataArray, xarray.Variable):
