@@ -88,8 +88,8 @@ ELEMENTS = (
 # Nested arrays, and dense arrays through Arrow's interfaces.
 _NESTED = ("pyarrow", "nanoarrow", "awkward")
 _LARGE = ("nanoarrow", "large columns")
-# Types of the columns of 10,000 chunks, with the maximum ratios for 10 and for 1,000 elements in a chunk. Per chunk,
-# `asnested` creates four to eight Python objects, and `combine_chunks` only one.
+# Limits of the ratios for columns of 10,000 chunks, with 10 and with 1,000 elements per chunk. `asnested` creates three
+# to six Python objects per chunk, and `combine_chunks` one.
 _CHUNKS = {
     "numbers": (1.0, 1.0),
     "dates": (1.2, 1.0),

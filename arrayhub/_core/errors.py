@@ -33,9 +33,10 @@ TIMES_AS_INTEGERS = (
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
-# Advice for missing elements of dates and times, which torch does not have, and of other types. The advice contains
-# copy='if_needed', because missing='mask' copies booleans, dates and records.
+# Advice for missing dates and times, which torch does not support. The advice contains copy='if_needed', because
+# missing='mask' copies booleans, dates and records.
 MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy='if_needed', to arrayhub.as_numpy"
+# Advice for other missing values.
 MISSING_VALUES = f"{MISSING_TIMES} or as_torch"
 
 

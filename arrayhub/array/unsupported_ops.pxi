@@ -71,35 +71,34 @@ _ELSEWHERE = {
     "tostring": "x.tobytes()",
 }
 
-_NO_ARITHMETIC = "USMArray does not implement arithmetic"
-
-
-def _of_numpy(name):
-    return f"arrayhub.as_numpy(x).{name}{'' if name in _VALUES else '()'}"
+cdef dict _ABSENT = {
+    **{name: f"USMArray does not implement arithmetic; use arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
+    **{name: f"USMArray does not have this attribute; use arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
+    **{name: f"USMArray does not have this attribute; use {instead}" for name, instead in _ELSEWHERE.items()},
+}
 
 
 cdef class Absent:
-    """Python descriptor for an attribute that a class lacks. Access raises an AttributeError that names the call to use."""
-    cdef str message
+    """Python descriptor for an attribute that USMArray lacks. Access raises an AttributeError that names the call to use."""
+    cdef str name
 
-    def __cinit__(self, str message):
-        self.message = message
+    def __cinit__(self, str name):
+        self.name = name
 
     def __get__(self, array, owner):
-        raise AttributeError(self.message)
+        call = "" if self.name in _VALUES or self.name in _ELSEWHERE else "()"
+        raise AttributeError(f"{self.name}: {_ABSENT[self.name]}{call}")
 
 
-cdef object names_for_dir(object array):
-    """Return the names for ``dir``, without the attributes that the class of `array` lacks."""
-    entries = type(array).__dict__
-    return [name for name in object.__dir__(array) if not isinstance(entries.get(name), Absent)]
+def names(array):
+    """Return the names for ``dir``, without the attributes that USMArray lacks."""
+    return [name for name in object.__dir__(array) if name not in _ABSENT]
 
 
-cdef int add_absent(type cls, dict instead, str why=None) except -1:
-    """Add an `Absent` descriptor to a class for each name in `instead`, a dict of the expressions that replace the names."""
+cdef int add_absent(type cls) except -1:
+    """Add an `Absent` descriptor to a class for each name in `_ABSENT`."""
     cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
-    why = why or f"{cls.__name__} does not have this attribute"
-    for name, expression in instead.items():
-        entries[name] = Absent(f"{name}: {why}; use {expression}")
+    for name in _ABSENT:
+        entries[name] = Absent(name)
     PyType_Modified(cls)
     return 0

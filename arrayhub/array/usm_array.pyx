@@ -355,7 +355,7 @@ cdef class USMArray(Descriptor):
         )
 
     def __dir__(self):
-        return names_for_dir(self)
+        return names(self)
 
     # ------------------------------------------------------------------------------------- pickle, copy and dask
 
@@ -1128,5 +1128,4 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
-add_absent(USMArray, {name: _of_numpy(name) for name in _COMPUTING}, _NO_ARITHMETIC)
-add_absent(USMArray, {**{name: _of_numpy(name) for name in _NUMPYS}, **_ELSEWHERE})
+add_absent(USMArray)

@@ -1,6 +1,6 @@
 """NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from arrayhub.adapters cimport interface_dict
 from arrayhub.adapters.table cimport ARRAY_INTERFACE
 from arrayhub.runtimes.host cimport as_host, for_host_library
 
-from arrayhub._core.errors import MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, PACKED_ELEMENTS, PASSES_ON, module_of, show, unreadable
 
 # Types whose values do not have memory to view, so NumPy copies them. Test with issubclass: isinstance also trusts
 # ``__class__``, which an object can forge.
@@ -117,9 +117,12 @@ cdef Descriptor copy_values(object obj):
         helps = ""
         for value in array.ravel():
             if value is None:
-                helps = f". None is a missing value: {MISSING_VALUES}, or call arrayhub.asnested(x)"
+                helps = MISSING_VALUES
                 if any([isinstance(other, str) for other in array.ravel()]):
-                    helps = ". None is a missing value: pass missing='' to arrayhub.as_numpy, or call arrayhub.asnested(x)"
+                    helps = "pass missing='' to arrayhub.as_numpy"
+                elif any([isinstance(other, (date, timedelta)) for other in array.ravel()]):
+                    helps = MISSING_TIMES
+                helps = f". None is a missing value: {helps}, or call arrayhub.asnested(x)"
                 break
             if isinstance(value, date):
                 helps = ". Pass dtype='M8[us]' to arrayhub.asarray, or call arrayhub.asnested(x)"
@@ -292,7 +295,8 @@ cdef int refuse_mask(object obj) except -1:
         hides = mask.dtype.names is not None or mask.any()     # NumPy keeps the mask of records even if it hides nothing
         helps = "x.shrink_mask(), because no element is masked"
         if hides:
-            helps = f"x.filled(value), or {bare} to ignore it, or {MISSING_VALUES}"
+            missing = MISSING_TIMES if obj.dtype.kind in "mM" else MISSING_VALUES
+            helps = f"x.filled(value), or {bare} to ignore it, or {missing}"
     raise TypeError(f"{module_of(cls)}.{cls.__name__}: mask is set; accepted: arrays without a mask. Use {helps}")
 
 

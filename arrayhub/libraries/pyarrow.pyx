@@ -138,7 +138,8 @@ cdef str advice_without_nulls(object obj, object reason):
     pyarrow = sys.modules["pyarrow"]
     if pyarrow.types.is_date(obj.type):
         return f"{why}; {MISSING_TIMES}"
-    missing = next((f"{advice}, or " for advice in (MISSING_VALUES, MISSING_TIMES) if advice in str(reason)), "")
+    # MISSING_VALUES begins with MISSING_TIMES, and is therefore searched first.
+    missing = next((f"{text}, or " for text in (MISSING_VALUES, MISSING_TIMES) if text in str(reason)), "")
     dropped = None
     try:
         dropped = obj.drop_null()

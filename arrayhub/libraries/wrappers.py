@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import MISSING_VALUES, name_of_type, root_of, show
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, name_of_type, root_of, show
 from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
 
 
@@ -248,9 +248,10 @@ def refuse_missing(obj):
     """Reject ``pandas.NA`` and ``pandas.NaT`` in a list of values."""
     name = {"NAType": "NA", "NaTType": "NaT"}.get(type(obj).__name__)
     if name is not None and root_of(type(obj)) == "pandas":
+        advice = MISSING_TIMES if name == "NaT" else MISSING_VALUES
         raise TypeError(
             f"asarray: the list has elements such as pandas.{name}; accepted: numbers of one type."
-            f" pandas.{name} is a missing value: {MISSING_VALUES}, or pass all values to arrayhub.asnested"
+            f" pandas.{name} is a missing value: {advice}, or pass all values to arrayhub.asnested"
         )
 
 

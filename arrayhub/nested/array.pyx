@@ -16,12 +16,12 @@ from itertools import chain
 
 cimport cython
 
-from cpython.object cimport Py_EQ, Py_NE
+from cpython.object cimport Py_EQ, Py_NE, PyObject_GenericGetAttr
 
 from arrayhub._core.descriptor cimport Descriptor, make_device
 from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tree, count_nulls, first_array, has
 from arrayhub.adapters cimport arrow
-from arrayhub.array.usm_array cimport add_absent, compared, names_for_dir
+from arrayhub.array.usm_array cimport compared
 
 from arrayhub._core.copying import if_needed, view_or_copy, wanted
 from arrayhub._core.errors import unreadable
@@ -40,7 +40,7 @@ include "from_values.pxi"
 
 
 # Attributes of other libraries' arrays, columns and tensors, and the corresponding expressions for a NestedArray.
-cdef dict _ELSEWHERE = {
+_ELSEWHERE = {
     **dict.fromkeys(("shape", "ndim", "size"), "len(x), x.type, or arrayhub.asarray(x) if its lists have equal lengths"),
     "copy": "arrayhub.asnested(x, copy=True)",
     "cpu": "x.to_host()",
@@ -400,8 +400,11 @@ cdef class NestedArray(Tree):
             node = indexed(<Tree> node, part) if isinstance(node, Tree) else node[part]
         return node
 
-    def __dir__(self):
-        return names_for_dir(self)
+    def __getattr__(self, str name):
+        """Raise an AttributeError that names an alternative, if there is one."""
+        if name not in _ELSEWHERE or hasattr(type(self), name):
+            return PyObject_GenericGetAttr(self, name)      # raises the usual error, or the error of a property
+        raise AttributeError(f"'NestedArray' object has no attribute {name!r}; use {_ELSEWHERE[name]}", name=name, obj=self)
 
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
@@ -547,8 +550,6 @@ cdef class NestedArray(Tree):
     def __arrow_c_device_stream__(self):
         return arrow.emit_attribute(self, arrow.DEVICE_STREAM, _conformed)
 
-
-add_absent(NestedArray, _ELSEWHERE)
 
 cdef str _NO_COMPARISON = (
     "a NestedArray does not implement comparison; use x.to_list(), or another library's array from as_arrow, as_polars,"

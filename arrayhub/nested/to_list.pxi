@@ -27,15 +27,23 @@ cdef list list_flat(Tree t):
 
 
 cdef enum:
-    ROWS_AT_ONCE = 1024      # so that the items of the converted rows are still in the cache when they are sliced
+    ROWS_AT_ONCE = 1024      # so that the converted items are still in the cache when they are sliced into rows
+
+
+cdef bint can_be_split(object node) noexcept:
+    """Return whether the parts of a node are converted as fast as the node. Each part of a dictionary has all categories."""
+    while isinstance(node, Tree) and has(<Tree> node, ENDS) and has(<Tree> node, LISTS):
+        node = (<Tree> node).content
+    return not isinstance(node, Tree) or has(<Tree> node, NUMBERS | BIT_PACKED | ENDS)
 
 
 cdef list list_lists(Tree t):
     cdef const char* ends = t.offsets.data_
     cdef Py_ssize_t k, size = t.offsets.itemsize_, begin, end, first, start, stop
+    cdef Py_ssize_t batch = ROWS_AT_ONCE if can_be_split(t.content) else max(t.length, 1)
     cdef list items, rows = []
-    for begin in range(0, t.length, ROWS_AT_ONCE):
-        end = min(begin + ROWS_AT_ONCE, t.length)
+    for begin in range(0, t.length, batch):
+        end = min(begin + batch, t.length)
         first = integer_at(ends, size, begin)
         items = listed(part_inside(t, first, integer_at(ends, size, end), "offsets"))
         start = 0

@@ -4,14 +4,14 @@ The engine copies elements of any type as words of 1 to 16 bytes. Bytes between 
 written. Each copy waits for the work on the producer's stream. No copy synchronizes a complete device.
 
 ========================================  ==============================================================================
-small arrays, or no pinned memory         copy by the driver; the host reorders few elements before or after the copy
-up to 512 KiB in a different order        through pinned memory; a kernel reorders downloads, and the host uploads
+small arrays, or no pinned memory         copy by the driver; if the elements are few, the host reorders them
+up to 512 KiB to the host, reordered      a kernel stores the elements in pinned memory, and the host copies them
 host memory that the device can access    direct copy, in pieces on one stream
 other host memory                         through the pool of pinned memory, by several threads (cuda_lanes.pxi)
 ========================================  ==============================================================================
 
-If the host array and the device array have different layouts, a kernel reorders the elements on the device. The kernel
-processes one piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of
+In all other copies between different layouts, a kernel reorders the elements on the device. The kernel processes one
+piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of
 the kernel, a cupy assignment reorders the complete array first.
 """
 
@@ -79,10 +79,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
     """
     near = empty_like(array, order) if out is None else out
     queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
-    if array.nbytes == 0:
-        return near
-    if not queued_only and at_once(near, array, stream):
-        _report(progress, array)
+    if array.nbytes == 0 or (not queued_only and at_once(near, array, stream)):
         return near
     ordinal = array.device.id
     need_device(ordinal)
@@ -91,12 +88,9 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         host.move(raw(near, writable=True), raw(to_host(_in_order(array, stream), stream=stream)), progress)
         return near
     reading = reading_stream(array, stream)
-    if not queued_only and not route.straight and _fetched_at_once(route, ordinal, reading):
-        _report(progress, array)
-        return near
     if out is not None and is_device_reachable(out):
         _on_stream(route, True, ordinal, reading, queued_only, progress)
-    else:
+    elif route.straight or not _fetch_small(route, ordinal, reading):
         _through_pinned(route, True, ordinal, reading, progress)
     return near
 
@@ -181,7 +175,6 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     not written.
     """
     if copy_straight(array, out, stream):
-        _report(progress, out)
         return
     writing = reading_stream(out, stream)
     if array.device.type != "cuda":
@@ -199,13 +192,11 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     if not route.straight:
         if not cuda_kernel.is_available():
             _by_cupy(array, out, writing)
-            _report(progress, out)
             return
         kernel = cuda_kernel.handle(route.word, ordinal)
     reading_stream(array, writing)
     queue_piece(route, True, 0, route.words, writing, ordinal, kernel, 0)
     hold_producers(writing, array, out)
-    _report(progress, out)
 
 
 def _by_cupy(array, out, stream):
@@ -242,27 +233,17 @@ def _in_order(array, stream):
 # ------------------------------------------------------------------------------------------------------- strategies
 
 
-def _report(progress, array):
-    """Report all bytes of an array that was copied at once."""
-    if progress is not None:
-        progress.update(array.nbytes)
-
-
 def _upload(array, out, stream, progress):
     """Copy host memory to a device. The copy is complete on return.
 
     `stream` is the handle of a stream that is ordered after the pending work on `out`.
     """
     ordinal = out.device.id
-    if out.nbytes == 0:
-        return
-    if copy_straight(array, out, stream):
-        _report(progress, out)
+    if out.nbytes == 0 or copy_straight(array, out, stream):
         return
     route = Route(array, out)
     if out.flags.c_contiguous and _is_faster_reordered_on_host(array, route):
         _in_one_piece(array, out, ordinal, stream)
-        _report(progress, out)
         return
     reachable = is_device_reachable(array)
     # Without the kernel, lanes reorder words on the host, but only if `out` is contiguous in the iteration order.
@@ -279,19 +260,26 @@ def _upload(array, out, stream, progress):
         _through_pinned(route, False, ordinal, stream, progress)
 
 
-def _fetched_at_once(route, ordinal, stream):
-    """Copy a small array of another layout to the host through pinned memory. Return whether the array was copied."""
+def _fetch_small(route, ordinal, stream):
+    """Copy a small device array to a host array of a different layout through pinned memory.
+
+    Return False, without a copy, if the array is too large, or if the pool is in use or cannot allocate memory.
+    """
     nbytes = route.words * route.word
-    pool = pinned.pool
-    if nbytes > min(ONE_PIECE, pinned.bound()) or pool.lock.locked():
+    if nbytes > ONE_PIECE:
         return False
     kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
-    wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+    pool = pinned.pool
+    if not pool.is_mine():
+        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+    if pool.lock.locked():  # possibly by a long copy
+        return False
     with pool.in_use():
         block = pool.memory(min(ONE_PIECE, pinned.bound()), ordinal)
-        if block is not None:
-            fetch_by(block, route, stream, ordinal, kernel)
-        return block is not None
+        if block is None or block.nbytes < nbytes:
+            return False
+        fetch_by(block, route, stream, ordinal, kernel)
+        return True
 
 
 def _is_faster_reordered_on_host(array, route):

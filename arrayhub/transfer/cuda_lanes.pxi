@@ -171,9 +171,10 @@ def fetch_by(Pinned memory, Route route, intptr_t stream, int device, size_t ker
     cdef Py_ssize_t nbytes = plan.words * plan.word
     cdef bint pushed
     cdef int error
-    if nbytes > memory.nbytes or (kernel == 0 and not plan.device_runs):
-        raise ValueError(f"fetch_by: {nbytes} bytes and kernel {kernel}; accepted: at most the {memory.nbytes} bytes of the"
-                         " pinned memory, and a kernel unless the device array is contiguous")
+    if nbytes > memory.nbytes:
+        raise ValueError(f"fetch_by: the copy has {nbytes} bytes; accepted: at most {memory.nbytes}")
+    if kernel == 0 and not plan.device_runs:
+        raise ValueError("fetch_by: kernel is 0; accepted: the handle of a kernel, because the device array has gaps")
     refuse_capture(stream, device)
     pushed = enter(stream, device)
     with nogil:
@@ -309,8 +310,6 @@ def copy_by_lanes(Route route, bint to_host, Py_ssize_t piece, int slots, size_t
         if started == 0:          # threads are not requested, or cannot be created
             with nogil:
                 work(&seats[0])
-            if report is not None and job.error == 0:
-                report(route.plan.words * route.plan.word)
         running = started
         while running > 0:
             with nogil:

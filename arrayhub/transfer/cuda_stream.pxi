@@ -46,9 +46,9 @@ cpdef enum:
     PER_THREAD = 4              # words that each thread of the kernel copies
     FEW = 24 << 10              # elements; below this number, the host reorders elements faster than a kernel
     PAGEABLE = 64 << 10         # bytes; up to this size, the driver copies from pageable memory in one step
-    ONE_PIECE = 512 << 10       # bytes; up to this size, arrays with different layouts are copied through pinned memory at once
-    EXTENT = 32 << 10           # bytes; up to this size, the driver copies the extent of a device array faster than a kernel
-    FEWER = 8 << 10             # elements; up to this number, the host reorders the elements of such an extent
+    ONE_PIECE = 512 << 10       # bytes; up to this size, elements are reordered on the host or in pinned memory in one piece
+    EXTENT = 32 << 10           # bytes; up to this extent, it is faster to copy a device array with its gaps than by a kernel
+    EXTENT_ELEMENTS = 8 << 10   # maximum number of elements in such an extent
 
 SMALL_COPY = SMALL
 
@@ -56,7 +56,8 @@ SMALL_COPY = SMALL
 def at_once(Descriptor near, Descriptor far, stream):
     """Copy a small array to the host if a single copy by the driver suffices. Return whether the array was copied.
 
-    Elements in a different order, or with small gaps, are copied with their gaps and reordered by the host.
+    If the elements have gaps or are in a different order, and their extent is small, the driver copies the extent, and the
+    host reorders the elements.
     """
     cdef int device = far.device_.device_id
     cdef Py_ssize_t nbytes = near.nbytes
@@ -76,12 +77,12 @@ cdef bint fetch_extent(Descriptor near, Descriptor far, stream) except -1:
     cdef Descriptor fetched
     cdef char* memory
     extent(far, &low, &high)
-    if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > FEWER:
+    if near.device_.device_type != kDLCPU or high - low > EXTENT or size_of(far) > EXTENT_ELEMENTS:
         return False
     driver_for(device)
     memory = <char*> PyMem_RawMalloc(high - low)
     if memory == NULL:
-        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the elements with their gaps")
+        raise MemoryError(f"CUDA: cannot allocate {high - low} bytes of host memory for the extent of the array")
     try:
         copy_now(<uint64_t> memory, <uint64_t> (far.data_ + low), high - low, copying_stream(far, stream, device), device)
         fetched = same_layout(far)

@@ -14,7 +14,7 @@ _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": Non
 
 @functools.cache
 def processors():
-    """Return the number of processors that this process may run on, determined by the first call."""
+    """Return the number of processors that this process may run on. The number is determined once per process."""
     return len(os.sched_getaffinity(0))
 
 

@@ -506,7 +506,7 @@ def test_swap_of_elements_through_views_is_rejected():
     a = np.arange(5)
     x = ah.asarray(a)
     with pytest.raises(TypeError, match=r"x\[j\]\.copy\(\) or x\[j\]\.item\(\)"):
-        random.Random(0).shuffle(x)  # this seed changes the order
+        random.Random(0).shuffle(x)  # with this seed, shuffle swaps elements
     x[0], x[1] = x[1].copy(), x[0].item()
     assert a.tolist() == [1, 0, 2, 3, 4]
 

@@ -528,7 +528,7 @@ ORDERS = {"C": np.s_[:], "reversed": np.s_[::-1, ::-1], "steps": np.s_[::2, ::3]
 @pytest.mark.parametrize("size", [30, 300, 3000])
 @pytest.mark.parametrize("order", ORDERS)
 def test_progress_of_copies_of_any_size_ends_with_all_bytes(cp, order, size):
-    """Copies of each size and layout use another method, and each method reports its progress."""
+    """The method of a copy depends on its size and layout. The last report of each method is the total."""
     values = np.arange(size * size, dtype="f4").reshape(size, size)
     near, far = values[ORDERS[order]], arrayhub.asarray(cp.asarray(values))[ORDERS[order]]
     strided = np.zeros((2 * near.shape[0], *near.shape[1:]), "f4")[::2]

@@ -698,9 +698,12 @@ def test_a_missing_day_is_filled_with_nat():
 def test_errors_for_missing_times_do_not_suggest_torch(kind):
     column = pa.array([1, None], pa.int32() if kind == "date32" else pa.int64())
     column = column.cast(getattr(pa, kind)("s") if kind in ("timestamp", "duration") else getattr(pa, kind)())
-    for x in (column, pl.Series(column), ah.asnested(column)):
+    masked = ah.as_numpy(column, missing="mask", copy="if_needed")
+    for x in (column, pl.Series(column), ah.asnested(column), masked, column.to_pylist()):
         assert ("as_torch" in refusal(x)) == (kind == "int64") and "missing='nan'" in refusal(x)
         assert np.isnan(ah.as_numpy(x, missing="nan", copy="if_needed")).tolist() == [False, True]
+    rows = pa.array([column.drop_null().to_pylist(), None], pa.list_(column.type))
+    assert ("as_torch" in refusal(ah.asnested(rows))) == (kind == "int64")
 
 
 def test_errors_for_maps_of_strings_do_not_suggest_a_matrix():

@@ -124,14 +124,16 @@ cdef str advice_on_missing(Tree t):
     if has(t, UTF8):
         return "pass missing='' to arrayhub.as_numpy, or "
     if has(t, LISTS) and not has(t, WIDTH):
-        return "" if isinstance(t.content, Tree) else "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
+        if isinstance(t.content, Tree) or has_times(t.content):      # torch does not have rows of such elements
+            return ""
+        return "pass missing=[] to arrayhub.as_torch, which replaces missing rows, or "
     if has(t, NUMBERS) and t.meaning is None and (<Descriptor> t.content).typenum_ == cnp.NPY_VOID:      # bytes
         return "pass missing='mask' to arrayhub.as_numpy, or "
     return advice_on_numbers(t)
 
 
 cdef str advice_on_numbers(object node):
-    """Return advice on ``missing=`` that precedes other advice, or "" unless `is_numeric` returns True."""
+    """Return the advice on ``missing=`` for a node, followed by ", or ". Return "" if `is_numeric` is False for the node."""
     if not is_numeric(node):
         return ""
     return f"{MISSING_TIMES if has_times(node) else MISSING_VALUES}, or "
@@ -140,6 +142,7 @@ cdef str advice_on_numbers(object node):
 cdef bint has_times(object node) except -1:
     """Return whether the elements of a node for which `is_numeric` returns True are dates or times."""
     if not isinstance(node, Tree):
+        # The content of records is None.
         return node is not None and (<Descriptor> node).typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA)
     return (<Tree> node).meaning == "tdD" or has_times((<Tree> node).content)
 
