@@ -13,7 +13,7 @@ _chosen: dict[str, int | None] = {"threads": None, "chunk": None, "buffers": Non
 
 
 @functools.cache
-def processors():
+def _processors():
     """Return the number of processors that this process may run on. The number is determined once per process."""
     return len(os.sched_getaffinity(0))
 
@@ -23,7 +23,7 @@ def threads():
 
     The default leaves two processors for the driver and the calling thread, and is at most 16.
     """
-    return _chosen["threads"] or min(max(processors() - 2, 1), 16)
+    return _chosen["threads"] or min(max(_processors() - 2, 1), 16)
 
 
 def chunk():
@@ -32,7 +32,7 @@ def chunk():
     The default is 8 MiB for fewer than 8 processors, so that their shared cache can hold a chunk. Otherwise it is 32
     MiB.
     """
-    return _chosen["chunk"] or (32 if processors() >= 8 else 8) * _MIB
+    return _chosen["chunk"] or (32 if _processors() >= 8 else 8) * _MIB
 
 
 def buffers():
