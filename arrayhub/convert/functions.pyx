@@ -745,9 +745,9 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     from arrayhub.convert import names
 
     name = names.library_name(to)
-    exporter = _EXPORTS.get(name)
     if name == "xarray" and isinstance(to, type):
         return hooks.of_class(obj, name, to, copy, missing)
+    exporter = _EXPORTS.get(name)
     if missing is not None:
         export = partial(convert, to=name, allow_readonly=allow_readonly)
         if exporter is not None:

@@ -1,5 +1,6 @@
 """The kind of an array: library, device and labels. `like` and `Placement.convert` convert arrays to a given kind."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
@@ -82,6 +83,14 @@ class Kind:
         if self.library == OWN:
             return self._with_dims(array) if labels else array
         return convert(array, self.library, copy=copy)
+
+    def with_missing(self, obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
+        """Export `obj` by `export` with a representation of its missing values, see `convert`."""
+        if self.library in hooks.NESTED_CONSUMERS:
+            return hooks.with_value(obj, export, missing, copy, self.library)
+        if self.is_dataset():
+            return hooks.with_value(obj, export, missing, copy)
+        return hooks.with_missing(obj, export, missing, copy, True, self.library == "numpy")
 
     def is_dataset(self) -> bool:
         """Return whether this kind is an ``xarray.Dataset``, a table whose columns are NumPy arrays."""

@@ -4,7 +4,6 @@ from functools import partial
 from typing import Any
 
 from arrayhub._core.copying import Copy, if_needed
-from arrayhub._core.hooks import hooks
 from arrayhub.convert.kinds import kind_of, same_kind
 from arrayhub.convert.names import sparse_library
 
@@ -69,12 +68,7 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
     if missing is None:
         return like_for("like", obj, model, copy, dtype, device)
     export = partial(_like, model=model, dtype=dtype, device=device)
-    kind = kind_of(model, "like")
-    if kind.library in hooks.NESTED_CONSUMERS:
-        return hooks.with_value(obj, export, missing, copy, kind.library)
-    if kind.is_dataset():
-        return hooks.with_value(obj, export, missing, copy)
-    return hooks.with_missing(obj, export, missing, copy, True, kind.library == "numpy")
+    return kind_of(model, "like").with_missing(obj, export, missing, copy)
 
 
 def _like(obj: Any, model: Any, dtype: Any, device: Any, copy: Copy) -> Any:

@@ -6,7 +6,6 @@ from typing import Any
 
 from arrayhub._core.copying import Copy, wanted
 from arrayhub._core.errors import root_of
-from arrayhub._core.hooks import hooks
 from arrayhub.convert.kinds import Kind
 
 _TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"), ("pyarrow", "RecordBatch"))
@@ -22,10 +21,7 @@ def of_class(obj: Any, library: str, cls: type, copy: Copy, missing: Any = None)
     kind = Kind(library, None, None, cls)
     if missing is None:
         return kind.convert(obj, "convert", copy)
-    export = partial(of_class, library=library, cls=cls)
-    if kind.is_dataset():
-        return hooks.with_value(obj, export, missing, copy)
-    return hooks.with_missing(obj, export, missing, copy, True, False)
+    return kind.with_missing(obj, partial(of_class, library=library, cls=cls), missing, copy)
 
 
 def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, copy: Copy) -> Any:
