@@ -11,8 +11,8 @@ other host memory                         through the pool of pinned memory, by 
 ========================================  ==============================================================================
 
 In all other copies between different layouts, a kernel reorders the elements on the device. The kernel processes one
-piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of
-the kernel, a cupy assignment reorders the complete array first.
+piece at a time to limit the additional device memory. If the installed cupy does not expose the handle of the kernel, a
+cupy assignment reorders the complete array first.
 """
 
 import contextlib
@@ -270,16 +270,14 @@ def _fetch_small(route, ordinal, stream):
         return False
     kernel = 0 if route.device_runs else cuda_kernel.handle(route.word, ordinal)
     pool = pinned.pool
-    if not pool.is_mine():
-        wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
-    if pool.lock.locked():  # possibly by a long copy
+    wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
+    if pool.lock.locked():  # possibly by a long copy, or by this thread
         return False
     with pool.in_use():
-        block = pool.memory(min(ONE_PIECE, pinned.bound()), ordinal)
-        if block is None or block.nbytes < nbytes:
-            return False
-        fetch_by(block, route, stream, ordinal, kernel)
-        return True
+        block = pool.memory(nbytes, ordinal)
+        if block is not None:
+            fetch_by(block, route, stream, ordinal, kernel)
+        return block is not None
 
 
 def _is_faster_reordered_on_host(array, route):
@@ -298,7 +296,7 @@ def _in_one_piece(array, out, ordinal, stream):
     if array.nbytes > PAGEABLE and not pinned.pool.is_mine():
         wait(stream, ordinal)  # before acquiring the pool, which other copies need; Ctrl-C interrupts this wait
         with pinned.pool.in_use():
-            block = pinned.pool.memory(min(ONE_PIECE, pinned.bound()), ordinal)
+            block = pinned.pool.memory(array.nbytes, ordinal)
             if block is not None:
                 copy_by(block, array, out, stream)
                 return

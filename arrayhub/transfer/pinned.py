@@ -10,7 +10,7 @@ import os
 import threading
 
 from arrayhub.transfer import settings
-from arrayhub.transfer.cuda_copies import Lane, Lock, Pinned
+from arrayhub.transfer.cuda_copies import ONE_PIECE, Lane, Lock, Pinned
 
 
 class Pool:
@@ -45,11 +45,17 @@ class Pool:
                 self.release()
 
     def memory(self, nbytes, device):
-        """Return pinned memory of at least `nbytes` and at most `bound()` bytes, or None if the allocation fails."""
-        if self.block is None or not nbytes <= self.block.nbytes <= bound():
+        """Return pinned memory of at least `nbytes` and at most `bound()` bytes.
+
+        Return None if `nbytes` exceeds the bound, or if the allocation fails. A new block has at least ONE_PIECE bytes,
+        unless the bound is smaller, so that small copies do not allocate a block for each size.
+        """
+        most = bound()
+        if self.block is None or not nbytes <= self.block.nbytes <= most:
             self.block = None
-            with contextlib.suppress(MemoryError, BufferError):
-                self.block = Pinned(min(1 << (nbytes - 1).bit_length(), bound()), device)
+            if nbytes <= most:
+                with contextlib.suppress(MemoryError, BufferError):
+                    self.block = Pinned(min(1 << (max(nbytes, ONE_PIECE) - 1).bit_length(), most), device)
         return self.block
 
     def lanes_on(self, device, count):
