@@ -109,8 +109,12 @@ NESTED = (
     Row("as_polars(1,000,000 lists, imported)", "as_polars(nested_wide)", "pl.from_arrow(wide)", 1.1, _LARGE, True),
     *(
         Row(
-            *(f"asnested(10,000 chunks of {length:,} {name})", f"asnested(chunks['{name}', {length}])"),
-            *(f"chunks['{name}', {length}].combine_chunks()", at_most, _LARGE, True),
+            f"asnested(10,000 chunks of {length:,} {name})",
+            f"asnested(chunks['{name}', {length}])",
+            f"chunks['{name}', {length}].combine_chunks()",
+            at_most,
+            _LARGE,
+            True,
         )
         for name, limits in _CHUNKS.items()
         for length, at_most in zip((10, 1_000), limits, strict=True)

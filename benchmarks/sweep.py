@@ -173,7 +173,7 @@ def host():
 
 
 def sycl(ways=WAYS):
-    """Yield copies from and to device USM, and assignments from and to device USM, compared with dpnp's."""
+    """Yield copies and assignments from and to device USM, compared with dpnp's."""
     import dpnp.tensor as dpt
 
     def down(view, out):

@@ -404,7 +404,7 @@ cdef class NestedArray(Tree):
         """Raise an AttributeError that names an alternative, if there is one."""
         if name not in _ELSEWHERE or hasattr(type(self), name):
             return PyObject_GenericGetAttr(self, name)      # raises the usual error, or the error of a property
-        raise AttributeError(f"'NestedArray' object has no attribute {name!r}; use {_ELSEWHERE[name]}", name=name, obj=self)
+        raise AttributeError(f"{name}: NestedArray does not have this attribute; use {_ELSEWHERE[name]}", name=name, obj=self)
 
     def to_list(self):
         """Return a copy of the elements as Python objects: lists, str, bytes, numbers, None, and a dict for each record.
