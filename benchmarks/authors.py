@@ -22,8 +22,8 @@ ROWS = (
     ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
 )
 
-# {row: (subject of the reported sentence, limit in nanoseconds)}. ADDED limits the difference from the peer's time, and
-# TOTAL the time of the call.
+# For each row, the subject of the sentence in the report, and the limit in nanoseconds. ADDED limits the difference
+# from the peer's time, and TOTAL the time of the call.
 ADDED = {
     "adapt, one NumPy array": ("`adapt` with one NumPy array", 2000),
     "adapt, a NumPy array and keywords": ("`adapt` with a NumPy array and keywords", 2000),

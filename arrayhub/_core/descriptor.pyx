@@ -304,7 +304,7 @@ cdef int seal_any(Descriptor a) except -1:
     if a.flags_ & PACKED:
         return seal_packed(a, size)
     if size < 0 or layout.checked_mul(size, a.itemsize_, &total):
-        raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
+        raise field_error(a, "shape", shape_tuple(a), "a shape whose elements occupy fewer than 2**63 bytes")
     step = a.itemsize_
     for k in range(a.nd_ - 1, -1, -1):
         if a.shape_[k] == 1:       # the stride is unused: replace it by the stride of C order
@@ -352,7 +352,7 @@ cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:
     cdef Py_ssize_t bits
     cdef int k
     if size < 0 or layout.checked_mul(size, dtypes.bits_of(a.dl_dtype_), &bits) or layout.checked_add(bits, 7, &bits):
-        raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 bits")
+        raise field_error(a, "shape", shape_tuple(a), "a shape whose elements occupy fewer than 2**63 bits")
     if layout.fill_strides(a.nd_, a.shape_, 1, False, compact):
         raise field_error(a, "shape", shape_tuple(a), "a shape with fewer than 2**63 elements")
     for k in range(a.nd_):

@@ -300,7 +300,8 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
         a.shape_[view.ndim + k] = inner[k]
     if view.strides == NULL or len(inner) != 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
+            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a),
+                                  "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
     if view.strides != NULL:
         for k in range(view.ndim):
             a.byte_strides_[k] = view.strides[k]

@@ -167,7 +167,9 @@ class _Reader:
         """Return the dtype of the code at position `start`, with the size and byte order of the current order."""
         if row.standard is None and self.order == FOREIGN:
             raise self.error_at(
-                start, f"does not have a size in the byte order {self.order}", f"{row.code} after @, ^ or ="
+                start,
+                f"does not have the standard size that {self.order!r} requires",
+                f"{row.code!r} after '@', '^' or '='",
             )
         if row.native == "complex32":
             return self.half_complex(start)

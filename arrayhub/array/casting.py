@@ -280,8 +280,8 @@ def check_fit(given, own, call):
         number = out_of_range(given, own)
         if number is not None:
             raise OverflowError(
-                f"{call}: {number} is out of the range of elements of {own!r}; convert it first, for example with"
-                " NumPy's value.astype(dtype)"
+                f"{call}: {number} is out of the range of {own.name}; call numpy.asarray(value).astype({own.name!r})"
+                " first, or use a larger dtype"
             )
 
 

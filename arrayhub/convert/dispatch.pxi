@@ -524,7 +524,7 @@ cdef Descriptor parse_registered(object obj, object row):
     if a.data_ != again.data_ and size_of(a) or a.flags_ & COPIED and issubclass(type(inner), VALUES):
         raise plugins.parse_fault(row, obj, f"returned {name_of_type(type(inner))} with a copy")
     if a is not again and a.shape != again.shape:
-        raise plugins.parse_fault(row, obj, "returned arrays of different shapes")
+        raise plugins.parse_fault(row, obj, f"returned shapes {a.shape} and {again.shape} in two calls for this object")
     check_declared(row, obj, a)
     return a
 

@@ -176,7 +176,7 @@ _PRODUCERS_OF: dict[str, Callable[[Any], Iterator[Producer]]] = {
 
 
 class SyclResult:
-    """Array type as a SYCL extension may define it: USM, with an attribute that describes the memory."""
+    """Array type that a SYCL extension could define. Its attribute describes the USM that it holds."""
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory

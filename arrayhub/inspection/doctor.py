@@ -1,4 +1,4 @@
-"""The report of ``python -m arrayhub doctor``: installed libraries, devices, problems, and commands that fix them."""
+"""The report of ``python -m arrayhub doctor``: installed libraries, devices, and problems with their remedies."""
 
 import importlib.metadata
 import importlib.util

@@ -111,7 +111,7 @@ def inside(obj):
         raise wrapper_error(obj, "is not imported as an array")
     dtype = row.dtype(obj)
     if dtype is not None and not isinstance(dtype, np.dtype):
-        raise wrapper_error(obj, f"has elements of {dtype}, which a dense array cannot represent")
+        raise wrapper_error(obj, f"has elements of {dtype}, which x.{row.attribute} does not represent")
     inner = path_getter(row.attribute)(obj)
     if inner is None:  # such as a closed SharedMemory
         raise BufferError(f"{name_of_type(type(obj))}: {row.attribute} is None, so the memory was released")

@@ -222,7 +222,10 @@ cdef Descriptor of_offsets(Descriptor a, str what, Py_ssize_t width):
     """
     if a is not None and (a.nd_ != 1 or a.dl_dtype_.code != _SIGNED or a.itemsize_ not in (4, 8) or not a.flags_ & NOTSWAPPED
                           or width and a.itemsize_ != width):
-        raise TypeError(f"asnested: {what} are {a!r}; accepted: 1-d int32 or int64, the same for offsets and sizes")
+        raise TypeError(
+            f"asnested: {what} are {a!r}; accepted: 1 dimension, and int32 or int64 in native byte order, the same dtype for"
+            " offsets and sizes"
+        )
     return a
 
 
@@ -329,7 +332,10 @@ cdef int check_readable(Descriptor a, void* readable) except -1:
 
 
 def from_arrow(obj):
-    """Import an object through Arrow's interfaces. Return a NestedArray itself, and None if `obj` does not support Arrow."""
+    """Import an object through Arrow's interfaces. A NestedArray is returned unchanged.
+
+    Return None if `obj` does not support Arrow.
+    """
     if isinstance(obj, NestedArray):
         return obj
     cdef list chunks = arrow.parse_chunks(obj)

@@ -125,8 +125,8 @@ cdef object of_numpys_type(Tree t, bint copy):
             " arrayhub.as_arrow(x)"
         )
     if not copy:
-        raise BufferError("to_dense: Arrow's dates have 4 bytes, and NumPy's dates have 8; pass copy=True, which converts to"
-                          " datetime64[D], or use x.content")
+        raise BufferError("to_dense: Arrow's date32 has 4 bytes, and NumPy's datetime64[D] has 8; pass copy=True, which"
+                          " converts the dates, or use x.content")
     return asarray(as_numpy(t.content).astype("M8[D]"), copy=True)
 
 

@@ -17,7 +17,10 @@ from arrayhub._core.errors import unreadable
 
 
 cdef Descriptor as_host(Descriptor a):
-    """Wait for the producer, and return a view of the same memory with device ``cpu``. `a` must be host-readable."""
+    """Wait for the producer, and return a view of the same memory with device ``cpu``. `a` must be host-readable.
+
+    An array with device ``cpu`` is returned unchanged.
+    """
     if a.device_.device_type == kDLCPU:
         return a
     host_ready(a)
@@ -49,7 +52,10 @@ cdef Descriptor for_host_library(Descriptor a, str library, int other_device):
 
 
 def host_view(Descriptor array):
-    """Wait for the producer, and return a view with device ``cpu``. Raise BufferError if the host cannot read the memory."""
+    """Return `array` as an array with device ``cpu``, after waiting for its producer.
+
+    Raise BufferError if the host cannot read the memory.
+    """
     return for_host_library(array, "the host", 0)
 
 

@@ -17,8 +17,8 @@ cdef Descriptor on_stream(Descriptor a, object stream, bint fresh):
     Parameters
     ----------
     a : Descriptor
-        An array in host memory is returned unchanged, because no work on it is pending. An array of a runtime that arrayhub
-        does not implement, such as ROCm, is also returned unchanged, after its producer has made `stream` wait.
+        An array in host memory is returned unchanged, because no work on it is pending. An array on a device type
+        without a module in ``runtimes/``, such as ROCm, is also returned unchanged, after its producer has made `stream` wait.
     stream : object
         Value of ``stream=``, except None.
     fresh : bool
@@ -60,7 +60,7 @@ cdef int check_stream(object stream) except -1:
 cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Call the producer's ``__dlpack__`` to order a stream after the producer's work.
 
-    This function handles runtimes that arrayhub does not implement, such as ROCm. Handles are passed unchanged, because 0 is
+    This function is used for device types without a module in ``runtimes/``, such as ROCm. Handles are passed unchanged, because 0 is
     ROCm's default stream. For the handle -1, the producer is not called.
     """
     cdef intptr_t handle = cuda.handle_or_null(stream, 0)

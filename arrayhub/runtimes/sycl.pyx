@@ -798,7 +798,7 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
 def hand_over(queue, list after):
     """Make later work of a queue wait for events, without waiting on the host.
 
-    A wait for this queue, by the host or by another queue, then includes the events. The events are also added to dpctl's order
+    After this call, a wait for `queue`, on the host or in another queue, also waits for the events. They are also added to dpctl's order
     manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
     cdef EventRef events[MOST_EVENTS]

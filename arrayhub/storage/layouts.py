@@ -119,8 +119,8 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
         ranks = integers(base_layout, "base_layout")
         if sorted(ranks) != [0, 1, 2]:
             raise ValueError(
-                f"layouts.register: base_layout is {show(ranks)}; accepted: a permutation of 0, 1, 2, the ranks of I, J"
-                " and K, or a function of the dimensions"
+                f"layouts.register: base_layout is {show(ranks)}; accepted: the ranks of I, J and K, such as (2, 0, 1),"
+                " or a function of the dimensions"
             )
         _registered[name] = Preset(ByMeaning(ranks), elements)
 
@@ -162,7 +162,7 @@ def layout_by(preset: Preset, dimensions: tuple[str, ...]) -> tuple[int, ...]:
 def checked_dimensions(dimensions: Iterable[Any]) -> tuple[str, ...]:
     """Return `dimensions` as a tuple of names. Raise ValueError if a name is unknown or repeated.
 
-    Raise TypeError if `dimensions` is not a sequence.
+    Raise TypeError if `dimensions` is a set or is not iterable.
     """
     if not is_ordered(dimensions):
         raise TypeError(f"dimensions: {show(dimensions)} is not a sequence; accepted: {ACCEPTED_DIMENSIONS}")

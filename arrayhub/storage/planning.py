@@ -149,15 +149,18 @@ def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
     """Return `layout` as a validated tuple of ranks."""
     if layout is None or isinstance(layout, str):
         if layout not in (None, "C", "F"):
-            raise ValueError(f"layout: {show(layout)}; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}")
+            raise ValueError(f"layout: {show(layout)}; accepted: {_accepted_layouts(nd)}")
         return tuple(reversed(range(nd)) if layout == "F" else range(nd))
     ranks = integers(layout, "layout")
     if sorted(ranks) != list(range(nd)):
-        raise ValueError(
-            f"layout: {show(ranks)} for {dimensions(nd)}; accepted: 'C', 'F' or a permutation of 0 to {nd - 1}, where 0"
-            " is the largest stride"
-        )
+        raise ValueError(f"layout: {show(ranks)} for {dimensions(nd)}; accepted: {_accepted_layouts(nd)}")
     return ranks
+
+
+def _accepted_layouts(nd: int) -> str:
+    if nd == 0:
+        return "'C', 'F' or ()"
+    return f"'C', 'F' or a permutation of {(*range(nd),)}, in which the rank 0 is the dimension with the largest stride"
 
 
 def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[int, ...]) -> tuple[int, ...]:

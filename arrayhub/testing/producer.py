@@ -115,7 +115,7 @@ class _Made:
 def _dlpack(made: _Made, **keywords: Any) -> Any:
     """Return a capsule of the object. Errors count as refusals, except a TypeError about a keyword."""
     if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("it does not support DLPack")
+        raise NotMade("the object does not support DLPack")
     try:
         return made.obj.__dlpack__(**keywords)
     except PASSES_ON:
@@ -231,7 +231,7 @@ def _check_device(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     array = made.array()
     if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("it does not support DLPack")
+        raise NotMade("the object does not support DLPack")
     try:
         device = made.obj.__dlpack_device__()
     except AttributeError:
@@ -342,7 +342,7 @@ def _words_of_stream(stream: Any) -> str:
 def _check_refusal(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
     if not hasattr(made.obj, "__dlpack__"):
-        raise NotMade("it does not support DLPack")
+        raise NotMade("the object does not support DLPack")
     made.array()
     try:
         made.obj.__dlpack__()

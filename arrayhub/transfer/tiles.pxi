@@ -199,7 +199,7 @@ def copy(cnp.ndarray target, cnp.ndarray source):
 
 
 def copy_at_once(Descriptor target, Descriptor source, Py_ssize_t at_most):
-    """Copy a small host-readable array to another array in a single loop, without creating an ndarray.
+    """Copy a small host-readable array to another array in one piece, without creating an ndarray.
 
     Parameters
     ----------

@@ -444,13 +444,13 @@ cdef Descriptor described(object shape, object strides, object element):
             raise state_error("shape", shape, "lengths of zero or more")
     cdef Py_ssize_t size = layout.count(a.nd_, a.shape_)
     if size < 0 or layout.checked_mul(size, max(a.itemsize_, 1), &ignored):
-        raise state_error("shape", shape, "a shape with fewer than 2**63 bytes")
+        raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes")
     if a.flags_ & PACKED:
         if strides is not None or layout.fill_strides(a.nd_, a.shape_, 1, False, a.strides_):
             raise state_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise state_error("shape", shape, "a shape whose strides are below 2**63 bytes")
+            raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")

@@ -15,7 +15,7 @@ def state_error(part: str, value: Any, accepted: str) -> pickle.UnpicklingError:
 
 
 def restored(build: Callable[[Any], _Array], state: Any, name: str) -> _Array:
-    """Return ``build(state)``. Errors contain `name`, the name of the array's class.
+    """Return ``build(state)``. Errors other than UnpicklingError become an UnpicklingError that names the class `name`.
 
     Raises
     ------

@@ -330,6 +330,11 @@ def test_buffer_that_is_too_short_raises(keys):
         dict_in(says(typestr="|u1", data=bytearray(4), **keys))
 
 
+def test_shape_without_elements_whose_strides_would_overflow_raises():
+    with pytest.raises(InterfaceError, match=r"fewer than 2\*\*63 bytes, where lengths of 0 count as 1"):
+        dict_in(says(shape=(0, 2**62, 8), typestr="<f8", data=(0, False)))
+
+
 @pytest.mark.parametrize(
     "data", ["text", 3, 3.0, pytest.param([AT, False], id="list"), object(), memoryview(bytearray(8))[::2]]
 )

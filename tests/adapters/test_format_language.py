@@ -86,7 +86,7 @@ def test_codes_without_a_standard_size_require_native_byte_order(code):
     native = parse_format(code, parse_size(code))
     for prefix in ("=", "<" if LITTLE else ">"):
         assert parse_format(prefix + code, native.itemsize) == native
-    with pytest.raises(InterfaceError, match="does not have a size in the byte order"):
+    with pytest.raises(InterfaceError, match="does not have the standard size that .[<>]. requires"):
         parse_format(FOREIGN + code, native.itemsize)
 
 

@@ -502,7 +502,7 @@ def test_arguments_may_be_instances_of_subclasses():
 
 
 @pytest.mark.parametrize("truth", [True, np.True_])
-def test_device_id_rejects_bool(truth):
+def test_dlpack_device_pairs_reject_bool(truth):
     x = arrayhub.asarray(np.arange(6.0))
     for pair in ((truth, 0), (1, truth), (truth, truth), (2, not truth)):
         for call in (arrayhub.Device, x.to_device, lambda pair: x.__dlpack__(dl_device=pair)):

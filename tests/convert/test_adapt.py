@@ -111,7 +111,7 @@ def test_objects_of_array_libraries_that_are_not_arrays_pass_through(make):
         assert type(result) is type(x) and passed is other
 
 
-def test_missing_values_of_arguments_are_replaced_by_missing():
+def test_adapt_fills_missing_values_with_its_argument_missing():
     pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
     double = ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x * 2)
     assert double(pl.Series("n", [1, None])).to_list() == [2, 0]

@@ -11,7 +11,7 @@ def read_only(values):
     return values
 
 
-def test_as_torch_copies_only_read_only_memory():
+def test_as_torch_copies_read_only_memory_and_views_writable_memory():
     torch = pytest.importorskip("torch")
     x = np.ones(3)
     assert ah.as_torch(x, copy="if_needed").data_ptr() == x.ctypes.data

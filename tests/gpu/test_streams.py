@@ -158,7 +158,7 @@ def test_exported_dict_has_the_producers_stream(cp, race):
             assert (race.x.copy().get(stream=stream) == value).all()
 
 
-def test_stream_argument_waits_for_the_producer(cp, race):
+def test_stream_passed_to_asarray_waits_for_the_producer(cp, race):
     """After the import, the exported dict has the stream that was passed as ``stream=``."""
     for value in range(1, ROUNDS):
         race.write(value)

@@ -89,7 +89,7 @@ def test_verdicts_equal_conversions(producer):
 
 
 class Cuda:
-    """An object whose CUDA interface dict has an invented address. Inspection does not require a driver."""
+    """An object with a CUDA interface dict that contains a fake address. Inspection does not require a driver."""
 
     def __init__(self, **keys):
         said = {"shape": (2,), "typestr": "<f4", "data": (4096, False), "version": 2, "strides": None}

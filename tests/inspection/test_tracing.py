@@ -290,7 +290,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("call", MADE)
-def test_copies_by_other_functions_are_recorded(call):
+def test_copies_by_tobytes_to_numpy_and_pickle_are_recorded(call):
     function, nbytes = MADE[call]
     assert [event.nbytes for event in copies_told(function, ah.asarray(np.arange(8.0)))] == [nbytes]
 

@@ -485,6 +485,6 @@ def test_other_copies_do_not_use_the_kernel(case):
     assert (ah.to_host(out).to_numpy() == ah.to_host(array).to_numpy()).all()
 
 
-def test_arrays_of_one_layout_are_copied_without_a_kernel():
+def test_kernel_is_not_used_for_arrays_of_equal_layout():
     assert not assign_by_kernel(on_device((3, 4)), on_device((3, 4)), 1 << 20)
     assert not assign_by_kernel(ah.asarray(np.ones((3, 4), "f4")), on_device((3, 4)), 1 << 20)

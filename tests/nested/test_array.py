@@ -1144,7 +1144,7 @@ def test_dates_are_exported_as_dates(values):
         )
     if values == DAYS:
         assert x.to_dense(copy=True).dtype == "M8[D]"
-        with pytest.raises(BufferError, match=r"dates have 4 bytes.*copy=True"):
+        with pytest.raises(BufferError, match=r"date32 has 4 bytes.*copy=True"):
             x.to_dense()
         with pytest.raises(BufferError, match=r"date32 is not supported\. Use arrayhub\.asnested\(x\)\.content"):
             ah.as_torch(x, copy=True)

@@ -96,9 +96,8 @@ def test_nested_tensors_of_variable_shape_survive_a_round_trip(parent):
     column = PARENTS[parent](storage)
     kind = with_metadata(column.type, storage.type, pairs)
     batch = pa.record_batch([column.cast(kind)], pa.schema([pa.field("c", kind)]))
-    source = pa.RecordBatch._import_from_c_capsule(
-        *batch.__arrow_c_array__()
-    )  # the import gives the column pyarrow's extension type
+    # After this import, the column has pyarrow's extension type.
+    source = pa.RecordBatch._import_from_c_capsule(*batch.__arrow_c_array__())
     for x in (ah.asnested(source), pickle.loads(pickle.dumps(ah.asnested(source)))):
         back = pa.record_batch(x)
         back.validate(full=True)

@@ -156,7 +156,7 @@ FILLED += ["records", "records of small numbers", "records of booleans"]
 @pytest.mark.parametrize("missing", ["mask", "nan"])
 @pytest.mark.parametrize("function", ["as_numpy", "as_torch", "as_jax", "as_dpnp"])
 @pytest.mark.parametrize("name", FILLED)
-def test_errors_of_calls_with_missing_suggest_calls_that_work(name, function, missing):
+def test_errors_with_argument_missing_lead_to_a_working_call(name, function, missing):
     if function == "as_dpnp":
         pytest.importorskip("dpnp")
     column, value = COLUMNS[name]

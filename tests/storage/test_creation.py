@@ -379,14 +379,14 @@ def test_large_zeros_do_not_occupy_pages():
 @pytest.mark.parametrize("dtype", ["?", "i2", "f4", "f8", "c8"])
 def test_fill_functions_and_from_array_use_the_given_layout(memory, layout, dtype):
     call = dict(shape=(3, 4, 5), dtype=dtype, memory=memory, **layout)
-    assert (host(arrayhub.zeros(**call)) == np.zeros((3, 4, 5), dtype)).all()
-    assert (host(arrayhub.ones(**call)) == np.ones((3, 4, 5), dtype)).all()
-    assert (host(arrayhub.full(fill_value=7, **call)) == np.full((3, 4, 5), 7, dtype)).all()
+    strides = empty(**call).strides
+    for x, value in (arrayhub.zeros(**call), 0), (arrayhub.ones(**call), 1), (arrayhub.full(fill_value=7, **call), 7):
+        assert (host(x) == np.full((3, 4, 5), value, dtype)).all() and x.strides == strides
     data = np.random.default_rng(0).integers(0, 2, (3, 4, 5)).astype(dtype)
     for source in (data, data.copy("F"), data[::-1][::-1]):
         x = arrayhub.from_array(source, memory=memory, **layout)
         assert x.dtype == data.dtype and (host(x) == data).all()
-        assert x.strides == empty(**call).strides
+        assert x.strides == strides
 
 
 def test_fill_functions_accept_strings_times_and_records():
@@ -625,9 +625,7 @@ def test_backends_that_are_not_strings_are_rejected(backend):
 
 @pytest.mark.parametrize("base", [(0, 1), (0, 0, 1), (1, 2, 3), (0, 1, 2, 3)])
 def test_register_rejects_invalid_base_layouts(base):
-    with pytest.raises(
-        ValueError, match=r"layouts\.register: base_layout is \(.*a permutation of 0, 1, 2, the ranks of"
-    ):
+    with pytest.raises(ValueError, match=r"layouts\.register: base_layout is \(.*the ranks of I, J"):
         layouts.register("test:mine", base)
     assert "test:mine" not in layouts.names()
 

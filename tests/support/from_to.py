@@ -119,7 +119,7 @@ def page():
     text += [
         "",
         "This page lists the shortest call that works for each pair of libraries. For any other object,",
-        '`arrayhub.explain(x, to="torch").call` is the call. `copy=True` is passed only if the call raises an',
+        '`arrayhub.explain(x, to="torch").call` contains the call. `copy=True` is passed only if the call raises an',
         "error without it. JAX supports float64 and int64 only with `jax_enable_x64`, so the calls for JAX convert",
         "these types. To copy host memory to a CUDA device, call `as_cupy(x, copy=True)`.",
         "`PYTHONPATH=.:tests/support python -m from_to` writes this page, and a test makes every call.",

@@ -22,7 +22,7 @@ from arrayhub._core.errors import interface_error, show
 
 
 cdef int move_device_array(Import owner, object capsule) except -1:
-    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__")
+    cdef ArrowDeviceArray* array = <ArrowDeviceArray*> pointer_in(capsule, DEVICE_NAME, "__arrow_c_device_array__()")
     if array.array.release == NULL:
         raise released_error("ArrowDeviceArray.array")
     return move_device_struct(owner, array)

@@ -234,7 +234,7 @@ cdef Import stated_schema(object obj):
     except Exception:
         return None
     cdef Import owner = new_import()
-    move_schema(owner, capsule, "__arrow_c_schema__")
+    move_schema(owner, capsule, "__arrow_c_schema__()")
     return owner
 
 
@@ -362,8 +362,8 @@ cdef Import import_array(object obj):
     pair = obj.__arrow_c_array__()
     check_pair(pair, "__arrow_c_array__")
     cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__")
-    move_array(owner, (<tuple> pair)[1], "__arrow_c_array__")
+    move_schema(owner, (<tuple> pair)[0], "__arrow_c_array__()")
+    move_array(owner, (<tuple> pair)[1], "__arrow_c_array__()")
     return owner
 
 
@@ -372,7 +372,7 @@ cdef Import import_on_device(object obj):
     pair = obj.__arrow_c_device_array__()
     check_pair(pair, "__arrow_c_device_array__")
     cdef Import owner = new_import()
-    move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__")
+    move_schema(owner, (<tuple> pair)[0], "__arrow_c_device_array__()")
     move_device_array(owner, (<tuple> pair)[1])
     return owner
 

@@ -9,7 +9,7 @@ from libc.stdint cimport intptr_t
 from arrayhub._core.descriptor cimport DLDevice, kDLCPU
 from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
 
-from arrayhub._core.errors import interface_error
+from arrayhub._core.errors import InterfaceError, interface_error
 
 
 @cython.final
@@ -61,9 +61,10 @@ cdef Import new_import():
     return owner
 
 
-cdef void* pointer_in(object capsule, const char* name, str method) except NULL:
+cdef void* pointer_in(object capsule, const char* name, str source) except NULL:
+    """Return the pointer in a capsule. `source` names the method or argument that the capsule comes from in errors."""
     if not PyCapsule_IsValid(capsule, name):
-        raise interface_error("Arrow", f"{method}()", capsule if not PyCapsule_CheckExact(capsule) else name_of(capsule),
+        raise interface_error("Arrow", source, capsule if not PyCapsule_CheckExact(capsule) else name_of(capsule),
                               f"a capsule named {name.decode()!r}")
     return PyCapsule_GetPointer(capsule, name)
 
@@ -73,13 +74,20 @@ cdef object name_of(object capsule):
     return None if name == NULL else name
 
 
+cdef object too_many_nodes(str what):
+    return InterfaceError(
+        f"Arrow: {what} has more than {MAX_DEPTH} levels of children or more than {MAX_NODES} nodes; accepted: at most"
+        f" {MAX_DEPTH} levels and {MAX_NODES} nodes"
+    )
+
+
 cdef object released_error(str what):
     return interface_error("Arrow", f"{what}.release", None, "a function. The struct was consumed before, and can be"
                            " consumed only once. Request a new struct from the producer")
 
 
-cdef int move_schema(Import owner, object capsule, str method) except -1:
-    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, method)
+cdef int move_schema(Import owner, object capsule, str source) except -1:
+    cdef ArrowSchema* schema = <ArrowSchema*> pointer_in(capsule, SCHEMA_NAME, source)
     if schema.release == NULL:
         raise released_error("ArrowSchema")
     owner.schema = schema[0]
@@ -87,8 +95,8 @@ cdef int move_schema(Import owner, object capsule, str method) except -1:
     return 0
 
 
-cdef int move_array(Import owner, object capsule, str method) except -1:
-    cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, method)
+cdef int move_array(Import owner, object capsule, str source) except -1:
+    cdef ArrowArray* array = <ArrowArray*> pointer_in(capsule, ARRAY_NAME, source)
     if array.release == NULL:
         raise released_error("ArrowArray")
     owner.array = array[0]

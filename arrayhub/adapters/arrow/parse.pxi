@@ -160,8 +160,7 @@ cdef const Format* check_head(ArrowSchema* schema, ArrowArray* array, int depth,
     """Validate the fields of a node that are needed before its pointers are used."""
     nodes[0] += 1
     if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
-        raise interface_error("Arrow", "children", f"{depth} levels, {nodes[0]} nodes",
-                              f"at most {MAX_DEPTH} levels and {MAX_NODES} nodes")
+        raise too_many_nodes("the schema")
     if schema.release == NULL or array.release == NULL:
         raise released_error("ArrowSchema" if schema.release == NULL else "ArrowArray")
     cdef const Format* row = find_format(schema.format)

@@ -660,9 +660,16 @@ cdef tuple described(object capsule):
 cdef tuple described_node(ArrowSchema* schema, int depth, int* nodes):
     cdef int64_t k
     nodes[0] += 1
-    if depth > MAX_DEPTH or nodes[0] > MAX_NODES or schema.release == NULL or schema.format == NULL \
-            or schema.n_children < 0 or (schema.n_children > 0 and schema.children == NULL):
-        raise interface_error("Arrow", "requested_schema", None, "a schema of the C data interface")
+    if depth > MAX_DEPTH or nodes[0] > MAX_NODES:
+        raise too_many_nodes("requested_schema")
+    if schema.release == NULL:
+        raise released_error("requested_schema")
+    if schema.format == NULL:
+        raise interface_error("Arrow", "requested_schema.format", None, "a format of the C data interface")
+    if schema.n_children < 0:
+        raise interface_error("Arrow", "requested_schema.n_children", schema.n_children, "zero or more")
+    if schema.n_children > 0 and schema.children == NULL:
+        raise interface_error("Arrow", "requested_schema.children", None, f"{schema.n_children} pointers to children")
     text = spelled(schema)
     cdef list children = []
     for k in range(schema.n_children):

@@ -37,7 +37,7 @@ cdef list import_stream(object obj, Check check):
     """
     cdef Source source
     capsule = getattr(obj, "__arrow_c_stream__")()
-    cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__")
+    cdef ArrowArrayStream* stream = <ArrowArrayStream*> pointer_in(capsule, STREAM_NAME, "__arrow_c_stream__()")
     if stream.release == NULL:
         raise released_error("ArrowArrayStream")
     source.host = stream[0]
@@ -51,7 +51,7 @@ cdef list import_device_stream(object obj, Check check):
     cdef Source source
     capsule = getattr(obj, "__arrow_c_device_stream__")()
     cdef ArrowDeviceArrayStream* stream = <ArrowDeviceArrayStream*> pointer_in(capsule, DEVICE_STREAM_NAME,
-                                                                               "__arrow_c_device_stream__")
+                                                                               "__arrow_c_device_stream__()")
     if stream.release == NULL:
         raise released_error("ArrowDeviceArrayStream")
     source.device = stream[0]
@@ -158,13 +158,18 @@ cdef int make_empty(ArrowArray* out, ArrowSchema* schema) except -1:
 cdef int make_empty_node(ArrowArray* out, ArrowSchema* schema, int depth, int64_t* nodes) except -1:
     """Create one empty node. `nodes` counts all nodes, to limit their number if a hostile schema repeats a child."""
     cdef int64_t k
-    cdef const Format* row = find_format(schema.format) if schema.release != NULL else NULL
-    if depth > MAX_DEPTH or row == NULL or schema.n_children < 0 or schema.n_children > MAX_NODES:
-        raise interface_error("Arrow", "schema", None if schema.format == NULL else schema.format,
+    if schema.release == NULL:
+        raise released_error("ArrowSchema")
+    cdef const Format* row = find_format(schema.format)
+    if row == NULL:
+        raise interface_error("Arrow", "format", None if schema.format == NULL else schema.format,
                               "a format of the C data interface, for a stream without chunks")
-    nodes[0] += schema.n_children + (schema.dictionary != NULL)
-    if nodes[0] > MAX_NODES:
-        raise interface_error("Arrow", "children", f"{nodes[0]} nodes", f"at most {MAX_NODES} nodes")
+    if schema.n_children < 0:
+        raise interface_error("Arrow", "n_children", schema.n_children, "zero or more")
+    if schema.n_children <= MAX_NODES:
+        nodes[0] += schema.n_children + (schema.dictionary != NULL)
+    if depth > MAX_DEPTH or schema.n_children > MAX_NODES or nodes[0] > MAX_NODES:
+        raise too_many_nodes("the schema")
     cdef int buffers = 0 if row.kind == REFUSED else buffers_of(row)
     new_body(out, None, 3 if buffers == ANY else buffers, schema.n_children, schema.dictionary != NULL)
     for k in range(schema.n_children):

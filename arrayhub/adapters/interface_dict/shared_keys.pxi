@@ -118,7 +118,7 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
     cdef int k
     if strides is None:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise dict_error(protocol, "shape", shape_tuple(a), "a shape with fewer than 2**63 bytes")
+            raise dict_error(protocol, "shape", shape_tuple(a), "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
         return 0
     if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:
         raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers in units of"

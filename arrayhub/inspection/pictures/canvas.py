@@ -35,7 +35,7 @@ _MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 _ON_PAGE = f'fill="{_INK}" style="fill:{_INKS}"'
 # Text in a cell ignores the pointer, so that the tooltip of the cell appears.
 _ON_CELL = f'fill="{_DARK}" text-anchor="middle" pointer-events="none"'
-# The SVG attributes that all parts of a layer share, from the lowest layer to the highest.
+# SVG attributes of each layer. The layers are listed from the bottom to the top.
 _LAYERS = {
     "prose": f'{_ON_PAGE} font-family="{_SANS}"',
     "cells": f'stroke="{_DARK}" stroke-opacity=".25"',

@@ -397,3 +397,18 @@ def test_strided_tensors_are_copied_in_c_order():
     x = ah.asarray(np.arange(12.0).reshape(-1, 2)[::2])
     made = pa.Array._import_from_c_capsule(*x.__arrow_c_array__(wanted.__arrow_c_schema__()))
     assert made.type == wanted and made.to_numpy_ndarray().tolist() == x.tolist()
+
+
+def test_invalid_requested_schemas_are_described():
+    x = ah.asnested([[1], [2, 3]])
+    kind = pa.int64()
+    for _ in range(70):
+        kind = pa.list_(kind)
+    with pytest.raises(ah.InterfaceError, match=r"^Arrow: requested_schema has more than 64 levels of children"):
+        x.__arrow_c_array__(kind.__arrow_c_schema__())
+    consumed = pa.int64().__arrow_c_schema__()
+    pa.DataType._import_from_c_capsule(consumed)
+    with pytest.raises(ah.InterfaceError, match=r"^Arrow: requested_schema\.release is None"):
+        x.__arrow_c_array__(consumed)
+    with pytest.raises(ah.InterfaceError, match=r"^Arrow: requested_schema is 'schema'; accepted: a capsule"):
+        x.__arrow_c_array__("schema")

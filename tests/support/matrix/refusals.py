@@ -129,7 +129,7 @@ REFUSALS = [
     ),
     Refusal(
         ("pyarrow",), lambda c: not c.layout.contiguous, BufferError, "contiguous",
-        "the bytes of an Arrow buffer are contiguous; use `x.copy()`",
+        "an Arrow buffer must be contiguous; use `x.copy()`",
     ),
     # Element types.
     Refusal(
