@@ -117,20 +117,25 @@ def rust(folder):
     return build.once(folder, "rust_author" + build.SUFFIX, make)
 
 
-def project(folder, name, *files):
-    """Write files of the page native_build.md to a new folder, and return the folder."""
+def project(folder, name, page, source, *files):
+    """Write an example of `page`, and build files of the page native_build.md, to a new folder. Return the folder.
+
+    The example's module is renamed to `name`, because a process can import each module only once. In the names of the
+    build files, the part between two dots is omitted, as in CMakeLists.nanobind.txt.
+    """
     place = folder / name
     place.mkdir(exist_ok=True)
+    stem, suffix = source.split(".")
+    texts = {f"{name}.{suffix}": programs(HOWTO / page)[source]}
     for file in files:
-        written(place, "native_build.md", file)
+        texts[re.sub(r"\.\w+(?=\.)", "", file)] = programs(HOWTO / "native_build.md")[file]
+    for file, text in texts.items():
+        (place / file).write_text(text.replace(stem, name))
     return place
 
 
 def cmake_project(folder, name, *files):
-    place = project(folder, name, "CMakeLists.txt", *files)
-    source = programs(HOWTO / "cpp_author.md")["pybind11_author.cpp"]
-    (place / "cmake_author.cpp").write_text(source.replace("pybind11_author", "cmake_author"))
-    return place
+    return project(folder, name, "cpp_author.md", "pybind11_author.cpp", "CMakeLists.txt", *files)
 
 
 def cmake(folder):
@@ -140,7 +145,7 @@ def cmake(folder):
         pytest.skip("cmake is missing")
 
     def make(path):
-        place = cmake_project(folder, "cmake")
+        place = cmake_project(folder, "cmake_author")
         config = build.run(sys.executable, "-m", "arrayhub", "config", "--cmakedir", env=environment()).strip()
         settings = (
             f"-Darrayhub_DIR={config}",
@@ -163,10 +168,7 @@ def cmake_nanobind(folder):
         pytest.skip("cmake is missing")
 
     def make(path):
-        place = project(folder, "cmake_nanobind", "CMakeLists.nanobind.txt")
-        (place / "CMakeLists.nanobind.txt").rename(place / "CMakeLists.txt")
-        source = programs(HOWTO / "cpp_author.md")["nanobind_author.cpp"]
-        (place / "cmake_nanobind.cpp").write_text(source.replace("nanobind_author", "cmake_nanobind"))
+        place = project(folder, "cmake_nanobind", "cpp_author.md", "nanobind_author.cpp", "CMakeLists.nanobind.txt")
         settings = (f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_BUILD_TYPE=", "-DCMAKE_CXX_FLAGS=-O1")
         build.run(program, "-S", place, "-B", place / "build", *settings, env=environment())
         build.run(program, "--build", place / "build")
@@ -177,16 +179,12 @@ def cmake_nanobind(folder):
 
 def meson(folder):
     program = shutil.which("meson") or shutil.which("meson", path=os.path.dirname(sys.executable))
-    if program is None or shutil.which("pkg-config") is None:
-        pytest.skip("meson or pkg-config is missing")
+    if program is None:
+        pytest.skip("meson is missing")
 
     def make(path):
-        place = project(folder, "meson", "meson.build")
-        source = programs(HOWTO / "c_author.md")["c_author.c"]
-        (place / "meson_author.c").write_text(source.replace("c_author", "meson_author"))
-        found = build.run(sys.executable, "-m", "arrayhub", "config", "--pkgconfigdir", env=environment()).strip()
-        tools = os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))
-        environ = {**environment(), "PKG_CONFIG_PATH": found, "PATH": tools}
+        place = project(folder, "meson_author", "c_author.md", "c_author.c", "meson.build")
+        environ = {**environment(), "PATH": os.pathsep.join((os.path.dirname(sys.executable), os.environ["PATH"]))}
         build.run(program, "setup", place / "build", place, env=environ)
         build.run(program, "compile", "-C", place / "build", env=environ)
         shutil.copy(place / "build" / f"meson_author{build.SUFFIX}", path)
@@ -199,7 +197,7 @@ def scikit_build(folder):
     pytest.importorskip("pybind11")
 
     def make(path):
-        place = cmake_project(folder, "scikit_build", "pyproject.toml")
+        place = cmake_project(folder / "skbuild", "cmake_author", "pyproject.toml")
         known = place / "known"
         entry_points_of_the_tree(known)
         program = "import scikit_build_core.build as b; b.build_wheel('out', {'cmake.args': ['-DCMAKE_CXX_FLAGS=-O1']})"
@@ -211,6 +209,20 @@ def scikit_build(folder):
 
     (folder / "skbuild").mkdir(exist_ok=True)
     return build.once(folder / "skbuild", "cmake_author" + build.SUFFIX, make)
+
+
+def setuptools(folder):
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools")
+
+    def make(path):
+        files = ("setup.py", "pyproject.setuptools.toml")
+        place = project(folder, "setuptools_author", "cython_author.md", "cython_author.pyx", *files)
+        flags = {"CFLAGS": " ".join(("-O1", "-w", *build.SANITIZED))}
+        build.run(sys.executable, "setup.py", "build_ext", "--inplace", cwd=place, env={**environment(), **flags})
+        shutil.copy(place / f"setuptools_author{build.SUFFIX}", path)
+
+    return build.once(folder, "setuptools_author" + build.SUFFIX, make)
 
 
 def environment(*more):
@@ -237,7 +249,7 @@ def entry_points_of_the_tree(known):
     (info / "entry_points.txt").write_text("\n".join(lines))
 
 
-AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, cmake_nanobind, meson, scikit_build)
+AUTHORS = (c, limited, cython, pybind11, nanobind, rust, cmake, cmake_nanobind, meson, scikit_build, setuptools)
 
 
 @pytest.fixture(scope="session", params=AUTHORS, ids=lambda author: author.__name__)
