@@ -82,6 +82,7 @@ cdef tuple HOST_PAIR = (1, 0)      # DLPack's kDLCPU
 
 # Without binding, methods check the class of `self`, like those of built-in classes.
 @cython.binding(False)
+@cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 @cython.final
 cdef class USMArray(Descriptor):
