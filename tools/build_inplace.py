@@ -72,10 +72,12 @@ def link_declarations():
 def digest(listed, build_commands):
     """Return a digest of a module's commands, of the files in Cython's list, and of all headers.
 
-    All headers are included, because Cython's list does not contain headers.
+    All headers are included, because Cython's list does not contain headers. The headers that Cython writes during a
+    build are omitted.
     """
     names = listed.partition(":")[2].replace("\\\n", " ").split()
-    paths = [*(ROOT / name for name in names), *sorted(PACKAGE.rglob("*.h"))]
+    headers = (path for path in PACKAGE.rglob("*.h") if not path.with_suffix(".pyx").exists())
+    paths = [*(ROOT / name for name in names), *sorted(path for path in headers if not path.name.endswith("_api.h"))]
     found = hashlib.sha256(repr(build_commands).encode())
     for path in paths:
         found.update(path.read_bytes() if path.exists() else b"missing")
@@ -91,10 +93,10 @@ def is_up_to_date(module, build_commands):
 
 
 def build(name, meson, force):
-    """Build one module unless it is up to date. Return its name, the exit status and the output of the compilers."""
+    """Build one module unless it is up to date. Return its name, what was done, and the output of the compilers."""
     generate, compile_, module = commands(name, meson)
     if not force and is_up_to_date(module, (generate, compile_)):
-        return name, 0, ""
+        return name, "kept", ""
     generated = ROOT / generate[-1]
     record = module.with_suffix(".c.dep")
     record.unlink(missing_ok=True)  # so that a module is built again if this build fails
@@ -102,10 +104,10 @@ def build(name, meson, force):
         for command in (generate, compile_):
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
             if done.returncode:
-                return name, done.returncode, done.stdout + done.stderr
+                return name, "FAILED", done.stdout + done.stderr
         listed = generated.with_name(generated.name + ".dep").read_text()
         record.write_text(f"{listed}# digest {digest(listed, (generate, compile_))}\n")
-        return name, 0, ""
+        return name, "built", ""
     finally:
         for made in (
             generated,
@@ -127,9 +129,9 @@ def main():
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         names = read_list(meson, r"compiled = \[")
-        for name, status, said in pool.map(lambda name: build(name, meson, options.force), names):
-            failed += status != 0
-            print(f"{'FAILED' if status else 'built '} {name}\n{said}".rstrip(), flush=True)
+        for name, result, output in pool.map(lambda name: build(name, meson, options.force), names):
+            failed += result == "FAILED"
+            print(f"{result:6} {name}\n{output}".rstrip(), flush=True)
     for left in PACKAGE.rglob(f"*{SUFFIX}"):  # left by a renamed module, and still importable
         if left.relative_to(PACKAGE).as_posix().removesuffix(SUFFIX) not in names:
             left.unlink()

@@ -79,6 +79,8 @@ _OWN_ROWS = [
 
 cdef enum:
     MAX_ROWS = 48
+    COMPLEX = 5             # kDLComplex
+    BCOMPLEX = 18           # kDLBcomplex
     DLPACK_CODES = 19       # kDLInt (0) to kDLBcomplex
 
 cdef ElementType _TABLE[MAX_ROWS]
@@ -108,8 +110,12 @@ cdef const char* _keep(object text):
     return encoded
 
 
-cdef ElementType* _new_row(str name, int typenum, code, int bits, int lanes, Py_ssize_t itemsize, fmt, packed):
+cdef ElementType* _new_row(
+    str name, int typenum, code, int bits, int lanes, Py_ssize_t itemsize, fmt, packed
+) except NULL:
     global _rows
+    if _rows == MAX_ROWS or typenum >= FIRST_OWN_TYPENUM + MAX_ROWS:
+        raise SystemError(f"the table of element types does not have space for {name}; increase MAX_ROWS")
     cdef ElementType* row = &_TABLE[_rows]
     _rows += 1
     row.name = _keep(name)
@@ -150,7 +156,7 @@ cdef int _add_numpy_row(name, char, code, fmt, packed) except -1:
 cdef int _add_own_row(name, typenum, code, bits, lanes, itemsize, fmt, packed) except -1:
     cdef ElementType* row = _new_row(name, typenum, code, bits, lanes, itemsize, fmt, packed)
     row.kind = c"E"
-    row.alignment = 2 if itemsize == 4 else itemsize   # 4-byte types are pairs of 2-byte numbers
+    row.alignment = bits // 16 if code in (COMPLEX, BCOMPLEX) else max(bits // 8, 1)     # the size of one number
     row.typestr = NULL
     row.arrow = 0
     _BY_OWN[typenum - FIRST_OWN_TYPENUM] = _rows

@@ -33,9 +33,21 @@ from arrayhub._core.errors import PASSES_ON, first_line, needed
 include "torch_emit.pxi"
 
 cdef extern from "Python.h":
-    int PyGC_Disable() noexcept
-    int PyGC_Enable() noexcept
     PyObject* PyObject_CallOneArg(object function, object argument) noexcept
+
+# From CPython 3.12 on, the garbage collector runs only between bytecode instructions, not during an allocation.
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX < 0x030C0000
+    #define arrayhub_pause_collector() PyGC_Disable()
+    #define arrayhub_resume_collector() PyGC_Enable()
+    #else
+    #define arrayhub_pause_collector() 0
+    #define arrayhub_resume_collector() 0
+    #endif
+    """
+    int arrayhub_pause_collector() noexcept
+    int arrayhub_resume_collector() noexcept
 
 cdef int torch_found = 0
 cdef DLPackExchangeAPI* exchange_table = NULL
@@ -130,15 +142,15 @@ cdef Descriptor parse_by_table(object obj, object stream, DLPackExchangeAPI* api
 cdef object borrow(DLPackExchangeAPI* api, object tensor, DLTensor* out):
     """Fill `out` from a tensor, and return the tensor's storage.
 
-    The pointers in `out` are valid until the tensor changes. The garbage collector is disabled during both calls of torch.
-    Otherwise, CPython 3.11 may run the collector when torch creates the Python object of the storage, and a finalizer could
-    replace the storage before torch fills `out`.
+    The pointers in `out` are valid until the tensor changes. On CPython 3.11, the garbage collector is disabled during both
+    calls of torch. Otherwise, it may run when torch creates the Python object of the storage, and a finalizer could replace
+    the storage before torch fills `out`.
     """
-    cdef int enabled = PyGC_Disable()
+    cdef int enabled = arrayhub_pause_collector()
     cdef PyObject* storage = PyObject_CallOneArg(_untyped_storage, tensor)
     cdef bint failed = storage == NULL or api.dltensor_from_py_object_no_sync(<PyObject*> tensor, out) != 0
     if enabled:
-        PyGC_Enable()
+        arrayhub_resume_collector()
     if storage == NULL:
         raise_on()
     held = take(storage)

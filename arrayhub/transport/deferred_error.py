@@ -118,6 +118,10 @@ def _using(self: Refused, *arguments: Any, **keywords: Any) -> NoReturn:
     raise pickle.PicklingError(self._message)
 
 
+# Prefixes of the attributes of protocols, and of similar attributes of libraries, such as __arrow_array__.
+_PREFIXES = ("__array", "__arrow", "__cuda", "__dlpack", "__sycl", "__usm")
+
+
 class Refused:
     """Placeholder for an array that could not be sent or restored.
 
@@ -136,7 +140,7 @@ class Refused:
         return f"<an array that was not sent: {self._message}>"
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__") and not name.startswith(("__array", "__dlpack", "__cuda", "__sycl", "__usm")):
+        if name.startswith("__") and not name.startswith(_PREFIXES):
             raise AttributeError(name)  # libraries probe every object for protocol attributes
         raise pickle.PicklingError(self._message)
 

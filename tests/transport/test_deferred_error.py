@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.transport.deferred_error import Refused
 
 COMPARISONS = ("lt", "le", "eq", "ne", "ge", "gt")
@@ -50,6 +51,12 @@ def test_placeholder_defines_the_special_methods_of_ndarray():
     elsewhere = {"__class_getitem__", "__copy__", "__deepcopy__", "__setstate__", "__hash__"}
     probed = {name for name in methods if name.startswith(("__array_", "__dlpack"))}
     assert methods - in_place - elsewhere - probed <= set(dir(Refused))
+
+
+@pytest.mark.parametrize("attribute", [attribute for row in PROTOCOLS for attribute in row.attributes])
+def test_protocol_attributes_raise_the_error(attribute):
+    with pytest.raises(pickle.PicklingError, match="the memory is on a device"):
+        getattr(Refused("the memory is on a device"), attribute)
 
 
 def test_placeholders_are_not_hashable():
