@@ -18,7 +18,7 @@ SLOW = (
     "adapters/test_dlpack.py::test_torch_and_jax_from_dlpack_share_memory",
     "adapters/test_dlpack.py::test_invalid_tensor_raises_and_is_freed_once",
     "adapters/test_dlpack.py::test_tensors_are_freed_during_and_after_finalization",
-    "adapters/test_sycl_usm.py::test_pointers_that_are_not_usm_of_the_context_raise",
+    "adapters/interface_dict/test_sycl_usm.py::test_pointers_that_are_not_usm_of_the_context_raise",
     "adopters/",
     "array/test_assignment.py",
     "capi/test_table.py::test_each_source_file_of_an_extension_imports_the_api",

@@ -31,7 +31,7 @@ PACKAGES = ("python3-dev", "python3-numpy", "cython3", "python3-ml-dtypes", "pyt
             "python3-pytest", "python3-pytest-timeout", "python3-pybind11", "python3-nanobind")  # fmt: skip
 # Files of tests/: those of check_wheel.py, and tests of DLPack and of scalars.
 TESTS = (
-    "adapters/test_array_interface",
+    "adapters/interface_dict/test_array_interface",
     "adapters/test_buffer",
     "adapters/test_dlpack",
     "adapters/test_format_language",

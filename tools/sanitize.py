@@ -74,7 +74,7 @@ FLAGS = "-O1 -g -fno-omit-frame-pointer"  # so that reports name the function an
 
 # Test files by default: tests that access host memory, memory of SYCL's CPU device, and arrays of libraries.
 FILES = (
-    "adapters/test_array_interface.py",
+    "adapters/interface_dict/test_array_interface.py",
     "adapters/test_arrow.py",
     "adapters/arrow/test_parse.py",
     "convert/test_functions.py",
@@ -93,7 +93,7 @@ FILES = (
     "nested/test_array.py",
     "robustness/test_invalid_arguments.py",
     "libraries/test_numba.py",
-    "adapters/test_sycl_usm.py",
+    "adapters/interface_dict/test_sycl_usm.py",
     "libraries/test_torch.py",
     "libraries/test_torch_storage.py",
     "libraries/test_dpctl_usm_ndarray.py",

@@ -409,7 +409,7 @@ cdef bint holds(object wanted, object numbers) except -1:
     return are_of_kind(numbers, wanted) and out_of_range(numbers, wanted) is None
 
 
-cdef object range_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
+cdef object range_error(object obj, const PyUSMArrayRequest* r):
     """Return the error for numbers that are outside the range of every accepted type of their kind, or None."""
     from arrayhub.array.casting import exact, out_of_range
 
@@ -613,7 +613,7 @@ cdef object error_of(Descriptor a, object obj, const PyUSMArrayRequest* r, Misfi
 
 cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     if is_built(a, obj, r):
-        error = range_error(a, obj, r)
+        error = range_error(obj, r)
         if error is not None:
             return error
     accepted = accepted_types(r)

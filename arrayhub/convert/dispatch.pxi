@@ -299,7 +299,7 @@ cdef Descriptor try_protocols(object obj, object stream, unsigned int supported)
         a = <Descriptor> take(answer)
         if a is not None:
             return a
-    return by_other_means(obj, stream, refusals)
+    return by_other_means(obj, refusals)
 
 
 cdef inline bint is_sparse(object obj) except -1:
@@ -320,7 +320,7 @@ cdef object fetch_refusal():
     return reason
 
 
-cdef Descriptor by_other_means(object obj, object stream, list refusals):
+cdef Descriptor by_other_means(object obj, list refusals):
     """Import a DLPack capsule, a scalar or a sequence, or raise the error for an object that no protocol has imported."""
     cdef Descriptor a
     if PyCapsule_CheckExact(obj):

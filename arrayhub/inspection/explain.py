@@ -126,7 +126,7 @@ _ADVICE = re.compile(r"(?:[.;,] (?:or )?|^)(?:Use|Convert|Pass|Call|call|pass|us
 def _examine(obj: Any, to: str | None) -> Explanation:
     name = type_name(type(obj))
     stream, _ = attempt(unread, obj)
-    array, protocol_used, why = _import_besides_stream(obj, stream) if stream else _import(obj, name)
+    array, protocol_used, why = _import_besides_stream(obj) if stream else _import(obj, name)
     # `asarray` imports the array in a wrapper, and does not use the wrapper's own protocols.
     is_wrapper = array is not None and protocol_used is None and wrappers.unwraps(type(obj))
     offers = tuple(_offers(obj, array, protocol_used, why, stream)) if to is None and not is_wrapper else ()
@@ -245,7 +245,7 @@ def _why_used(array: USMArray) -> str:
     return f"asarray uses {array.protocol}, the first protocol of the object that succeeds"
 
 
-def _import_besides_stream(obj: Any, stream: str) -> tuple[USMArray | None, str | None, str]:
+def _import_besides_stream(obj: Any) -> tuple[USMArray | None, str | None, str]:
     """Import a stream through a protocol other than Arrow, because an import through Arrow would read the stream.
 
     Return the array, the protocol and the reason.

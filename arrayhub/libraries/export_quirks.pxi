@@ -82,20 +82,18 @@ cdef bint is_calling(str consumer, str request) except -1:
 
 cdef int check_torch(Descriptor a) except -1:
     """If torch calls ``__dlpack__``, raise BufferError for negative strides, and warn about read-only memory."""
-    cdef bint backwards = steps_backwards(a)
-    if (a.flags_ & WRITEABLE and not backwards) or not is_calling("torch", "__dlpack__ of negative strides"):
-        return 0
-    if backwards:
+    if steps_backwards(a) and is_calling("torch", "__dlpack__ of negative strides"):
         raise BufferError(
             f"torch: byte strides {stride_tuple(a)} are negative, and torch ends the process for such arrays; call"
             " arrayhub.as_torch(x, copy=True), or x.copy() first"
         )
-    warnings.warn(
-        "torch: the memory is read-only, but the tensor can be written; call arrayhub.as_torch(x, copy=True) to write, or"
-        " arrayhub.as_torch(x, allow_readonly=True) to read",
-        UserWarning,
-        stacklevel=2,      # level 1 is torch's function, because compiled functions do not have a frame
-    )
+    if not a.flags_ & WRITEABLE and is_calling("torch", "__dlpack__ of read-only memory"):
+        warnings.warn(
+            "torch: the memory is read-only, but the tensor can be written; call arrayhub.as_torch(x, copy=True) to write,"
+            " or arrayhub.as_torch(x, allow_readonly=True) to read",
+            UserWarning,
+            stacklevel=2,      # level 1 is torch's function, because compiled functions do not have a frame
+        )
     return 0
 
 

@@ -223,7 +223,7 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     """
     cdef DLPackExchangeAPI* api = table()
     cdef Descriptor fresh
-    stream = stream_of(model, api) if model.device_.device_type == kDLCUDA else None
+    stream = stream_of(model) if model.device_.device_type == kDLCUDA else None
     if stream is None:
         return new_memory(api, nbytes, model)
     context = _torch.cuda.stream(stream)
@@ -236,7 +236,7 @@ def allocate(Py_ssize_t nbytes, Descriptor model):
     return fresh
 
 
-cdef object stream_of(Descriptor model, DLPackExchangeAPI* api):
+cdef object stream_of(Descriptor model):
     """Return the stream of `model` as a torch stream.
 
     Return None if the stream is unknown, is the per-thread default stream, or is torch's current stream.

@@ -17,10 +17,10 @@ TESTS = ROOT / "tests"
 SWITCH = "ARRAYHUB_DISABLE_FAST_PATHS"
 # Test files that are not run here, with the reason. They take two thirds of the time of the whole suite.
 ELSEWHERE = {
-    "adapters/test_cuda_array.py": "producers defined in the test",
+    "adapters/interface_dict/test_cuda_array.py": "producers defined in the test",
     "adapters/test_dlpack.py": "producers defined in the test",
     "adapters/test_format_language.py": "format strings without arrays",
-    "adapters/test_sycl_usm.py": "producers defined in the test",
+    "adapters/interface_dict/test_sycl_usm.py": "producers defined in the test",
     "capi/test_table.py": "compiles consumers",
     "docs": "documentation pages",
     "interop/test_fast_paths_off.py": "this file",

@@ -3,11 +3,14 @@
 import math
 import operator
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from arrayhub.adapters.table import PROTOCOLS
+from arrayhub.transport import deferred_error
 from arrayhub.transport.deferred_error import Refused
 
 COMPARISONS = ("lt", "le", "eq", "ne", "ge", "gt")
@@ -57,6 +60,13 @@ def test_placeholder_defines_the_special_methods_of_ndarray():
 def test_protocol_attributes_raise_the_error(attribute):
     with pytest.raises(pickle.PicklingError, match="the memory is on a device"):
         getattr(Refused("the memory is on a device"), attribute)
+
+
+def test_private_names_page_lists_each_module_that_is_compared():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "private_names.md").read_text()
+    names = re.findall(r'"((?:distributed|multiprocessing)\.[\w.]+)"', Path(deferred_error.__file__).read_text())
+    assert len(names) > 8
+    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 def test_placeholders_are_not_hashable():
