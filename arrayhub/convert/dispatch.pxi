@@ -556,7 +556,8 @@ cdef Descriptor import_via(object obj, object stream, object via):
     a = import_by_row(obj, stream, row)
     if a is None:
         raise TypeError(
-            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; omit via to use one that it supports"
+            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; call arrayhub.asarray(x), which uses"
+            " a protocol that the object supports"
         )
     if is_labelled(obj, labels_of(record_of(obj))):
         a = labelled(obj, a)

@@ -78,6 +78,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         `obj` does not support any protocol, contains Python objects, or contains complex numbers although `dtype` is real.
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
+    ValueError
+        `device` does not exist, or `via` is not the name of a protocol.
     BufferError
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
@@ -237,6 +239,17 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     USMArray
         Array that shares the memory of `obj`, unless `copy` or `device` requires a copy.
 
+    Raises
+    ------
+    TypeError
+        `obj` does not support DLPack, or `stream` is not a stream.
+    InterfaceError
+        The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
+    BufferError
+        The producer does not export the array, or a copy is required and ``copy=False`` forbids it.
+    ValueError
+        `device` does not exist.
+
     Examples
     --------
     >>> arrayhub.from_dlpack(numpy.arange(3)).tolist()
@@ -308,6 +321,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
 
     Raises
     ------
+    TypeError
+        `obj` or `out` is not an array.
     ValueError
         `out` has a different shape or element type, is read-only, is on a device, or has elements that overlap.
     BufferError
@@ -360,8 +375,11 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
 
     Raises
     ------
+    TypeError
+        `obj` or `out` is not an array.
     ValueError
-        `out` has a different shape, is read-only, is not on `device`, or has elements that overlap.
+        `device` is not the name of a device. `out` has a different shape, is read-only, is not on `device`, or has elements
+        that overlap.
     BufferError
         The device does not exist or is not supported, or ``copy=False`` forbids a required copy.
     MemoryError
@@ -561,6 +579,19 @@ def as_numpy(obj, /, *, copy=None, missing=None):
     numpy.ndarray
         Read-only if the memory is read-only. A ``numpy.ma.MaskedArray`` for ``missing="mask"``.
 
+    Raises
+    ------
+    TypeError
+        `obj` is not an array, its elements are Python objects or have a type that NumPy does not have, or `missing` has
+        another type than the elements.
+    BufferError
+        A copy is required and `copy` does not permit it, the host cannot read the memory, or a value is missing. The message
+        names a call that works.
+    ValueError
+        The rows of `obj` differ in length.
+    OverflowError
+        `missing` is out of the range of the element type.
+
     Examples
     --------
     >>> as_numpy([1, None, 3], missing=0)
@@ -593,6 +624,16 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     torch.Tensor
         A tensor that shares the memory of `obj`, or a pair of tensors for ``missing="mask"``.
 
+    Raises
+    ------
+    BufferError
+        torch does not support the device, the element type or the strides, the memory is read-only and `allow_readonly` is
+        False, a copy is required and `copy` does not permit it, or a value is missing. The message names a call that works.
+    ImportError
+        torch is not installed.
+    TypeError, OverflowError
+        As in `as_numpy`.
+
     Examples
     --------
     >>> import torch
@@ -619,6 +660,21 @@ def as_jax(obj, /, *, copy=None, missing=None):
     obj, copy, missing : optional
         As in `as_numpy`.
 
+    Returns
+    -------
+    jax.Array
+        Array that shares the memory of `obj`, unless `copy` permits a copy.
+
+    Raises
+    ------
+    BufferError
+        jax does not support the device or the element type, or a copy is required and `copy` does not permit it, or a value is
+        missing. 64-bit types require ``jax_enable_x64``. The message names a call that works.
+    ImportError
+        jax is not installed.
+    TypeError, ValueError, OverflowError
+        As in `as_numpy`.
+
     Examples
     --------
     >>> import jax
@@ -638,6 +694,21 @@ def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
     allow_readonly : bool, optional
         As in `as_torch`.
 
+    Returns
+    -------
+    cupy.ndarray
+        Array that shares the memory of `obj`, unless `copy` permits a copy.
+
+    Raises
+    ------
+    BufferError
+        CUDA kernels cannot access the memory and `copy` does not permit a copy, cupy does not support the element type, the
+        memory is read-only and `allow_readonly` is False, or a value is missing. The message names a call that works.
+    ImportError
+        cupy is not installed.
+    TypeError, ValueError, OverflowError
+        As in `as_numpy`.
+
     Examples
     --------
     >>> arrayhub.as_cupy(numpy.arange(3), copy=True)  # doctest: +SKIP
@@ -656,6 +727,21 @@ def as_dpnp(obj, /, *, copy=None, missing=None):
     obj, copy, missing : optional
         As in `as_numpy`. Arrays in other memory are exported with ``copy=True`` or ``copy="if_needed"``.
 
+    Returns
+    -------
+    dpnp.ndarray
+        Array that shares the memory of `obj`, unless `copy` permits a copy.
+
+    Raises
+    ------
+    BufferError
+        The memory is not USM and `copy` does not permit a copy, dpnp does not support the element type or the strides, or a
+        value is missing. The message names a call that works.
+    ImportError
+        dpnp is not installed.
+    TypeError, ValueError, OverflowError
+        As in `as_numpy`.
+
     Examples
     --------
     >>> arrayhub.as_dpnp(numpy.arange(3), copy=True)  # doctest: +SKIP
@@ -667,11 +753,26 @@ def as_dpnp(obj, /, *, copy=None, missing=None):
 def as_numba(obj, /, *, copy=None, missing=None):
     """Return an array that numba's functions accept and that shares the memory of `obj`.
 
-    The result is a ``numpy.ndarray`` for host memory, and numba's device array for CUDA memory.
+    The result is a ``numpy.ndarray`` for host memory, and a device array of numba for CUDA memory.
 
     Parameters
     ----------
     obj, copy, missing : optional
+        As in `as_numpy`.
+
+    Returns
+    -------
+    numpy.ndarray or numba.cuda.cudadrv.devicearray.DeviceNDArray
+        Array that shares the memory of `obj`, unless `copy` permits a copy.
+
+    Raises
+    ------
+    BufferError
+        numba does not support the device or the element type, a copy is required and `copy` does not permit it, or a value is
+        missing. The message names a call that works.
+    ImportError
+        numba is not installed.
+    TypeError, ValueError, OverflowError
         As in `as_numpy`.
 
     Examples
@@ -728,6 +829,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     ------
     ValueError
         `to` is not a known library (the message suggests a similar name), or the library does not support `missing`.
+    TypeError
+        `obj` is not an array, or has elements that the library does not support.
     BufferError
         The library rejects the memory, copies the memory although no copy was requested, or cannot represent read-only memory.
 

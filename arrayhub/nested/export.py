@@ -217,6 +217,10 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     BufferError
         Arrow cannot represent the type, pyarrow does not support the device, or a copy is needed and `copy` does not
         permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
     ImportError
         pyarrow is not installed.
 
@@ -304,8 +308,6 @@ def _on_host(x: Any, library: str) -> Any:
 def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
 
-    The parameters have the same meanings as in `as_arrow`.
-
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
     string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
     are out of order, run-end encoded arrays and categories that are not strings are copied. The name of a Series of
@@ -318,6 +320,31 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
     An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
     ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    polars.Series or polars.DataFrame
+        A DataFrame for records and tables, and a Series for other data.
+
+    Raises
+    ------
+    BufferError
+        polars does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        polars is not installed.
 
     Examples
     --------
@@ -429,6 +456,17 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
         of a Series of pandas or polars is kept, even if `asnested` imported the Series. The index of a table is
         restored from the pandas metadata in the table's schema.
 
+    Raises
+    ------
+    BufferError
+        pandas does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        pandas is not installed.
+
     Examples
     --------
     >>> import pandas
@@ -515,9 +553,8 @@ def _arrow_series(pandas: Any, array: Any) -> Any:
 def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
-    The parameters have the same meanings as in `as_arrow`. The index of a pandas DataFrame is not exported. Numbers,
-    offsets, characters and validity bitmaps are shared. The following parts are copied, and raise BufferError with
-    ``copy=False``:
+    The index of a pandas DataFrame is not exported. Numbers, offsets, characters and validity bitmaps are shared. The
+    following parts are copied, and raise BufferError with ``copy=False``:
 
     - string views, packed booleans and run-end encoded arrays;
     - list views, unless their rows are adjacent and in order;
@@ -528,6 +565,31 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
 
     Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of
     sparse unions, and validity bitmaps that start at a byte boundary.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    awkward.Array
+        On the host. Records become records, and the columns of a table become their fields.
+
+    Raises
+    ------
+    BufferError
+        awkward does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        awkward is not installed.
 
     Examples
     --------

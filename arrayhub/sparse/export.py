@@ -32,6 +32,15 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
         returned unchanged, or as ``obj.copy()`` if `copy` is True. To choose between an array and a matrix, use `like`,
         as in ``like(obj, scipy.sparse.csr_matrix)``.
 
+    Raises
+    ------
+    TypeError
+        `obj` is not a sparse array.
+    BufferError
+        SciPy does not support the format or the element type, or a copy is required and `copy` does not permit it.
+    ImportError
+        SciPy is not installed.
+
     Examples
     --------
     >>> import torch
@@ -57,6 +66,16 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
     -------
     sparse.COO or sparse.GCXS
         COO for coo, and GCXS for csr and csc.
+
+    Raises
+    ------
+    TypeError
+        `obj` is not a sparse array.
+    BufferError
+        pydata/sparse does not support the format or the element type, or a copy is required and `copy` does not permit
+        it.
+    ImportError
+        pydata/sparse is not installed.
 
     Examples
     --------

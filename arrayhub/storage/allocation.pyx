@@ -494,6 +494,8 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
         - `backend` is not registered, `memory` is unknown, or `device` does not exist.
     TypeError
         `like` is not an array, or is given with `memory` or `device`.
+    BufferError
+        `like` cannot be imported without a copy.
     ImportError
         `memory` requires a library that is not installed. The message contains the installation command.
     MemoryError
@@ -515,7 +517,24 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
 
 def zeros(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory=None, device=None):
-    """Return a new array filled with zeros. The parameters are those of `empty`.
+    """Return a new array filled with zeros.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Lengths of the dimensions, in elements.
+    dtype, like, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device : optional
+        As in `empty`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        As in `empty`.
 
     Examples
     --------

@@ -76,7 +76,24 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 def ones(
     shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike | None = None, **options: Unpack[Options]
 ) -> USMArray:
-    """Return a new array filled with ones. The parameters are those of `empty`.
+    """Return a new array filled with ones.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Lengths of the dimensions, in elements.
+    dtype, **options : optional
+        As in `empty`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        As in `empty`.
 
     Examples
     --------
@@ -96,13 +113,29 @@ def full(
     dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
-    """Return a new array filled with `fill_value`. The other parameters are those of `empty`.
+    """Return a new array filled with `fill_value`.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        Lengths of the dimensions, in elements.
+    fill_value : object
+        Value of all elements: a number, or an array of one element.
+    dtype, **options : optional
+        As in `empty`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
 
     Raises
     ------
     ValueError
         `fill_value` is not a single element, or `dtype` cannot represent it, such as 1.5 as an integer or 300 as a
-        ``uint8``.
+        ``uint8``. Also as in `empty`.
+    TypeError, BufferError, ImportError, MemoryError
+        As in `empty`.
 
     Examples
     --------
@@ -170,7 +203,11 @@ def from_array(
     Raises
     ------
     TypeError
-        Both `data` and `device_data` are None, or the elements of the source are packed.
+        Both `data` and `device_data` are None, the source is not an array, or its elements are packed.
+    BufferError
+        The source cannot be imported.
+    ValueError, ImportError, MemoryError
+        As in `empty`.
 
     Examples
     --------
@@ -214,7 +251,11 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
     Raises
     ------
     TypeError
-        `dtype` is None, and the elements of `obj` are packed.
+        `obj` is not an array, or `dtype` is None and the elements of `obj` are packed.
+    BufferError
+        `obj` cannot be imported without a copy.
+    ValueError, ImportError, MemoryError
+        As in `empty`.
 
     Examples
     --------
@@ -228,7 +269,24 @@ def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
 
 
 def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of zeros with the shape of `obj`. The parameters are those of `empty_like`.
+    """Return a new array of zeros with the shape of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asarray` accepts.
+    dtype, **options : optional
+        As in `empty_like`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        As in `empty_like`.
 
     Examples
     --------
@@ -241,7 +299,24 @@ def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[L
 
 
 def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of ones with the shape of `obj`. The parameters are those of `empty_like`.
+    """Return a new array of ones with the shape of `obj`.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asarray` accepts.
+    dtype, **options : optional
+        As in `empty_like`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
+
+    Raises
+    ------
+    TypeError, ValueError, BufferError, ImportError, MemoryError
+        As in `empty_like`.
 
     Examples
     --------
@@ -256,12 +331,28 @@ def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[Li
 def full_like(
     obj: Any, /, fill_value: Any, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]
 ) -> USMArray:
-    """Return a new array with the shape of `obj`, filled with `fill_value`. See `empty_like` for the other parameters.
+    """Return a new array with the shape of `obj`, filled with `fill_value`.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asarray` accepts.
+    fill_value : object
+        Value of all elements: a number, or an array of one element.
+    dtype, **options : optional
+        As in `empty_like`.
+
+    Returns
+    -------
+    USMArray
+        A writable array.
 
     Raises
     ------
     ValueError
-        The element type cannot represent `fill_value`, as in `full`.
+        The element type cannot represent `fill_value`, as in `full`. Also as in `empty_like`.
+    TypeError, BufferError, ImportError, MemoryError
+        As in `empty_like`.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import inspect
 import re
 from pathlib import Path
 
@@ -31,6 +32,25 @@ def test_example_of_register_library_prints_its_output():
         results = doctest.DocTestRunner().run(test)
         assert results.attempted and not results.failed, results
     """)
+
+
+FUNCTIONS = {name: public for name in arrayhub.__all__ if inspect.isroutine(public := getattr(arrayhub, name))}
+FUNCTIONS |= {name: public for name in arrayhub.__all__ if hasattr(public := getattr(arrayhub, name), "__code__")}
+
+
+NEVER_RAISE = {"get_include", "get_origin"}
+RETURN_NONE = {"register_library"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_document_parameters_result_and_errors(name):
+    sections = re.split(r"^(\w+)\n-+$", inspect.getdoc(FUNCTIONS[name]), flags=re.MULTILINE)
+    texts = dict(zip(sections[1::2], sections[2::2], strict=True))
+    listed = re.findall(r"^[*a-z][\w, *]*(?= : |$)", texts.get("Parameters", ""), re.MULTILINE)
+    named = {word.strip(" *") for names in listed for word in names.split(",")}
+    assert set(inspect.signature(FUNCTIONS[name]).parameters) == named
+    assert ("Raises" in texts) == (name not in NEVER_RAISE)
+    assert ("Returns" in texts or "Yields" in texts) == (name not in RETURN_NONE)
 
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if name != "register_library"])
