@@ -36,7 +36,10 @@ _ACCEPTED = (
 
 
 cdef class Device:
-    """Device that holds memory. Devices are immutable and hashable.
+    """Device(spec="cpu")
+--
+
+    Device that holds memory. Devices are immutable and hashable.
 
     Parameters
     ----------

@@ -550,7 +550,8 @@ def test_aligned_flag_follows_the_address(buffer):
     assert aligned.flags.aligned and memoryview(aligned[1:]).format == "d"
 
 
-def test_constructor_has_the_documented_signature():
+def test_constructors_have_the_documented_signatures():
+    assert str(inspect.signature(ah.Device)) == "(spec='cpu')"
     assert str(inspect.signature(ah.USMArray)) == (
         "(shape, dtype='|f8', buffer='device', strides=None, offset=0, order='C', buffer_ctor_kwargs={})"
     )
