@@ -91,6 +91,11 @@ def test_unknown_dtypes_and_layouts_raise(argument):
         check_producer(np.asarray, **{argument: ["decimal"]})
 
 
+def test_later_rules_do_not_repeat_a_failure_of_values():
+    assert failing(check_producer(broken_arrays.reversed_copy, **SMALL)) == {"values"}
+    assert "lifetime" not in failing(check_consumer(broken_arrays.read_reversed, **SMALL))
+
+
 def test_missing_optional_features_are_not_failures():
     # an `__dlpack__` without max_version is allowed
     report = check_producer(broken_arrays.read_legacy, **SMALL)
