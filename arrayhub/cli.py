@@ -111,8 +111,8 @@ def conformance(parser: argparse.ArgumentParser) -> Run:
     parser.add_argument("--dtypes", metavar="NAMES", help="element types to check, separated by commas")
     parser.add_argument("--layouts", metavar="NAMES", help="layouts to check, separated by commas")
     parser.epilog = (
-        "Exit status: 0 if no rule is broken, else 1. The documentation of arrayhub.testing.check_producer and"
-        " check_consumer describes the arguments of the function."
+        "Exit status: 0 if arrays were tested and no rule is broken, else 1. The documentation of"
+        " arrayhub.testing.check_producer and check_consumer describes the arguments of the function."
     )
 
     def run(options: argparse.Namespace) -> int:
@@ -123,7 +123,7 @@ def conformance(parser: argparse.ArgumentParser) -> Run:
         names = {key: value.split(",") for key in ("dtypes", "layouts") if (value := getattr(options, key)) is not None}
         try:
             report = check(function, **names)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             parser.error(str(error))
         print(report)
         return 0 if report.ok else 1

@@ -49,6 +49,7 @@ def library(tmp_path):
     """Return a folder with modules of a user, in which the command runs."""
     (tmp_path / "mylib.py").write_text(
         "import numpy\nclass images:\n    first = numpy.zeros((2, 3))\n    last = b'abc'\n"
+        "def fail(array):\n    raise ImportError('not installed')\n"
     )
     (tmp_path / "broken.py").write_text("raise RuntimeError('on purpose')\n")
     (tmp_path / "script.py").write_text("raise SystemExit(0)\n")
@@ -73,6 +74,7 @@ def library(tmp_path):
         (["explain", "numpy:linalg.inverse"], "numpy:linalg.inverse: "),
         (["explain", "numpy:pie"], "accepted, for example: pi"),
         (["explain", "numpy:pi", "--to", "fortran"], "argument --to: "),
+        (["conformance", "mylib:images.first"], "is not callable; accepted: a function of one argument"),
         (["explain", "script:a"], "script cannot be imported: SystemExit: 0"),
         (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
@@ -140,6 +142,12 @@ def test_check_reports_faults_by_its_exit_status(library):
     done = run("check", "builtins:print", cwd=library)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_conformance_fails_if_the_function_never_returns_an_array(library):
+    done = run("conformance", "mylib:fail", "--dtypes", "float64", "--layouts", "C", cwd=library)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "values: no array was made: ImportError: not installed" in done.stdout
 
 
 def test_page_describes_every_command():

@@ -17,7 +17,7 @@ from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 
 def check_consumer(
-    read: Callable[[Any], Any], *, dtypes: Iterable[str] | None = None, layouts: Iterable[str] | None = None
+    read: Callable[[Any], Any], *, dtypes: Iterable[Any] | None = None, layouts: Iterable[str] | None = None
 ) -> Report:
     """Check a library's import of arrays against the rules of DLPack, the buffer protocol and ``__array_interface__``.
 
@@ -28,18 +28,21 @@ def check_consumer(
         and returns an array of the library, which is a view or a copy. The returned arrays must be importable by
         `asarray`. Any exception counts as a refusal, but the rule "refusal" requires that a producer's BufferError is
         propagated.
-    dtypes, layouts : iterable of str, optional
+    dtypes, layouts : iterable, optional
         As in `check_producer`.
 
     Returns
     -------
     Report
-        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails.
+        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails. If `read`
+        raises an exception for each element type and layout, the rule "values" fails with these exceptions.
 
     Raises
     ------
+    TypeError
+        `read` is not callable.
     ValueError
-        `dtypes` or `layouts` contains an unknown name.
+        `dtypes` or `layouts` is empty or contains an unknown name.
 
     Examples
     --------
@@ -242,17 +245,21 @@ def _check_request(read: Any, dtype: str, layout: str) -> None:
 
 
 class _Raising:
+    called = False  # whether the consumer has called __dlpack__
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
     def __dlpack__(self, **keywords: Any) -> Any:
+        self.called = True
         raise BufferError("refused on purpose")
 
 
 def _check_raising(read: Any, dtype: str, layout: str) -> None:
     _only_once(dtype, layout)
+    producer = _Raising()
     try:
-        read(_Raising())
+        read(producer)
     except SystemError as error:
         raise Broken(words_of(error)) from error
     except BufferError:
@@ -260,6 +267,8 @@ def _check_raising(read: Any, dtype: str, layout: str) -> None:
     except PASSES_ON:
         raise
     except Exception as error:
+        if not producer.called:
+            raise NotMade(f"the consumer does not request DLPack: {words_of(error)}") from error
         if "refused on purpose" in str(error) or error.__context__ is not None or "dlpack" not in str(error).lower():
             return
         raise Broken(f"the producer's BufferError becomes {words_of(error)}") from error

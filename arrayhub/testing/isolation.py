@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any, TextIO
 
-from arrayhub._core.errors import PASSES_ON
-from arrayhub.testing.report import FAILED, Report
-from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen
+from arrayhub._core.errors import PASSES_ON, show
+from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report
+from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen, has_layout, name_of_dtype
 
 _WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
@@ -29,17 +29,40 @@ Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
 def report_of(
     kind: str,
     function: Callable[[Any], Any],
-    dtypes: Iterable[str] | None,
+    dtypes: Iterable[Any] | None,
     layouts: Iterable[str] | None,
     rules: Iterable[tuple[Any, Any]],
 ) -> Report:
     """Return the report of `check_producer` or `check_consumer`. `kind` is ``"producer"`` or ``"consumer"``."""
-    chosen_dtypes = chosen(dtypes, DTYPES, f"check_{kind}: dtypes")
+    if not callable(function):
+        raise TypeError(f"check_{kind}: {show(function)} is not callable; accepted: a function of one argument")
+    chosen_dtypes = chosen(dtypes, DTYPES, f"check_{kind}: dtypes", name_of_dtype)
     chosen_layouts = chosen(layouts, LAYOUTS, f"check_{kind}: layouts")
     module = getattr(function, "__module__", None) or "?"
     name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    cells = cells_of(kind, function, chosen_dtypes, chosen_layouts)
+    if not any(has_layout(dtype, layout) for dtype in chosen_dtypes for layout in chosen_layouts):
+        raise ValueError(
+            f"check_{kind}: layouts is {', '.join(chosen_layouts)}, which {', '.join(chosen_dtypes)} cannot have;"
+            " accepted, for example: layouts='C'"
+        )
+    cells = _failed_if_untested(kind, cells_of(kind, function, chosen_dtypes, chosen_layouts))
     return Report(f"{kind} {name}", [rule for rule, _ in rules], cells)
+
+
+def _failed_if_untested(kind: str, cells: list[Any]) -> list[Any]:
+    """Return the cells. If the library did not make or import any array, the cells of the rule "values" fail.
+
+    Otherwise a function that always raises an exception, such as an ImportError, would pass.
+    """
+    untested, verb = ((NOT_MADE,), "made") if kind == "producer" else ((NOT_MADE, REFUSED), "imported")
+    if any(rule == "values" and verdict not in untested for rule, _, _, verdict, _ in cells):
+        return cells
+    return [
+        [rule, dtype, layout, FAILED, f"no array was {verb}: {why}"]
+        if rule == "values"
+        else [rule, dtype, layout, verdict, why]
+        for rule, dtype, layout, verdict, why in cells
+    ]
 
 
 def cells_of(kind: str, function: Callable[[Any], Any], dtypes: tuple[str, ...], layouts: tuple[str, ...]) -> list[Any]:

@@ -26,7 +26,7 @@ _PROTOCOLS = [(row.attributes[0], name) for name in _CHECKED for row in PROTOCOL
 
 
 def check_producer(
-    make: Callable[[Any], Any], *, dtypes: Iterable[str] | None = None, layouts: Iterable[str] | None = None
+    make: Callable[[Any], Any], *, dtypes: Iterable[Any] | None = None, layouts: Iterable[str] | None = None
 ) -> Report:
     """Check the arrays of a library against the rules of each protocol that the arrays support.
 
@@ -36,21 +36,25 @@ def check_producer(
         ``make(array)`` converts a ``numpy.ndarray`` to an array of the library, which is a view or a copy. It raises an
         exception for element types and layouts that the library does not support. A function that can be imported by
         name runs in a new process. Other functions run in a fork of this process.
-    dtypes : iterable of str, optional
-        Any of "bool", "int8" to "int64", "uint8" to "uint64", "float16", "float32", "float64", "complex64",
-        "complex128", "bfloat16", "longdouble", "datetime64[ns]", "S5", "U3" and ">f8". The default is all.
+    dtypes : iterable of str or dtype, optional
+        Element types, or one element type, in any form that ``numpy.dtype`` accepts. Accepted are "bool", "int8" to
+        "int64", "uint8" to "uint64", "float16", "float32", "float64", "complex64", "complex128", "bfloat16",
+        "longdouble", "datetime64[ns]", "S5", "U3" and ">f8". The default is all.
     layouts : iterable of str, optional
         Any of "C", "F", "sliced", "negative", "1-d", "0-d", "empty", "unaligned" and "read-only". The default is all.
 
     Returns
     -------
     Report
-        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails.
+        Results by rule, element type and layout. If the test of a rule ends the process, the rule fails. If `make`
+        does not return an array for any element type and layout, the rule "values" fails with the exceptions of `make`.
 
     Raises
     ------
+    TypeError
+        `make` is not callable.
     ValueError
-        `dtypes` or `layouts` contains an unknown name.
+        `dtypes` or `layouts` is empty or contains an unknown name.
 
     Examples
     --------
@@ -145,7 +149,12 @@ def _dlpack(made: _Made, **keywords: Any) -> Any:
 
 def _check_values(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
-    array = made.array()
+    try:
+        array = made.array()
+    except Refused as error:
+        if isinstance(error.__cause__, TypeError) and made.protocols() == ["buffer"]:
+            raise Broken(f"make returns an object that is not an array: {error}") from error
+        raise
     if array.dtype != made.dtype:
         raise Broken(f"the element type is {array.dtype} instead of {made.obj.dtype}")
     if array.shape != made.shape:

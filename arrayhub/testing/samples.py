@@ -28,13 +28,49 @@ LAYOUTS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 }
 
 
-def chosen(names: Iterable[str] | None, known: Iterable[str], what: str) -> tuple[str, ...]:
-    """Return validated names of element types or layouts. None selects all of `known`."""
-    found = tuple(known) if names is None else tuple(names)
-    unknown = [name for name in found if name not in known]
-    if unknown:
-        raise ValueError(f"{what} has {show(unknown[0])}; accepted: {', '.join(known)}")
-    return found
+def chosen(
+    values: Any, known: Iterable[str], argument: str, name_of: Callable[[Any], str | None] = lambda value: None
+) -> tuple[str, ...]:
+    """Return validated names of element types or layouts.
+
+    Parameters
+    ----------
+    values : iterable of names, a name or None
+        None selects all of `known`.
+    known : iterable of str
+    argument : str
+        Function and parameter, for error messages.
+    name_of : callable, optional
+        Returns the name of a value that is not in `known`, or None.
+
+    Raises
+    ------
+    ValueError
+        `values` is empty or has an unknown name.
+    """
+    if values is None:
+        return tuple(known)
+    given = tuple(values) if isinstance(values, Iterable) and not isinstance(values, (str, type)) else (values,)
+    if not given:
+        raise ValueError(f"{argument} is empty; accepted: {', '.join(known)}")
+    found = []
+    for value in given:
+        name = value if isinstance(value, str) and value in known else name_of(value)
+        if name is None:
+            raise ValueError(f"{argument} has {show(value)}; accepted: {', '.join(known)}")
+        found.append(name)
+    return tuple(found)
+
+
+def name_of_dtype(value: Any) -> str | None:
+    """Return the name in `DTYPES` of anything that ``numpy.dtype`` accepts, or None."""
+    if value is None:  # which numpy.dtype accepts as float64
+        return None
+    try:
+        dtype = np.dtype(value)
+    except (TypeError, ValueError):
+        return None
+    return next((name for name in DTYPES if dtype_of(name) == dtype), None)
 
 
 def dtype_of(name: str) -> np.dtype[Any] | None:

@@ -130,5 +130,13 @@ def read_and_abort(obj):
     os.abort()
 
 
+def with_typo(obj):
+    return typo(obj)  # noqa: F821
+
+
+def returning_none(obj):
+    return None
+
+
 def reversed_copy(array):
     return array.copy()[..., ::-1]

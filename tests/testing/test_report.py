@@ -91,6 +91,46 @@ def test_unknown_dtypes_and_layouts_raise(argument):
         check_producer(np.asarray, **{argument: ["decimal"]})
 
 
+@pytest.mark.parametrize("check", [check_producer, check_consumer])
+def test_invalid_arguments_raise(check):
+    name = check.__name__
+    for argument in ("dtypes", "layouts"):
+        with pytest.raises(ValueError, match=f"^{name}: {argument} is empty; accepted: "):
+            check(broken_arrays.read, **{argument: []})
+    with pytest.raises(TypeError, match=rf"^{name}: array\(.* is not callable; accepted: a function of one argument"):
+        check(np.ones(3))
+    with pytest.raises(ValueError, match=f"^{name}: dtypes has None"):
+        check(broken_arrays.read, dtypes=[None])
+    with pytest.raises(ValueError, match=f"^{name}: layouts is unaligned, which uint8 cannot have"):
+        check(broken_arrays.read, dtypes="uint8", layouts="unaligned")
+
+
+@pytest.mark.parametrize("dtypes", [np.float32, "float32", np.dtype("f4"), [np.float32], ["<f4"], (np.dtype("f4"),)])
+def test_dtypes_are_given_as_in_numpy(dtypes):
+    report = check_producer(np.asarray, dtypes=dtypes, layouts="1-d")
+    assert {(cell.dtype, cell.layout) for cell in report.cells} == {("float32", "1-d")}
+    assert check_producer(np.asarray, dtypes=[float, np.longdouble, ">f8"], layouts="C").ok
+
+
+@pytest.mark.parametrize(
+    ("check", "function", "words"),
+    [
+        (check_producer, broken_arrays.with_typo, "values: no array was made: NameError: name 'typo' is not defined"),
+        (check_consumer, broken_arrays.with_typo, "values: no array was imported: NameError: name 'typo'"),
+        (
+            check_producer,
+            broken_arrays.returning_none,
+            "values: make returns an object that is not an array: TypeError",
+        ),
+        (check_consumer, broken_arrays.returning_none, "values: DLPack: the consumer returned None"),
+    ],
+)
+def test_function_with_which_nothing_can_be_tested_fails(check, function, words):
+    report = check(function, **SMALL)
+    assert not report.ok and words in str(report)
+    assert "refusal" not in {cell.rule for cell in report.cells if cell.verdict == "passed"}, str(report)
+
+
 def test_later_rules_do_not_repeat_a_failure_of_values():
     assert failing(check_producer(broken_arrays.reversed_copy, **SMALL)) == {"values"}
     assert "lifetime" not in failing(check_consumer(broken_arrays.read_reversed, **SMALL))
