@@ -46,7 +46,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
       Pass ``labels=False`` if elements of the result do not correspond to elements of this argument, as for quantiles,
       sorted values and transposes.
     - Names of columns in the result are kept. If the function returns data of the caller's library, such as a Series
-      when the caller passed a Series, the data keeps its own labels.
+      when the caller passed a Series, the data keeps its own labels, and a masked array of NumPy keeps its mask.
     - Functions for polars, pyarrow and awkward receive a pandas DataFrame without its index. If such a function returns
       a table with the same number of rows, the table gets the index of the DataFrame, unless `labels` is False.
     - Sparse arguments and results remain sparse. They are SciPy's sparse arrays if `to` is "numpy", or if the caller's
@@ -360,9 +360,10 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
 
 def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:
     """Convert the arrays in a function's result to the library and the device of a placement. Return the result."""
-    if place is None or (place is NUMPY_PLACEMENT and type(result) is np.ndarray):
+    cls: Any = type(result)
+    if place is None or (issubclass(cls, np.ndarray) and place.library == "numpy"):
         return result
-    if issubclass(type(result), tuple):
+    if issubclass(cls, tuple):
         parts = [_returned(part, place, copy, name, labels) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if issubclass(type(result), list):

@@ -373,6 +373,15 @@ def test_result_of_the_callers_library_keeps_its_own_labels():
     assert ah.adapt("polars")(lambda x: x.sort().alias("y"))(pl.Series("x", [2, 1])).name == "y"
 
 
+def test_masked_arrays_are_returned_unchanged_to_callers_of_numpy():
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    adapted = ah.adapt("numpy", copy="if_needed")(lambda x: (masked, x))
+    for x in (np.ones(2), [1.0, 2.0], memoryview(np.ones(2)), ah.asarray(np.ones(2)).__array__()):
+        assert adapted(x)[0] is masked
+    pl = pytest.importorskip("polars")
+    assert adapted(pl.Series([1.0, 2.0]))[0].to_list() == [1.0, None]
+
+
 def test_xarray_functions_receive_and_return_coordinates():
     xr = pytest.importorskip("xarray")
     array = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n", attrs={"unit": "m"})
