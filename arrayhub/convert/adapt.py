@@ -25,6 +25,7 @@ from arrayhub.convert.placement import (
     returned,
 )
 from arrayhub.convert.tables import is_table_type
+from arrayhub.libraries import wrappers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +38,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
       and so are all arguments without this annotation.
     - If no argument has this annotation, all arrays and lists are converted. Tuples and ranges are converted only if no
       argument is an array. Numbers, strings, bytes, lists of strings, None and other objects, such as element types,
-      are passed unchanged.
+      are passed unchanged. Arrays that `asarray` refuses, such as dask arrays, are an error.
     - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
       `placement` returns for the arguments. Numbers, strings, None and other objects are returned unchanged. NumPy
       returns scalars from reductions and from arithmetic with 0-d arrays, so ``return x.mean()`` returns a NumPy
@@ -326,7 +327,7 @@ def _by_type(
     kinds = [array_kind(value) for value in values]
     sequences: Any = list if any(kind is not None for kind in kinds) else (list, tuple, range)
     for k, value in enumerate(values):
-        if kinds[k] is None and _is_sequence(value, sequences):
+        if kinds[k] is None and (_is_sequence(value, sequences) or _is_refused_array(value)):
             kinds[k] = NUMPY_KIND
     keys = [*(names[k] if k < len(names) else f"argument {k + 1}" for k in range(len(args))), *kwargs]
     place = _place(name, values, kinds, keys)
@@ -356,6 +357,16 @@ def _place(name: str, objs: list[Any], kinds: list[Any], keys: list[str]) -> Any
 def _is_sequence(arg: Any, sequences: Any) -> bool:
     """Return whether an argument is a sequence of the given types whose first item is not a string."""
     return issubclass(type(arg), sequences) and not (len(arg) and isinstance(arg[0], str))
+
+
+def _is_refused_array(arg: Any) -> bool:
+    """Return whether an argument is an array of a type that `asarray` refuses, such as a dask array, but not a scalar.
+
+    The conversion of such an argument raises an error that names the call to make. The function would otherwise receive
+    an array of another library than its own.
+    """
+    cls: Any = type(arg)
+    return hasattr(cls, "shape") and hasattr(cls, "dtype") and wrappers.unwraps(cls) and getattr(arg, "shape", ()) != ()
 
 
 def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:

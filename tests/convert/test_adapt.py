@@ -382,6 +382,35 @@ def test_masked_arrays_are_returned_unchanged_to_callers_of_numpy():
     assert adapted(pl.Series([1.0, 2.0]))[0].to_list() == [1.0, None]
 
 
+def test_lazy_arrays_raise_the_error_of_asarray():
+    da = pytest.importorskip("dask.array")
+    for args in ((da.ones(3),), (np.ones(3), da.ones(3))):
+        for to in ("numpy", "torch", "polars"):
+            with pytest.raises(TypeError, match=r"^<lambda>: (x|y): dask.Array: .*pass x\.compute\(\)"):
+                ah.adapt(to, copy="if_needed")(lambda x, y=None: x if y is None else y)(*args)
+    unchanged = da.ones(3)
+    assert ah.adapt("numpy", copy="if_needed")(lambda x: unchanged)(np.ones(3)) is unchanged
+
+
+def test_scalars_with_units_pass_through():
+    pint = pytest.importorskip("pint")
+    meter = pint.UnitRegistry().meter
+    second = ah.adapt("numpy", copy="if_needed")(lambda x, y: y)
+    length = 3 * meter
+    assert second(np.ones(2), length) is length
+    with pytest.raises(TypeError, match="^<lambda>: y: pint.Quantity: .*pass x.magnitude"):
+        second(np.ones(2), np.ones(2) * meter)
+
+
+def test_array_files_raise_the_error_of_asarray(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.ones(3)
+        with pytest.raises(TypeError, match=r"^<lambda>: x: h5py.Dataset: .*pass x\[\.\.\.\]"):
+            ah.adapt("numpy", copy="if_needed")(lambda x: x)(file["x"])
+        assert ah.adapt("numpy", copy="if_needed")(lambda x, y: y)(np.ones(3), file) is file
+
+
 def test_xarray_functions_receive_and_return_coordinates():
     xr = pytest.importorskip("xarray")
     array = xr.DataArray(np.arange(3.0), dims="t", coords={"t": [10, 20, 30]}, name="n", attrs={"unit": "m"})
