@@ -164,15 +164,31 @@ class _Target(NamedTuple):
             given = without_index(obj) if self.library == "arrow" else obj
             return convert(given, self.cls or self.library, copy=self.copy, missing=self.missing)
         except _REFUSALS as error:
-            raise _named(error, name, key, self.copy, obj, self.library) from error
+            hint = _copy_hint(error, self.copy, obj, self.library)
+            raise _named(error, name, key, hint or self._missing_hint(obj)) from error
+
+    def _missing_hint(self, obj: Any) -> str:
+        """Return the advice to pass `missing` to `adapt`, or "" if the conversion also fails with `missing`."""
+        if self.missing is not None or sparse_library(obj) is not None:
+            return ""
+        try:
+            convert(obj, self.cls or self.library, copy=self.copy, missing="nan")
+        except _REFUSALS:
+            return ""
+        return ". Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values"
 
 
-def _named(error: Exception, name: str, key: str, copy: Copy, obj: Any, library: str) -> Exception:
-    """Prefix an error with the names of the function and the argument. Suggest `copy` if it makes the call succeed."""
+def _named(error: Exception, name: str, key: str, hint: str) -> Exception:
+    """Return an error of the same kind with the names of the function and the argument, and with a hint."""
     kind = next(kind for kind in _REFUSALS if isinstance(error, kind))
-    helps = not copy and kind is BufferError and _is_possible_with_copy(obj, library)
-    hint = ". Pass copy='if_needed' to arrayhub.adapt to allow copies" if helps else ""
     return kind(f"{name}: {key}: {error}{hint}")
+
+
+def _copy_hint(error: Exception, copy: Copy, obj: Any, library: str) -> str:
+    """Return the advice to pass `copy` to `adapt`, or "" if the conversion also fails with `copy`."""
+    if copy or not isinstance(error, BufferError) or not _is_possible_with_copy(obj, library):
+        return ""
+    return ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
 
 
 def _is_possible_with_copy(obj: Any, library: str) -> bool:
@@ -389,4 +405,6 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
     try:
         return returned(result, place, copy, labels)
     except _REFUSALS as error:
-        raise _named(error, name, "the result", copy, result, place.library) from error
+        hint = _copy_hint(error, copy, result, place.library)
+        own = f". Here, x is the result of {name}. Convert it in {name}"
+        raise _named(error, name, "the result", hint or own) from error

@@ -226,6 +226,8 @@ def test_error_for_the_result_names_the_function():
     jax = pytest.importorskip("jax")
     with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
         blur(jax.numpy.ones(4))
+    narrowed = ah.adapt("numpy", copy="if_needed")(lambda x: ah.asarray(x / 2, dtype="float32"))
+    assert narrowed(jax.numpy.arange(4)).tolist() == [0, 0.5, 1, 1.5]
 
 
 def test_requests_of_parameters_share_symbolic_lengths():
@@ -380,6 +382,36 @@ def test_masked_arrays_are_returned_unchanged_to_callers_of_numpy():
         assert adapted(x)[0] is masked
     pl = pytest.importorskip("polars")
     assert adapted(pl.Series([1.0, 2.0]))[0].to_list() == [1.0, None]
+
+
+def test_error_for_missing_values_names_missing_of_adapt():
+    pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    ak = pytest.importorskip("awkward")
+    numbers = [
+        pl.Series([1, None]), pa.array([1, None]), ak.Array([1, None]), [1, None], pd.Series([1, None], dtype="Int64"),
+        np.ma.masked_array([1.0, 2.0], [False, True]), ah.asnested([1, None]), pl.DataFrame({"a": [1, None]}),
+    ]  # fmt: skip
+    hint = "Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values$"
+    for options in ({}, {"copy": "if_needed"}):
+        for x in numbers:
+            with pytest.raises((TypeError, ValueError, BufferError), match=f"^<lambda>: x: .*{hint}"):
+                ah.adapt("numpy", **options)(lambda x: x)(x)
+    for x in numbers:
+        assert ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x.ravel().tolist())(x) == [1, 0]
+    ragged = pl.Series([[1], None])  # "nan" cannot replace a list
+    with pytest.raises(BufferError) as raised:
+        ah.adapt("numpy", copy="if_needed")(lambda x: x)(ragged)
+    assert "arrayhub.adapt" not in str(raised.value)
+
+
+def test_error_for_the_result_says_that_x_is_the_result():
+    torch = pytest.importorskip("torch")
+    for function in (lambda x: np.zeros(2, "M8[s]"), lambda x: np.ma.masked_array([1.0, 2.0], [False, True])):
+        function.__name__ = "dates"
+        with pytest.raises(BufferError, match="^dates: the result: .* Here, x is the result of dates. Convert it in"):
+            ah.adapt("numpy", copy="if_needed")(function)(torch.ones(2))
+    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt to allow copies$"):
+        ah.adapt("numpy")(lambda x: np.arange(2, dtype=">i4"))(torch.ones(2))
 
 
 def test_lazy_arrays_raise_the_error_of_asarray():
