@@ -3,6 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy as shallow_copy
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar
@@ -40,9 +41,10 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
       argument is an array. Numbers, strings, bytes, lists of strings, None and other objects, such as element types,
       are passed unchanged. Arrays that `asarray` refuses, such as dask arrays, are an error.
     - Arrays in the result, including those in tuples, lists and dicts, are converted to the library and the device that
-      `placement` returns for the arguments. Numbers, strings, None and other objects are returned unchanged. NumPy
-      returns scalars from reductions and from arithmetic with 0-d arrays, so ``return x.mean()`` returns a NumPy
-      scalar to all callers, and ``return np.asarray(x.mean())`` returns a 0-d array of the caller's library.
+      `placement` returns for the arguments. Numbers, strings, None and other objects, including dataclasses, are
+      returned unchanged. NumPy returns scalars from reductions and from arithmetic with 0-d arrays, so
+      ``return x.mean()`` returns a NumPy scalar to all callers, and ``return np.asarray(x.mean())`` returns a 0-d array
+      of the caller's library.
     - A result gets the labels of the argument that determines the library (see `placement`), if the shapes are equal.
       Pass ``labels=False`` if elements of the result do not correspond to elements of this argument, as for quantiles,
       sorted values and transposes.
@@ -392,12 +394,19 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         return result
     if issubclass(cls, tuple):
         parts = [_returned(part, place, copy, name, labels) for part in result]
-        return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
-    if issubclass(type(result), list):
+        if hasattr(cls, "_fields"):
+            return cls(*parts)
+        return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple(parts)  # such as torch.return_types.sort
+    if issubclass(cls, list):
         return [_returned(part, place, copy, name, labels) for part in result]
-    if issubclass(type(result), dict):
-        return {key: _returned(value, place, copy, name, labels) for key, value in result.items()}
-    kind, cls = array_kind(result), typing.cast(Any, type(result))
+    if issubclass(cls, dict):
+        values = {key: _returned(value, place, copy, name, labels) for key, value in result.items()}
+        if cls is dict:
+            return values
+        made = shallow_copy(result)
+        made.update(values)
+        return made
+    kind = array_kind(result)
     if kind is None:
         return result
     if (kind.library, kind.device) == (place.library, place.device) and container_of(cls) is not None:

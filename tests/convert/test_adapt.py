@@ -1,6 +1,7 @@
 """Test `adapt`, with which functions for one library accept and return arrays of other libraries."""
 
 import asyncio
+import collections
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -441,6 +442,22 @@ def test_array_files_raise_the_error_of_asarray(tmp_path):
         with pytest.raises(TypeError, match=r"^<lambda>: x: h5py.Dataset: .*pass x\[\.\.\.\]"):
             ah.adapt("numpy", copy="if_needed")(lambda x: x)(file["x"])
         assert ah.adapt("numpy", copy="if_needed")(lambda x, y: y)(np.ones(3), file) is file
+
+
+def test_types_of_containers_in_the_result_are_kept():
+    torch = pytest.importorskip("torch")
+    adapted = ah.adapt("torch", copy="if_needed")
+    for x in (torch.tensor([2, 1]), np.array([2, 1])):
+        found = adapted(lambda x: torch.sort(x))(x)
+        assert type(found) is torch.return_types.sort and type(found.values) is type(x)
+        assert found.values.tolist() == [1, 2] and found.indices.tolist() == [1, 0]
+        given = collections.defaultdict(list, a=torch.ones(2), b=3)
+        made = adapted(lambda x, given=given: given)(x)
+        assert type(made) is collections.defaultdict and made.default_factory is list and list(made) == ["a", "b"]
+        assert type(made["a"]) is type(x) and made["b"] == 3
+        assert type(given["a"]) is torch.Tensor
+        ordered = adapted(lambda x: collections.OrderedDict(b=x, a=x))(x)
+        assert type(ordered) is collections.OrderedDict and list(ordered) == ["b", "a"]
 
 
 def test_xarray_functions_receive_and_return_coordinates():
