@@ -61,9 +61,10 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     to : str, module or type
         The library that the function is written for, as in `convert`. Functions for pyarrow receive tables as
         ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
-    copy : {None, "if_needed"}, optional
+    copy : {None, True, False, "if_needed"}, optional
         None: raise BufferError, with the name of the argument, if an array has to be copied. Lists are copied.
-        "if_needed": copy if a view is impossible, including copies between devices.
+        "if_needed": copy if a view is impossible, including copies between devices. True: copy each array. False: as
+        None, but lists also raise BufferError.
     labels : bool, default: True
         Whether results get the labels of an argument: index, names of columns, dims and coords.
     missing : {None, "nan"} or value, optional
