@@ -224,7 +224,7 @@ def _suggestion(name: str) -> str:
     from difflib import get_close_matches
 
     spellings = {**dict.fromkeys(known_names()), **SPELLINGS}
-    near = get_close_matches(name, spellings, n=1, cutoff=0.6)
+    near = get_close_matches(name, spellings, n=1, cutoff=0.7)
     return f" (did you mean {(spellings[near[0]] or near[0])!r}?)" if near else ""
 
 

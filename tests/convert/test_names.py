@@ -79,6 +79,7 @@ def test_classes_with_from_dlpack_are_accepted():
         ("panda", "pandas"),
         ("pyarow", "arrow"),
         ("quaternions", None),
+        ("dask", None),
         (3, None),
         (int, None),
     ],
