@@ -7,6 +7,7 @@ This module validates registrations, loads entry points, and names the plug-in i
 import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
 from typing import Any, NoReturn
 
 from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show
@@ -33,7 +34,7 @@ _mro = type.__dict__["__mro__"].__get__
 
 
 def register_library(
-    root: str,
+    root: str | ModuleType,
     *,
     types: Mapping[str, Any] | Iterable[str] | None = None,
     parse: Callable[[Any], Any] | None = None,
@@ -48,7 +49,7 @@ def register_library(
 
     Parameters
     ----------
-    root : str
+    root : str or module
         Top-level module that defines the library's types, such as ``"mylib"``.
     types : dict or iterable of str, optional
         Names of the types that hold an array. Subclasses of these types are included. A dict maps each name to one of
@@ -91,8 +92,10 @@ def register_library(
     >>> type(arrayhub.convert(numpy.arange(3.0), "mylib")).__name__
     'Field'
     """
+    if isinstance(root, ModuleType):
+        root = root.__name__
     if not isinstance(root, str) or not root.isidentifier():
-        raise TypeError(f"register_library: root is {show(root)}; accepted: the name of a top-level module")
+        raise TypeError(f"register_library: root is {show(root)}; accepted: the name of a top-level module, or the module")
     for name, function in (("parse", parse), ("emit", emit)):
         if function is not None and not callable(function):
             raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function of one argument")

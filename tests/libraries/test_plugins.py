@@ -408,6 +408,7 @@ def test_usm_of_a_registered_type_is_imported(board):
         ("board", dict(types="Board", parse=len), TypeError, "types is 'Board'; accepted: names of types"),
         ("board", dict(types=["Board"]), TypeError, "types contains only names"),
         ("board", dict(types=[3], parse=len), TypeError, "types[3] is"),
+        (np.linalg, dict(parse=len), TypeError, "root is 'numpy.linalg'; accepted: the name of a top-level module"),
         ("board", dict(types={"Board": "a b"}), TypeError, "types['Board'] is 'a b'; accepted: a path"),
         ("board", dict(types={"Board": "values"}, parse=len), TypeError, "omit parse"),
         ("board", dict(advice="x.values"), TypeError, "advice is 'x.values'; accepted: a dict"),
@@ -431,6 +432,11 @@ def test_invalid_registrations_raise(root, arguments, error, words):
     with pytest.raises(error) as raised:
         ah.register_library(root, **arguments)
     assert words in str(raised.value) and str(raised.value).startswith("register_library: ")
+
+
+def test_modules_are_accepted_as_the_root(board):
+    ah.register_library(board, types={"Board": "values"})
+    assert ah.asarray(board.Board(np.ones(2))).tolist() == [1, 1]
 
 
 def test_types_are_added_to_a_built_in_library():
