@@ -14,8 +14,7 @@ from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import forget_types
 from arrayhub.libraries.known import LIBRARIES
-from arrayhub.libraries.wrapper_table import BUILT_IN
-from arrayhub.libraries.wrappers import ROWS, Wrapper, path_getter
+from arrayhub.libraries.wrappers import BUILT_IN_ROWS, ROWS, Wrapper, path_getter
 
 GROUP = "arrayhub.libraries"  # of entry points
 
@@ -52,9 +51,10 @@ def register_library(
     root : str or module
         Top-level module that defines the library's types, such as ``"mylib"``.
     types : dict or iterable of str, optional
-        Names of the types that hold an array. Subclasses of these types are included. A dict maps each name to one of
-        these values: the path to the array, such as ``"data"`` or ``"buffer.view()"``, a function that returns the
-        array, or None, which rejects the type even if it supports a protocol. Names without a dict require `parse`.
+        Names of the types that hold an array, without their modules. Subclasses of these types are included. A dict
+        maps each name to one of these values: the path to the array, such as ``"data"`` or ``"buffer.view()"``, a
+        function that returns the array, or None, which rejects the type even if it supports a protocol. Names without a
+        dict require `parse`.
     parse : callable, optional
         ``parse(obj)`` returns any object that `asarray` accepts and that shares the memory of `obj`. Without `types`,
         `parse` is called for all types of the library, and can return None, which means that the protocols of the
@@ -95,15 +95,17 @@ def register_library(
     if isinstance(root, ModuleType):
         root = root.__name__
     if not isinstance(root, str) or not root.isidentifier():
-        raise TypeError(f"register_library: root is {show(root)}; accepted: the name of a top-level module, or the module")
+        raise TypeError(
+            f"register_library: root is {show(root)}; accepted: the name of a top-level module, or the module"
+        )
     for name, function in (("parse", parse), ("emit", emit)):
         if function is not None and not callable(function):
             raise TypeError(f"register_library: {name} is {show(function)}; accepted: a function of one argument")
     if types is None and parse is None and emit is None and advice is None:
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
-    rows = dict(_rows(root, types, parse, _advice(advice)))
+    rows = dict(_rows(root, types, parse, _advice(root, advice)))
     _refuse_built_in(root, rows, emit)
-    for key in [key for key, row in ROWS.items() if key[0] == root and key not in _BUILT_IN_ROWS]:
+    for key in [key for key, row in ROWS.items() if key[0] == root and key not in BUILT_IN_ROWS]:
         del ROWS[key]
     ROWS.update(rows)
     _emitters[root] = emit
@@ -111,16 +113,30 @@ def register_library(
     forget_types()  # the type cache may contain types of the library that were imported before the registration
 
 
-_BUILT_IN_ROWS = {(root, name) for root, entry in BUILT_IN.items() for names in entry.values() for name in names}
+def _check_name(root: str, argument: str, name: Any) -> None:
+    """Raise an error for a key that cannot be the name of a type of the library."""
+    if not isinstance(name, str):
+        instead = name.__qualname__ if isinstance(name, type) else "Array"
+        raise TypeError(
+            f"register_library: {argument}[{show(name)}] is not keyed by the name of a type; accepted: names such as"
+            f" {instead!r}"
+        )
+    module, _, last = name.rpartition(".")
+    if module and (module == root or module.startswith(f"{root}.") or f"{root}.{module}" in sys.modules):
+        raise ValueError(
+            f"register_library: {argument} has the key {name!r}, which contains a module; accepted: names of types"
+            f" without modules. Write {last!r}"
+        )
 
 
-def _advice(advice: Any) -> dict[str, Any]:
+def _advice(root: str, advice: Any) -> dict[str, Any]:
     if advice is None:
         return {}
     if not isinstance(advice, Mapping):
         raise TypeError(f"register_library: advice is {show(advice)}; accepted: a dict of type names and calls")
     for name, call in advice.items():
-        if not isinstance(name, str) or not (isinstance(call, str) or callable(call)):
+        _check_name(root, "advice", name)
+        if not (isinstance(call, str) or callable(call)):
             raise TypeError(
                 f"register_library: advice[{show(name)}] is {show(call)}; accepted: an expression such as"
                 " 'x.compute()', or a function that returns one"
@@ -130,7 +146,7 @@ def _advice(advice: Any) -> dict[str, Any]:
 
 def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable[tuple[Any, Wrapper]]:
     """Yield the rows of a library, with their keys."""
-    parsers = _parsers(types, parse)
+    parsers = _parsers(root, types, parse)
     for name, parser in parsers.items():
         call = None if name is None else advice.pop(name, None)
         if parser is None:
@@ -144,7 +160,7 @@ def _rows(root: str, types: Any, parse: Any, advice: dict[str, Any]) -> Iterable
         yield (root, name), Wrapper(root, advice=call, asked=True)
 
 
-def _parsers(types: Any, parse: Any) -> dict[str | None, Any]:
+def _parsers(root: str, types: Any, parse: Any) -> dict[str | None, Any]:
     """Return the path or function of each type name. The name None denotes all types."""
     if types is None:
         return {} if parse is None else {None: parse}
@@ -161,8 +177,9 @@ def _parsers(types: Any, parse: Any) -> dict[str | None, Any]:
             )
         parsers = dict.fromkeys(types, parse)
     for name, parser in parsers.items():
+        _check_name(root, "types", name)
         path = isinstance(parser, str) and all(part.removesuffix("()").isidentifier() for part in parser.split("."))
-        if not isinstance(name, str) or not (parser is None or path or callable(parser)):
+        if not (parser is None or path or callable(parser)):
             raise TypeError(
                 f"register_library: types[{show(name)}] is {show(parser)}; accepted: a path such as 'data' or"
                 " 'buffer.view()', a function of one argument, or None"
@@ -183,7 +200,7 @@ def _refuse_built_in(root: str, rows: Mapping[Any, Wrapper], emit: Any) -> None:
             f"register_library: arrayhub already handles {root!r}; parse= is accepted only with types=, the names of"
             " types that it does not handle yet"
         )
-    names = sorted(name for key in rows if key in _BUILT_IN_ROWS for name in key[1:])
+    names = sorted(name for key in rows if key in BUILT_IN_ROWS for name in key[1:])
     if names:
         raise ValueError(
             f"register_library: arrayhub already handles {', '.join(f'{root}.{name}' for name in names)}; types= and"

@@ -63,6 +63,7 @@ def rows_of(
 ROWS: dict[tuple[str, str | None], Wrapper] = {}
 for _root, _entry in BUILT_IN.items():
     ROWS.update(rows_of(_root, **_entry))
+BUILT_IN_ROWS = frozenset(ROWS)
 
 # Python types that `asnested` combines into one column, by kind.
 _KINDS = (
@@ -269,6 +270,10 @@ def hint(obj, reasons=""):
         return f"; {_advice(obj)}"
     if hasattr(cls, "__array__"):
         return "; numpy.asarray(x) calls its __array__, which may copy"
-    if reasons or root_of(cls) == "builtins":
+    root = root_of(cls)
+    if reasons or root == "builtins":
         return ""
+    registered = sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
+    if registered:
+        return f"; types registered for {root!r}: {', '.join(registered)}"
     return "; if its library has a method that returns a NumPy array, pass the method's result"
