@@ -51,6 +51,7 @@ C, C++, and other processes
     ipc_handle(x)           return a handle by which another process of the machine opens the memory, without a copy
     register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
+    testing                 tests of another library's arrays against the rules of the protocols
     transfer                settings of copies between devices, and of the memory that copies keep for reuse
     sycl_runtime            detection of the SYCL CPU device
 
@@ -96,6 +97,7 @@ if "distributed.protocol" in sys.modules:  # a dask worker may be about to read 
     import_module("arrayhub.transport.dask").register_arrival()
 
 if TYPE_CHECKING:
+    from arrayhub import testing as testing
     from arrayhub._core.include import get_include
     from arrayhub.adapters.dimensions import get_dims, get_origin
     from arrayhub.capi.python_request import Request
@@ -270,6 +272,8 @@ __all__ = [
 if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept any name
 
     def __getattr__(name):
+        if name == "testing":
+            return import_module("arrayhub.testing")
         if name not in _LAZY:
             instead = _ELSEWHERE.get(name)
             advice = f"; use {instead}" if instead else ""
@@ -278,4 +282,5 @@ if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept a
         return value
 
     def __dir__():
-        return sorted({name for name in globals() if name.startswith("__")} | {*__all__, "sycl_runtime", "transfer"})
+        modules = {"sycl_runtime", "testing", "transfer"}
+        return sorted({name for name in globals() if name.startswith("__")} | {*__all__} | modules)

@@ -780,15 +780,26 @@ def test_from_dlpack_ignores_a_stream_number_for_host_memory():
 
 def test_dir_shows_public_names_only():
     shown = [name for name in dir(ah) if not name.startswith("__")]
-    assert set(shown) == {*ah.__all__, "sycl_runtime", "transfer"}
+    assert set(shown) == {*ah.__all__, "sycl_runtime", "testing", "transfer"}
     assert all(hasattr(ah, name) for name in shown)
     assert "asarray(obj)" in ah.__doc__
 
 
-@pytest.mark.parametrize("name", ["layouts", "sycl_runtime", "transfer"])
+@pytest.mark.parametrize("name", ["layouts", "sycl_runtime", "testing", "transfer"])
 def test_dir_lists_public_names(name):
     module = getattr(ah, name)
     assert dir(module) == sorted(module.__all__)
+
+
+def test_testing_is_imported_on_first_use():
+    python(
+        """
+        import sys
+        import arrayhub
+        assert "arrayhub.testing" not in sys.modules
+        assert arrayhub.testing.check_producer is sys.modules["arrayhub.testing"].check_producer
+        """
+    )
 
 
 @pytest.mark.parametrize("values", [[300], 300, (1, 300), range(301), [[-129]]], ids=str)
