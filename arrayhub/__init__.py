@@ -98,6 +98,7 @@ if "distributed.protocol" in sys.modules:  # a dask worker may be about to read 
 
 if TYPE_CHECKING:
     from arrayhub import testing as testing
+    from arrayhub import transfer as transfer
     from arrayhub._core.include import get_include
     from arrayhub.adapters.dimensions import get_dims, get_origin
     from arrayhub.capi.python_request import Request

@@ -52,6 +52,7 @@ def descriptions(x: USMArray) -> None:
     assert_type(arrayhub.explain(x, to="torch").verdicts[0].verdict, str)
     assert_type(x.aligned().native(copy=True), USMArray)
     assert_type(arrayhub.testing.check_producer(np.asarray, dtypes=[np.float32, "int8"]).ok, bool)
+    arrayhub.transfer.configure(threads=2)
     arrayhub.explane(x)  # type: ignore[attr-defined]
 
 
