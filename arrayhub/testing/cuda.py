@@ -26,6 +26,11 @@ def delay(stream: int) -> None:
     _call("cuLaunchHostFunc", ctypes.c_void_p(stream), wait, ctypes.c_void_p(_MICROSECONDS))
 
 
+def synchronize() -> None:
+    """Wait for all work on the device."""
+    _call("cuCtxSynchronize")
+
+
 def copy(target: int, source: int, nbytes: int, stream: int) -> None:
     """Enqueue a copy between two device addresses on a stream."""
     arguments = (ctypes.c_uint64(target), ctypes.c_uint64(source), ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))

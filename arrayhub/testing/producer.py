@@ -93,16 +93,6 @@ class _Made:
             raise NotMade(words_of(error)) from error
         self.owner = weakref.ref(owner)
 
-    def elements(self) -> bytes:
-        """Return the elements that `asarray` reads, which differ from `values` if the library breaks the rule "values".
-
-        Return `values` if `asarray` cannot import the object.
-        """
-        try:
-            return _elements(self.array())
-        except Refused:
-            return self.values
-
     def array(self, via: Any = None) -> Any:
         """Import the object. Raise NotMade if the library has converted the elements to a different type."""
         try:
@@ -320,7 +310,7 @@ def _check_copy_argument(make: Any, dtype: str, layout: str) -> None:
 
 def _check_streams(make: Any, dtype: str, layout: str) -> None:
     made = _Made(make, dtype, layout)
-    device, elements = _device_type(made), made.elements()
+    device = _device_type(made)
     accepted = 0
     for stream in _streams_for(made, device):
         if device == "cuda":
@@ -336,7 +326,14 @@ def _check_streams(make: Any, dtype: str, layout: str) -> None:
             raise Broken(f"stream={_words_of_stream(stream)} is not accepted: {words_of(error)}") from error
         accepted += 1
         wait = (stream or cuda.LEGACY) if device == "cuda" else None
-        if stream != -1 and _elements(found, wait) != elements:
+        if stream == -1:
+            continue
+        elements = _elements(found, wait)
+        if elements == made.values:
+            continue
+        if device == "cuda":
+            cuda.synchronize()
+        if _elements(found, wait) != elements:  # otherwise the elements are wrong without any streams
             raise Broken(f"with stream={_words_of_stream(stream)}, the stream does not wait for the elements")
     if not accepted:
         raise Refused("__dlpack__ rejects the array")
