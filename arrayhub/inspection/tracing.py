@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -13,13 +14,13 @@ from typing import Literal, NamedTuple, Self, TextIO
 from arrayhub._core import tracing
 from arrayhub.inspection.units import of_bytes, of_seconds
 
-# Code in these folders belongs to a library. An event in a library is attributed to the code that calls the library.
-# `_INSTALLED` contains folder names instead of paths, because several folders have these names: the environment's, the
-# user's, and those of the interpreter that the environment was created from.
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
+# Matches the paths of files of libraries. An event in a library is attributed to the code that calls the library.
+# Folders with packages are matched by name, because several exist: the environment's, the user's, and those of the
+# interpreter that the environment was created from.
+_FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
+_IN_LIBRARY = re.compile(
+    rf"{'|'.join(map(re.escape, sorted(_FOLDERS)))}|.*{os.sep}(?:site|dist)-packages{os.sep}", re.DOTALL
 )
-_INSTALLED = tuple(os.sep + name + os.sep for name in ("site-packages", "dist-packages"))
 # Names of each kind of event, singular and plural. The table is sorted in this order, the most expensive kind first.
 _KINDS = {"copy": ("copy", "copies"), "wait": ("wait", "waits"), "in": ("in", "in"), "out": ("out", "out")}
 _HEADS = ("what", "from", "to", "by", "times", "bytes", "time", "line")
@@ -166,7 +167,7 @@ def _line_of_program(frame: FrameType | None) -> tuple[str, int]:
 
 
 def _is_of_library(file: str) -> bool:
-    return file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED)
+    return _IN_LIBRARY.match(file) is not None
 
 
 def _alike(events: list[Event]) -> list[list[Event]]:
