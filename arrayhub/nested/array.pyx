@@ -185,8 +185,8 @@ cdef class NestedArray(Tree):
     def null_count(self):
         """int : number of elements that `validity` marks as missing, computed on first access.
 
-        For kind ``"null"``, all elements are counted. NumPy's NaT, and missing elements of the children of a union or of the
-        content of runs, are not counted.
+        For kind ``"null"``, all elements are counted. NumPy's NaT, missing categories, and missing elements of the children of
+        a union or of the content of runs, are not counted. `is_null` reports them.
         """
         return count_nulls(self)
 

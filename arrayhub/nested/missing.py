@@ -69,17 +69,23 @@ def _null_mask(node: NestedArray) -> Any:
     """Return a new ndarray that is True for missing elements. A bitmap on a device is copied to the host."""
     if kind_of(node).types:
         return _null_mask_of_union(node)
+    if kind_of(node).indices:
+        return _null_mask_of_categories(node)
     if kind_of(node).runs:
         ends, values = reached_runs(node)
         return np.repeat(_null_mask(nested_of(values)), np.diff(ends.astype(np.int64), prepend=0))
     nat = _nat(node)
     if nat is not None and nat.ndim > 1:  # the elements are rows; a NaT does not make its row missing
         nat = None
-    if node.validity is None:
-        return np.full(len(node), kind_of(node).all_missing) if nat is None else nat
-    bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
-    missing = bits[node.validity_offset : node.validity_offset + len(node)] == 0
+    missing = _null_mask_of_bitmap(node)
     return missing if nat is None else missing | nat
+
+
+def _null_mask_of_bitmap(node: NestedArray) -> Any:
+    if node.validity is None:
+        return np.full(len(node), kind_of(node).all_missing)
+    bits = np.unpackbits(as_numpy(node.validity.to_host()), bitorder="little")
+    return bits[node.validity_offset : node.validity_offset + len(node)] == 0
 
 
 def _nat(node: NestedArray) -> Any:
@@ -104,6 +110,16 @@ def _null_mask_of_union(node: NestedArray) -> Any:
         rows = codes == code
         places = rows if node.offsets is None else as_numpy(node.offsets.to_host())[rows]
         mask[rows] = _null_mask(nested_of(child))[places]
+    return mask
+
+
+def _null_mask_of_categories(node: NestedArray) -> Any:
+    """Return the mask of categories. An element is missing if its index or its category is missing."""
+    mask, categories = _null_mask_of_bitmap(node), _null_mask(nested_of(node.content))
+    if categories.any():
+        node = node.to_host()
+        check(node)
+        mask |= categories[np.where(mask, 0, as_numpy(node.indices))]  # a missing index may have any value
     return mask
 
 
@@ -469,15 +485,28 @@ def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> A
 
 
 def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
-    if not mask.any():
-        return _without_validity(node)
-    categories = nested_of(node.content).to_list()
-    if value not in categories:
-        accepted = f"a category of {name}, such as {show(categories[:3])}"
-        raise ValueError(f"fill_null: value is {_shown(value)}; accepted: {accepted}")
-    indices = as_numpy(node.indices).copy()
-    indices[mask] = categories.index(value)
-    return make("categorical", len(node), indices=asarray(indices), content=node.content, meaning=node.meaning)
+    """Replace missing elements by the category `value`, and remove missing categories."""
+    content, indices = nested_of(node.content), as_numpy(node.indices)
+    valid = ~_null_mask(content)
+    if not valid.all():
+        indices = np.where(mask, 0, (np.cumsum(valid) - 1)[np.where(mask, 0, indices)]).astype(indices.dtype)
+        content = _selected(content, valid)
+    if mask.any():
+        categories = content.to_list()
+        if value not in categories:
+            such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
+            raise ValueError(f"fill_null: value is {_shown(value)}; accepted: a category of {name}{such}")
+        indices = indices.copy()
+        indices[mask] = categories.index(value)
+    filled = _filled(content, value, f"{name}.content") if has_missing(content) else _without_validity(content)
+    return make("categorical", len(node), indices=asarray(indices), content=filled, meaning=node.meaning)
+
+
+def _selected(node: NestedArray, mask: Any) -> NestedArray:
+    """Return a copy of the elements of a node for which `mask` is True."""
+    cuts = np.flatnonzero(np.diff(mask, prepend=False, append=False)).tolist()
+    parts = [part(node, start, stop) for start, stop in zip(cuts[::2], cuts[1::2], strict=True)]
+    return concatenate(parts or [part(node, 0, 0)])
 
 
 def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:

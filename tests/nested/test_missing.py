@@ -134,6 +134,32 @@ def test_fill_null_replaces_missing_values_of_each_kind(source, value, expected)
         assert filled.to_list() == expected
 
 
+MISSING_CATEGORIES = pa.DictionaryArray.from_arrays(
+    pa.array([0, 1, None, 2], pa.uint8()), pa.array(["a", None, "b"])
+)  # element 1 has an index, but its category is missing
+
+
+def test_elements_of_a_missing_category_are_missing():
+    x = ah.asnested(MISSING_CATEGORIES)
+    assert x.is_null().tolist() == [False, True, True, False] == MISSING_CATEGORIES.is_null().to_pylist()
+    assert x.null_count == 1
+    assert ah.asnested(MISSING_CATEGORIES[:1]).is_null().tolist() == [False]
+    filled = x.fill_null("b")
+    assert filled.to_list() == ["a", "b", "b", "b"] and filled.content.to_list() == ["a", "b"]
+    for export in (ah.as_arrow, ah.as_polars, ah.as_awkward):
+        assert list(map(str, export(MISSING_CATEGORIES, missing="b"))) == ["a", "b", "b", "b"]
+
+
+def test_fill_null_removes_missing_categories_that_no_element_has():
+    filled = ah.asnested(MISSING_CATEGORIES[:1]).fill_null("b")
+    assert filled.to_list() == ["a"] and filled.content.to_list() == ["a", "b"]
+
+
+def test_fill_null_replaces_missing_values_inside_categories():
+    lists = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), pa.array([[1, None], [2]]))
+    assert ah.asnested(lists).fill_null(0).to_list() == [[2], [1, 0], [2]]
+
+
 REFUSED = {
     "a float among integers": ([1, None], 0.5, TypeError, "accepted: an integer"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
@@ -143,6 +169,8 @@ REFUSED = {
     "several values": ([1, None], [1, 2], TypeError, "accepted: an integer"),
     "a number for a missing row": ([[1], None], 0, ValueError, r"row 1.*such as \[\]"),
     "an unknown category": (pa.array(["a", None]).dictionary_encode(), "z", ValueError, "category"),
+    "not one of the categories": (MISSING_CATEGORIES, "z", ValueError, r"such as \['a', 'b'\]$"),
+    "no categories": (pa.array([None], pa.string()).dictionary_encode(), "z", ValueError, "does not have categories"),
     "an unknown field": ([{"a": None}, {"a": 1}], {"b": 1}, ValueError, "accepted: a"),
     "a field that does not fit": ([{"a": None}, {"a": "z"}], 0, TypeError, r"x\['a'\]"),
 }
