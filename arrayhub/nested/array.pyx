@@ -220,6 +220,7 @@ cdef class NestedArray(Tree):
 
         Examples
         --------
+        >>> import pyarrow
         >>> column = pyarrow.chunked_array([[1, None], [3]])
         >>> [len(chunk) for chunk in arrayhub.asnested(column).chunks]
         [2, 1]
@@ -498,7 +499,7 @@ cdef class NestedArray(Tree):
 
         Examples
         --------
-        >>> arrayhub.asnested([1, None, 3]).fill_null(0).to_list()
+        >>> arrayhub.asnested([1, None, 3]).fill_null(0).tolist()
         [1, 0, 3]
         >>> arrayhub.asnested(["a", None]).fill_null("b").to_list()
         ['a', 'b']

@@ -12,7 +12,18 @@ from children import python
 
 import arrayhub
 
-TEXTS = {name: text for name in arrayhub.__all__ if ">>>" in (text := getattr(arrayhub, name).__doc__ or "")}
+
+def documented():
+    """Yield the name and the docstring of each public object, and of the methods and properties of public classes."""
+    for name in arrayhub.__all__:
+        public = getattr(arrayhub, name)
+        yield name, public.__doc__
+        for attribute, member in vars(public).items() if isinstance(public, type) else ():
+            if not attribute.startswith("_"):
+                yield f"{name}.{attribute}", member.__doc__
+
+
+TEXTS = {name: text for name, text in documented() if isinstance(text, str) and ">>>" in text}
 NEEDED = {
     *("USMArray", "as_arrow", "as_awkward", "as_jax", "as_numba", "as_numpy", "as_pandas", "as_polars", "as_torch"),
     *("IpcHandle", "NestedArray", "asarray", "asnested", "to_host"),
