@@ -72,8 +72,7 @@ def _null_mask(node: NestedArray) -> Any:
     if kind_of(node).indices:
         return _null_mask_of_categories(node)
     if kind_of(node).runs:
-        ends, values = reached_runs(node)
-        return np.repeat(_null_mask(nested_of(values)), np.diff(ends.astype(np.int64), prepend=0))
+        return _mask_of_runs(node, _null_mask)
     nat = _nat(node)
     if nat is not None and nat.ndim > 1:  # the elements are rows; a NaT does not make its row missing
         nat = None
@@ -134,15 +133,17 @@ def _without_validity(node: Any) -> Any:
 
 
 def _dense_mask(node: Any) -> Any:
-    """Return a mask with the shape of a node whose rows have equal lengths, or None if no element is missing."""
+    """Return a mask with the shape of a node that `to_dense` accepts, or None if no element is missing."""
     node = nested_of(node)
     kind = kind_of(node)
     if kind.numbers:
         return _mask_of_numbers(node)
+    if kind.fields:
+        return _mask_of_fields(node)
+    if kind.runs:
+        return _mask_of_runs(node, _dense_mask)
     own = _null_mask(node) if node.validity is not None else None
     if kind.packed:
-        return own
-    if not kind.lists:
         return own
     content = node.content
     if not kind.width:
@@ -156,6 +157,21 @@ def _dense_mask(node: Any) -> Any:
     if own is None:
         return inner
     return own if inner is None else inner | own.reshape(-1, *[1] * (inner.ndim - 1))
+
+
+def _mask_of_fields(node: NestedArray) -> Any:
+    """Return a mask of the matrix that `to_dense` makes of a record, or None if no element is missing."""
+    masks = [_dense_mask(field) for _, field in fields_of(node)]
+    if all(mask is None for mask in masks):
+        return None
+    return np.stack([np.zeros(len(node), bool) if mask is None else mask for mask in masks], axis=1)
+
+
+def _mask_of_runs(node: NestedArray, mask_of: Callable[[Any], Any]) -> Any:
+    """Repeat the mask of the values of runs, or return None if `mask_of` returns None for the values."""
+    ends, values = reached_runs(node)
+    mask = mask_of(nested_of(values))
+    return None if mask is None else np.repeat(mask, np.diff(ends.astype(np.int64), prepend=0), axis=0)
 
 
 def _mask_of_numbers(node: NestedArray) -> Any:
@@ -177,6 +193,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     ValueError, BufferError
         As `NestedArray.to_dense`.
     """
+    x = single_chunk(x, copy, "missing")
     values = nested_of(_without_validity(x)).to_dense(copy=copy)
     mask = _dense_mask(x)
     if mask is None:

@@ -321,6 +321,69 @@ def test_missing_rows_and_elements_of_rows_are_replaced_or_masked():
     assert ah.as_torch(lists[1:], missing=0).tolist() == [[3, 4]]
 
 
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3, 4], pa.int32()), pa.array([7, None, 8]))
+RECORDS = pa.table({"a": [1, None], "b": [3, 4]})
+PAIRS = pa.struct({"a": pa.int64(), "b": pa.int64()})
+MASKED = {
+    "runs": (RUNS, [7, None, None, 8]),
+    "a slice of runs": (RUNS[1:], [None, None, 8]),
+    "runs in rows": (pa.FixedSizeListArray.from_arrays(RUNS, 2), [[7, None], [None, 8]]),
+    "runs of booleans": (
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([None, True])),
+        [None, None, True],
+    ),
+    "runs in a table": (pa.table({"a": RUNS, "b": range(4)}), [[7, 0], [None, 1], [None, 2], [8, 3]]),
+    "a table": (RECORDS, [[1, 3], [None, 4]]),
+    "records": (ah.asnested(RECORDS), [[1, 3], [None, 4]]),
+    "missing records": (ah.asnested(pa.array([{"a": 1, "b": None}, None], PAIRS)), [[1, None], [None, None]]),
+    "records with an index": (
+        ah.asnested(pd.DataFrame({"a": pd.Series([1, None], [5, 6], "Int64"), "b": [3, 4]}, [5, 6])),
+        [[1, 3], [None, 4]],
+    ),
+    "records in lists": (pa.array([[{"a": 1, "b": None}, None]], pa.list_(PAIRS)), [[[1, None], [None, None]]]),
+    "records in records": (pa.array([[{"a": None}], [{"a": 1}]], pa.list_(pa.struct({"a": pa.int8()}), 1)),
+                           [[[None]], [[1]]]),
+    "chunks of a column of a frame": (
+        pd.DataFrame({"a": pd.Series(pa.chunked_array([[1, None], [3]]), dtype="int64[pyarrow]")}),
+        [[1], [None], [3]],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "expected"), MASKED.values(), ids=MASKED)
+def test_mask_contains_the_missing_values_of_each_kind(source, expected):
+    masked = ah.as_numpy(source, missing="mask", copy=True)
+    assert masked.tolist() == expected
+    values, mask = ah.as_torch(source, missing="mask", copy=True)
+    assert values.shape == masked.shape and np.array_equal(mask, masked.mask)
+
+
+WITHOUT_MASK = {
+    "null": pa.nulls(2),
+    "null in rows": pa.FixedSizeListArray.from_arrays(pa.nulls(2), 2),
+    "null in a table": pa.table({"a": pa.nulls(2)}),
+    "strings": pa.array(["a", None]),
+    "string views": pa.array(["a", None], pa.string_view()),
+    "bytes": pa.array([b"a", None]),
+    "decimals": pa.array([1, None], pa.decimal128(3, 1)),
+    "intervals": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+    "categories": pa.array(["a", None]).dictionary_encode(),
+    "a union": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, None]), pa.array(["a", "b"])]),
+    "runs of null": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.nulls(1)),
+    "runs of strings": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.string())),
+    "runs of lists": pa.RunEndEncodedArray.from_arrays(
+        pa.array([2], pa.int32()), pa.array([[None]], pa.list_(pa.int8()))
+    ),
+}
+
+
+@each(WITHOUT_MASK)
+def test_mask_of_elements_that_are_not_dense_is_refused(column):
+    for export in (ah.as_numpy, ah.as_torch):
+        with pytest.raises((BufferError, ValueError), match="^missing(='mask')?: "):
+            export(column, missing="mask", copy=True)
+
+
 def test_masked_arrays_of_several_dimensions_survive_a_round_trip():
     masked = np.ma.MaskedArray(np.arange(6).reshape(2, 3), np.eye(2, 3, dtype=bool))
     x = ah.asnested(masked)
