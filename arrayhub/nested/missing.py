@@ -52,7 +52,7 @@ _ACCEPTED = {
     "M": "a datetime",
     "m": "a timedelta",
 }
-_MICROSECONDS_PER_UNIT = {"s": 1_000_000, "m": 1_000, "u": 1}
+_NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}  # by Arrow's unit letter
 
 
 # ------------------------------------------------------------------------------------------------------------- masks
@@ -335,6 +335,8 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
         accepted = "elements of other types. Use arrayhub.as_arrow(x).fill_null(value)"
     else:
         accepted = "a datetime.time" if node.meaning[:2] == "tt" else "a date or a datetime"
+        if isinstance(value, datetime.time) and value.tzinfo is not None:
+            accepted += " without a time zone. Use value.replace(tzinfo=None)"
     numeric = not kind.characters and (node.meaning is None or node.meaning[:2] == "td")
     if numeric and (isinstance(value, str) or (isinstance(value, (float, np.floating)) and np.isnan(value))):
         accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
@@ -473,17 +475,17 @@ def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     if meaning[:2] in ("d:", "ti"):
         raise _misfit(node, value, name)
     if meaning == "tdD" and isinstance(value, (datetime.date, np.datetime64)) and value == value:
-        day: Any = value
-        return np.datetime64(day, "D").astype(np.int64)
+        days = _cast(value, np.dtype("M8[D]"), node, name).astype(np.int64)
+        return _cast(days, dtype, node, name)
     if dtype.kind == "M" and value is _NAN:
         return np.array("NaT", dtype)
     if dtype.kind == "M" and isinstance(value, (datetime.date, np.datetime64)):
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         return _cast(value, dtype, node, name)
-    if meaning[:2] == "tt" and isinstance(value, datetime.time):
-        count = ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
-        return count * 1000 if meaning[2] == "n" else count // _MICROSECONDS_PER_UNIT[meaning[2]]
+    if meaning[:2] == "tt" and isinstance(value, datetime.time) and value.tzinfo is None:
+        since_midnight = datetime.datetime.combine(datetime.date.min, value) - datetime.datetime.min
+        return _cast(since_midnight, np.dtype(f"m8[{_NUMPY_UNITS[meaning[2]]}]"), node, name).astype(dtype)
     raise _misfit(node, value, name)
 
 

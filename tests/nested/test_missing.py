@@ -182,6 +182,43 @@ def test_fill_null_rejects_values_of_another_type(source, value, error, says):
         ah.asnested(source).fill_null(value)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "rounded"),
+    [
+        (pa.time32("s"), datetime.time(1, 2, 3, 500_000), datetime.time(1, 2, 3)),
+        (pa.time32("ms"), datetime.time(1, 2, 3, 1), datetime.time(1, 2, 3)),
+        (pa.date32(), datetime.datetime(2020, 1, 1, 5), datetime.date(2020, 1, 1)),
+        (pa.date32(), np.datetime64("2020-01-01T05"), datetime.date(2020, 1, 1)),
+    ],
+    ids=str,
+)
+def test_fill_null_rejects_times_that_the_unit_would_round(column, value, rounded):
+    x = ah.asnested(pa.array([None], column))
+    with pytest.raises(ValueError, match=r"^fill_null: x has elements of .*is not a multiple of the unit"):
+        x.fill_null(value)
+    filled = x.fill_null(rounded)
+    assert (filled.tolist() if type(filled) is ah.USMArray else filled.to_list()) == [rounded]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_day_of_each_unit_are_filled(unit):
+    type_of_day = (pa.time32 if unit in ("s", "ms") else pa.time64)(unit)
+    filled = ah.asnested(pa.array([None], type_of_day)).fill_null(datetime.time(23, 59, 59))
+    assert pa.array(filled).cast(pa.time64("us")).to_pylist() == [datetime.time(23, 59, 59)]
+
+
+def test_fill_null_rejects_times_of_day_with_a_time_zone():
+    x, value = ah.asnested(pa.array([None], pa.time32("s"))), datetime.time(1, tzinfo=datetime.UTC)
+    with pytest.raises(TypeError, match=r"without a time zone. Use value.replace\(tzinfo=None\)$"):
+        x.fill_null(value)
+    assert x.fill_null(value.replace(tzinfo=None)).to_list() == [datetime.time(1)]
+
+
+def test_fill_null_rejects_days_outside_of_the_range_of_date32():
+    with pytest.raises(OverflowError, match="out of the range of int32"):
+        ah.asnested(pa.array([None], pa.date32())).fill_null(np.datetime64("9999999-01-01"))
+
+
 # ----------------------------------------------------------------------------------------------- missing= of as_numpy
 
 
