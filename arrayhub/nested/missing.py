@@ -3,8 +3,8 @@
 import datetime
 import numbers
 import re
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
-from arrayhub.nested.from_python import characters, from_python
+from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, matrix
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
@@ -322,11 +322,10 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
 
 
 def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
-    """Return the error for a value that cannot be an element of a node."""
-    kind, text = kind_of(node), _shown(value)
+    """Return the error for a value that cannot be an element of a node of numbers, times or characters."""
+    kind = kind_of(node)
     if kind.characters:
         accepted = "a str, such as ''" if kind.utf8 else "bytes, such as b''"
-        text += ", which is for numbers and times" if value is _NAN else ""
     elif kind.packed:
         accepted = "True or False"
     elif node.meaning is None:
@@ -340,6 +339,13 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
     numeric = not kind.characters and (node.meaning is None or node.meaning[:2] == "td")
     if numeric and (isinstance(value, str) or (isinstance(value, (float, np.floating)) and np.isnan(value))):
         accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
+    return _unsuitable(node, value, name, accepted)
+
+
+def _unsuitable(node: NestedArray, value: Any, name: str, accepted: str) -> TypeError:
+    text = _shown(value)
+    if value is _NAN and kind_of(node).characters:
+        text += ", which is for numbers and times"
     return TypeError(
         f"fill_null: {name} has elements of {_element_type(node)}, and value is {text}; accepted: {accepted}"
     )
@@ -411,7 +417,7 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     if kind.indices:
         return _filled_categories(node, mask, value, name)
     if isinstance(value, (list, tuple, np.ndarray)):
-        return _filled_rows(node, mask, value)
+        return _filled_rows(node, mask, value, name)
     if mask.any():
         if not kind.width:
             raise ValueError(
@@ -489,13 +495,16 @@ def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     raise _misfit(node, value, name)
 
 
-def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
-    utf8 = kind_of(node).utf8
-    if not isinstance(value, str if utf8 else bytes):
+def _check_characters(node: NestedArray, value: Any, name: str) -> None:
+    if not isinstance(value, str if kind_of(node).utf8 else bytes):
         raise _misfit(node, value, name)
+
+
+def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
+    _check_characters(node, value, name)
     if not mask.any():
         return _without_validity(node)
-    if not utf8:
+    if not kind_of(node).utf8:
         parts: list[Any] = [value if item is None else item for item in node.to_list()]
         return characters("bytes", parts)
     strings = to_string_dtype(node)
@@ -511,14 +520,17 @@ def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> A
         indices = np.where(mask, 0, (np.cumsum(valid) - 1)[np.where(mask, 0, indices)]).astype(indices.dtype)
         content = _selected(content, valid)
     if mask.any():
-        categories = content.to_list()
-        if value not in categories:
-            such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
-            raise ValueError(f"fill_null: value is {_shown(value)}; accepted: a category of {name}{such}")
         indices = indices.copy()
-        indices[mask] = categories.index(value)
+        indices[mask] = _index_of(value, content.to_list(), name)
     filled = _filled(content, value, f"{name}.content") if has_missing(content) else _without_validity(content)
     return make("categorical", len(node), indices=asarray(indices), content=filled, meaning=node.meaning)
+
+
+def _index_of(value: Any, categories: list[Any], name: str) -> int:
+    if value not in categories:
+        such = f", such as {show(categories[:3])}" if categories else ", which does not have categories"
+        raise ValueError(f"fill_null: value is {_shown(value)}; accepted: a category of {name}{such}")
+    return categories.index(value)
 
 
 def _selected(node: NestedArray, mask: Any) -> NestedArray:
@@ -528,9 +540,11 @@ def _selected(node: NestedArray, mask: Any) -> NestedArray:
     return concatenate(parts or [part(node, 0, 0)])
 
 
-def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
+def _filled_rows(node: NestedArray, mask: Any, row: Any, name: str) -> Any:
     """Return lists with missing rows replaced by `row`. If `row` is empty, the result can share the content."""
     kind = kind_of(node)
+    if not mask.any():
+        return rebuild(node, identity, validity=None, bit=0)
     if kind.width:
         starts = np.arange(len(node), dtype=np.int64) * node.width
         sizes = np.full(len(node), node.width, np.int64)
@@ -540,19 +554,88 @@ def _filled_rows(node: NestedArray, mask: Any, row: Any) -> Any:
         offsets = offsets_on_host(node).astype(np.int64)
         starts, sizes = offsets[:-1].copy(), np.diff(offsets)
     content = node.content
-    if len(row) and mask.any():
+    if len(row):
         starts[mask] = len(content)
-        content = unwrapped(concatenate([nested_of(content), _row_like(row, content)]))
+        content = unwrapped(concatenate([nested_of(content), _of_type(row, content, f"{name}.content")]))
     sizes[mask] = len(row)
-    return in_order(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=content))
+    lists = in_order(make("list_view", len(node), offsets=asarray(starts), sizes=asarray(sizes), content=content))
+    if not kind.width:
+        return _lists_like(node, as_numpy(lists.offsets), lists.content)
+    if len(row) != node.width:
+        return lists
+    start = int(as_numpy(lists.offsets)[0])
+    rows = part(lists.content, start, start + len(node) * node.width)
+    return make("regular", len(node), width=node.width, content=rows)
 
 
-def _row_like(row: Any, content: Any) -> NestedArray:
-    """Convert the elements of a row to the type of a list's content."""
-    plain = unwrapped(nested_of(content)) if not kind_of(nested_of(content)).numbers else nested_of(content).content
-    if isinstance(plain, NestedArray):
-        return from_python(list(row))
-    return nested_of(asarray(casting.converted(casting.checked(list(row), plain.dtype, "fill_null"), plain.dtype)))
+def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
+    """Convert Python values to an array that `concatenate` can append to a node.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        A value does not fit the type of the node. None does not fit. Unions and runs are not supported.
+    """
+    node = nested_of(node)
+    kind, length = kind_of(node), len(values)
+    if not length:
+        return part(node, 0, 0)
+    if kind.lists or (kind.numbers and node.content.ndim > 1):
+        return _rows_of_type(values, node, name)
+    if kind.numbers:
+        dtype = node.content.dtype
+        numbers = np.array([_fitting(value, dtype, node, name) for value in values], dtype)
+        return make(node.kind, length, content=asarray(numbers), meaning=node.meaning)
+    if kind.packed:
+        bits = np.array([_fitting(value, np.dtype(bool), node, name) for value in values])
+        return make("bits", length, content=bitmap_of(bits))
+    if kind.characters:
+        for value in values:
+            _check_characters(node, value, name)
+        return from_python(list(values))
+    if kind.indices:
+        categories = nested_of(node.content).to_list()
+        indices = np.array([_index_of(value, categories, name) for value in values], node.indices.dtype)
+        return make("categorical", length, indices=asarray(indices), content=node.content, meaning=node.meaning)
+    if not kind.fields:
+        raise _unsuitable(node, values[0], name, "rows without elements, such as []")
+    for value in values:
+        if not isinstance(value, dict) or set(value) != set(node.field_names):
+            keys = ", ".join(map(show, node.field_names))
+            raise _unsuitable(node, value, name, f"a dict with a value for each field: {keys}")
+    fields = zip(node.field_names, node.children, strict=True)
+    columns = [_of_type([value[key] for value in values], field, f"{name}[{key!r}]") for key, field in fields]
+    return make("record", length, names=node.field_names, parts=tuple(map(unwrapped, columns)))
+
+
+def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:
+    """Convert Python lists to an array that `concatenate` can append to a node of lists."""
+    kind, width, content = kind_of(node), node.width, node.content
+    if kind.numbers:  # rows of one length, stored as an array of several dimensions
+        width, content = content.shape[1], asarray(np.empty((0, *content.shape[2:]), content.dtype))
+    fixed = kind.width or kind.numbers
+    for value in values:
+        if not isinstance(value, (list, tuple, np.ndarray)) or (fixed and len(value) != width):
+            raise _unsuitable(node, value, name, f"a list of {width} elements" if fixed else "a list")
+    elements = unwrapped(_of_type(list(chain.from_iterable(values)), content, f"{name}.content"))
+    if fixed:
+        return make("regular", len(values), width=width, content=elements)
+    offsets = as_numpy(offsets_of(list(map(len, values))))
+    return _lists_like(node, offsets, elements)
+
+
+def _lists_like(node: NestedArray, ends: Any, content: Any) -> NestedArray:
+    """Return lists or list views with the offset type of a node. The offsets become int64 if they do not fit the type.
+
+    Lists keep the logical type of the node, such as that of a map, unless their offsets become int64.
+    """
+    dtype = node.offsets.dtype if ends[-1] <= np.iinfo(node.offsets.dtype).max else np.dtype(np.int64)
+    offsets = ends.astype(dtype)
+    if kind_of(node).sizes:
+        sizes = asarray(np.diff(offsets))
+        return make("list_view", len(sizes), offsets=asarray(offsets[:-1]), sizes=sizes, content=content)
+    meaning = node.meaning if dtype == node.offsets.dtype else None
+    return make("list", len(ends) - 1, offsets=asarray(offsets), content=content, meaning=meaning)
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:

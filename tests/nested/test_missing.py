@@ -160,6 +160,58 @@ def test_fill_null_replaces_missing_values_inside_categories():
     assert ah.asnested(lists).fill_null(0).to_list() == [[2], [1, 0], [2]]
 
 
+DAY = datetime.date(2020, 1, 1)
+ROWS = {
+    "int64 in lists": ([[[2**53 + 1]], None], pa.list_(pa.list_(pa.int64())), [[]]),
+    "int8 in lists": ([[[1]], None], pa.list_(pa.list_(pa.int8())), [[2], [], (3, 4)]),
+    "no elements": ([None], pa.list_(pa.list_(pa.int8())), [[2]]),
+    "list views": ([[[1]], None], pa.list_(pa.list_view(pa.int8())), [[2], []]),
+    "large lists": ([[[1]], None], pa.large_list(pa.large_list(pa.int8())), [[2], []]),
+    "fixed rows": ([[[1, 2]], None], pa.list_(pa.list_(pa.int8(), 2)), [[3, 4], [5, 6]]),
+    "fixed rows of rows": ([[[[1, 2]]], None], pa.list_(pa.list_(pa.list_(pa.int8(), 2), 1)), [[[3, 4]]]),
+    "strings in lists": ([[["a"]], None], pa.list_(pa.list_(pa.string())), [[], ["ü"]]),
+    "string views": ([["a"], None], pa.list_(pa.string_view()), ["a string that does not fit into a view"]),
+    "bytes": ([[b"a"], None], pa.list_(pa.binary()), [b"b"]),
+    "bits": ([[True], None], pa.list_(pa.bool_()), [False, True]),
+    "dates": ([[DAY], None], pa.list_(pa.date32()), [DAY]),
+    "times of day": ([[], None], pa.list_(pa.time32("s")), [datetime.time(1)]),
+    "records": ([[{"a": 1, "b": "x"}], None], pa.list_(pa.struct({"a": pa.int8(), "b": pa.string()})),
+                [{"b": "y", "a": 2}]),
+    "records of lists": ([[{"a": [1]}], None], pa.list_(pa.struct({"a": pa.list_(pa.int8())})), [{"a": []}]),
+    "categories": ([["a", "b"], None], pa.list_(pa.dictionary(pa.int8(), pa.string())), ["b"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "type_of_rows", "row"), ROWS.values(), ids=ROWS)
+def test_fill_null_converts_a_row_to_the_type_of_the_lists(rows, type_of_rows, row):
+    x = ah.asnested(pa.array(rows, type_of_rows))
+    filled = ah.asnested(x.fill_null(row))
+    expected = pa.array([row if value is None else value for value in rows], type_of_rows)
+    assert filled.to_list() == expected.to_pylist()
+
+
+ROWS_THAT_DO_NOT_FIT = {
+    "None": ([[1], None], pa.int64(), [None], TypeError, r"x\.content has .*int64, and value is None; accepted: an"),
+    "None among strings": ([["a"], None], pa.string(), [None], TypeError, "value is None; accepted: a str"),
+    "another type": ([["a"], None], pa.string(), ["a", 1], TypeError, "value is 1; accepted: a str"),
+    "a float": ([[[1]], None], pa.list_(pa.int64()), [[0.5]], TypeError, r"x\.content\.content .*accepted: an integer"),
+    "out of range": ([[[1]], None], pa.list_(pa.int8()), [[300]], OverflowError, "300"),
+    "too few elements": ([[[1, 2]], None], pa.list_(pa.int8(), 2), [[3]], TypeError, "accepted: a list of 2 elements"),
+    "no list": ([[[1]], None], pa.list_(pa.int8()), [3], TypeError, "value is 3; accepted: a list$"),
+    "another category": ([["a"], None], pa.dictionary(pa.int8(), pa.string()), ["b"], ValueError, "such as .'a'.$"),
+    "another field": ([[{"a": 1}], None], pa.struct({"a": pa.int8()}), [{"b": 1}], TypeError, "each field: 'a'$"),
+    "the type null": ([[None], None], pa.null(), [1], TypeError, r"accepted: rows without elements, such as \[\]$"),
+}
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "row", "error", "says"), ROWS_THAT_DO_NOT_FIT.values(), ids=ROWS_THAT_DO_NOT_FIT
+)
+def test_fill_null_rejects_rows_that_do_not_fit(rows, inner, row, error, says):
+    with pytest.raises(error, match=f"^fill_null: .*{says}"):
+        ah.asnested(pa.array(rows, pa.list_(inner))).fill_null(row)
+
+
 REFUSED = {
     "a float among integers": ([1, None], 0.5, TypeError, "accepted: an integer"),
     "out of range": (pa.array([1, None], pa.int8()), 300, OverflowError, "300"),
