@@ -50,14 +50,14 @@ def fields_of(node: NestedArray) -> list[tuple[str, Any]]:
 
     If a record is missing, all its fields are missing in the result.
     """
-    index = _index_columns(node)
+    index = index_columns(node)
     names_and_fields = [pair for pair in zip(node.field_names, node.children, strict=True) if pair[0] not in index]
     if node.validity is None or node.null_count == 0:
         return names_and_fields
     return [(name, covered(field, node.validity, node.validity_offset)) for name, field in names_and_fields]
 
 
-def _index_columns(node: NestedArray) -> list[Any]:
+def index_columns(node: NestedArray) -> list[Any]:
     """Return the names of the fields that contain the index of a pandas frame, according to pandas' Arrow metadata."""
     try:
         columns = json.loads(node.metadata[b"pandas"])["index_columns"]

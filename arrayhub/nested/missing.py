@@ -33,13 +33,14 @@ from arrayhub.nested.array import (
     unpacked,
     unwrapped,
     valid_mask,
+    with_views,
 )
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
-from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, matrix
+from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes
 
 _NAN = object()  # marker for ``missing="nan"``, which fills with NaN or NaT, depending on the type
@@ -356,9 +357,14 @@ def _shown(value: Any) -> str:
 
 
 def _dense_or_node(node: Any, copy: Copy = "if_needed") -> Any:
-    """Convert a node to a dense array. Return the node itself if it contains records or cannot be converted."""
+    """Convert a node to a dense array. Return the node if it contains records or cannot be converted.
+
+    Unless `copy` is False, list views become lists, which can be dense although the views are out of order.
+    """
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
+    if kind_of(node).sizes and copy is not False and is_on_host(node):
+        node = in_order(node)
     try:
         return node.to_dense(copy=copy)
     except (BufferError, ValueError):
@@ -390,8 +396,16 @@ def has_missing(node: Any) -> bool:
 
 
 def _filled(node: Any, value: Any, name: str) -> Any:
-    """Return a node with missing elements at every depth replaced by `value`. `name` is the node's name in errors."""
+    """Return an array with missing elements at every depth replaced by `value`. `name` is the node's name in errors.
+
+    The array keeps the node's names, metadata and extension types. A flat node without these becomes a USMArray.
+    """
     node = nested_of(node)
+    filled = nested_of(_filled_by_kind(node, value, name))
+    return unwrapped(rebuild(filled, identity, **field_facts(node)))
+
+
+def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
     kind = kind_of(node)
     if kind.fields:
         return _filled_record(node, value, name)
@@ -504,12 +518,16 @@ def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> A
     _check_characters(node, value, name)
     if not mask.any():
         return _without_validity(node)
-    if not kind_of(node).utf8:
-        parts: list[Any] = [value if item is None else item for item in node.to_list()]
-        return characters("bytes", parts)
-    strings = to_string_dtype(node)
-    strings[mask] = value
-    return from_string_dtype(strings)
+    if kind_of(node).utf8:
+        strings = to_string_dtype(node)
+        strings[mask] = value
+        filled = from_string_dtype(strings)
+    else:
+        filled = characters("bytes", [value if item is None else item for item in node.to_list()])
+    if kind_of(node).views:
+        return with_views(filled) if filled.content.nbytes < 2**31 else filled  # a view contains an int32 offset
+    dtype = np.promote_types(filled.offsets.dtype, node.offsets.dtype)
+    return rebuild(filled, identity, offsets=asarray(as_numpy(filled.offsets).astype(dtype)))
 
 
 def _filled_categories(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
@@ -641,18 +659,16 @@ def _lists_like(node: NestedArray, ends: Any, content: Any) -> NestedArray:
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
     """Fill all fields of a record, or only the fields that a dict names. Elements of missing records are filled, too.
 
-    The result does not have missing records. Fields that the dict does not name keep their missing elements.
+    The result does not have missing records. Fields that the dict does not name keep their missing elements, and so
+    does the index of a pandas DataFrame unless the dict names it.
     """
     _check_names(node, value)
-    names, fields = node.field_names, []
+    names, fields, index = node.field_names, [], index_columns(node)
+    values = value if isinstance(value, dict) else {key: value for key in names if key not in index}
     for key, field in zip(names, node.children, strict=True):
         if node.validity is not None:
             field = unwrapped(covered(field, node.validity, node.validity_offset))
-        if isinstance(value, dict) and key not in value:
-            fields.append(field)
-        else:
-            filler = value[key] if isinstance(value, dict) else value
-            fields.append(_dense_or_node(_filled(field, filler, f"{name}[{key!r}]")))
+        fields.append(_filled(field, values[key], f"{name}[{key!r}]") if key in values else field)
     return make("record", len(node), names=names, parts=tuple(fields))
 
 

@@ -190,6 +190,35 @@ def test_fill_null_converts_a_row_to_the_type_of_the_lists(rows, type_of_rows, r
     assert filled.to_list() == expected.to_pylist()
 
 
+SCHEMA = pa.schema(
+    [pa.field("a", pa.int64(), metadata={"unit": "m"}), pa.field("b", pa.string(), nullable=False)], {"made": "today"}
+)
+
+
+def test_fill_null_keeps_the_schema_of_records():
+    filled = ah.asnested(pa.record_batch([[1, None], ["x", "y"]], schema=SCHEMA)).fill_null({"a": 0})
+    assert pa.record_batch(filled).schema.equals(SCHEMA, check_metadata=True)
+    in_lists = pa.list_(pa.struct(SCHEMA))
+    lists = pa.array(ah.asnested(pa.array([[{"a": None, "b": "x"}], None], in_lists)).fill_null([]))
+    assert lists.type.equals(in_lists, check_metadata=True)
+
+
+INDEXED = pd.DataFrame({"a": [1.5, None]}, index=pd.Index(["x", "y"], name="k"))
+
+
+def test_fill_null_keeps_the_index_of_a_frame():
+    """A value for all columns does not fill the index, which can have another type, but a dict can name it."""
+    x = ah.asnested(pd.DataFrame({"a": [1.5, None]}, index=[10, 20]))
+    filled = x.fill_null(0)
+    assert filled.to_dense(copy=True).tolist() == ah.as_torch(filled, copy=True).tolist() == [[1.5], [0.0]]
+    table = pa.Table.from_pandas(INDEXED)
+    assert ah.as_pandas(table, missing=0).equals(ah.as_pandas(pa.Table.from_pandas(INDEXED.fillna(0))))
+    assert ah.as_arrow(INDEXED, missing=0).to_pylist() == [{"a": 1.5, "k": "x"}, {"a": 0.0, "k": "y"}]
+    named = ah.asnested(pa.Table.from_pandas(pd.DataFrame({"a": [1.5, None]}, index=pd.Index(["x", None], name="k"))))
+    assert named.fill_null({"k": "z"}).to_list()[1] == {"a": None, "k": "z"}
+    assert ah.as_pandas(pd.DataFrame({"a": [1, None]}), missing=0).a.tolist() == [1, 0]
+
+
 ROWS_THAT_DO_NOT_FIT = {
     "None": ([[1], None], pa.int64(), [None], TypeError, r"x\.content has .*int64, and value is None; accepted: an"),
     "None among strings": ([["a"], None], pa.string(), [None], TypeError, "value is None; accepted: a str"),
@@ -482,6 +511,13 @@ def test_masked_arrays_of_several_dimensions_survive_a_round_trip():
         assert back.tolist() == source.tolist() and back.shape == source.shape
         assert ah.as_torch(source, missing=-1).tolist() == source.filled(-1).tolist()
     assert np.shares_memory(ah.as_numpy(masked, missing="mask").data, masked.data)
+
+
+def test_list_views_out_of_order_are_filled():
+    views = pa.ListViewArray.from_arrays(
+        pa.array([2, 0], pa.int32()), pa.array([2, 2], pa.int32()), pa.array([1, None, 3, 4])
+    )
+    assert ah.as_numpy(views, missing=0).tolist() == ah.as_torch(views, missing=0).tolist() == [[3, 4], [1, 0]]
 
 
 def test_ragged_rows_become_a_jagged_tensor():
