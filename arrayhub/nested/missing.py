@@ -279,10 +279,22 @@ def fill_null(x: NestedArray, value: Any) -> Any:
     """Replace missing elements. See `NestedArray.fill_null`."""
     if value is None:
         raise TypeError("fill_null: value is None, which is a missing value; accepted: a number, a string or a time")
+    return _dense_or_node(_filled_chunks(x, value))
+
+
+def _filled_chunks(x: NestedArray, value: Any) -> Any:
+    """Return an array with missing elements replaced by `value`.
+
+    Chunks are concatenated if elements are missing, and chunks of numbers always, because an array without chunks can
+    become dense.
+    """
     _check_value(x, value, "x")
-    if not has_missing(x):
-        return _dense_or_node(x if kind_of(x).chunks else _filled(x, value, "x"))
-    return _dense_or_node(_filled(concatenate([x]) if kind_of(x).chunks else x.to_host(), value, "x"))
+    kind, missing = kind_of(x.chunks[0]), has_missing(x)
+    if missing or kind.numbers or kind.packed:
+        x = single_chunk(x, True, "missing")
+    if kind_of(x).chunks:
+        return x
+    return _filled(x.to_host() if missing else x, value, "x")
 
 
 def _check_value(node: Any, value: Any, name: str) -> None:
@@ -713,6 +725,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
     if copy is None and not is_on_host(column):
         raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
     filled = _filled_column(column, _NAN if _is(missing, "nan") else missing, copy)
+    filled = _dense_or_node(filled, False if copy is False else "if_needed")
     if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
         copy = "if_needed"
     return _exported(filled, export, missing, copy, path)
@@ -722,7 +735,7 @@ def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
     """Return a column with `value` in place of missing elements. For ``copy=False``, raise if elements would change."""
     try:
         if copy is not False:
-            return fill_null(column, value)
+            return _filled_chunks(column, value)
         _check_value(column, value, "x")
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
@@ -730,7 +743,7 @@ def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
         forbidden(copy, "missing", "missing values are replaced in a copy")
     if value is _NAN and _has_integers(column):
         forbidden(copy, "missing", "'nan' converts integers and booleans to float64 in a copy")
-    return _dense_or_node(column, copy)
+    return column
 
 
 def _has_integers(node: NestedArray) -> bool:
@@ -795,7 +808,10 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
-    return export(_filled_column(_imported(obj, copy, True), missing, copy), copy=copy)
+    filled = _filled_column(_imported(obj, copy, True), missing, copy)
+    if copy is None and is_on_host(filled):
+        copy = "if_needed"
+    return export(unwrapped(nested_of(filled)), copy=copy)
 
 
 def _matrix_with_missing(

@@ -761,6 +761,92 @@ def test_value_replaces_missing_values_for_arrow_libraries():
     assert series.isna().tolist() == [False, True]
 
 
+TYPES = {
+    "dates": ([DAY, None], pa.date32(), DAY),
+    "dates in milliseconds": ([DAY, None], pa.date64(), DAY),
+    "times of day": ([None], pa.time32("s"), datetime.time(1)),
+    "times with a zone": ([None], pa.timestamp("s", "Europe/Zurich"), datetime.datetime(2020, 1, 1)),
+    "large strings": (["a", None], pa.large_string(), "b"),
+    "string views": (["a", None], pa.string_view(), "b"),
+    "large bytes": ([b"a", None], pa.large_binary(), b"b"),
+    "lists of equal lengths": ([[1, None], [3, 4]], pa.list_(pa.int64()), 0),
+    "missing lists": ([[1], None], pa.list_(pa.field("x", pa.int8(), metadata={"unit": "m"})), [2]),
+    "large lists": ([[1], None], pa.large_list(pa.int8()), []),
+    "list views": ([[1], None], pa.list_view(pa.int8()), [2]),
+    "large list views": ([[1], None], pa.large_list_view(pa.int8()), [2]),
+    "elements of rows": ([[1, 2], [None, 4]], pa.list_(pa.int8(), 2), 3),
+    "rows of dates": ([[DAY], None], pa.list_(pa.date32(), 1), [DAY]),
+    "maps": ([[("a", 1)], None], pa.map_(pa.string(), pa.int64()), []),
+    "values of maps": ([[("a", None)]], pa.map_(pa.string(), pa.int64()), {"value": 0}),
+    "records with dates": ([{"d": None, "l": [1, None]}], pa.struct({"d": pa.date32(), "l": pa.list_(pa.int8())}),
+                           {"d": DAY, "l": 0}),
+    "uuid": ([b"a" * 16, None], pa.uuid(), np.void(b"b" * 16)),
+    "booleans of one byte": ([1, None], pa.bool8(), False),
+    "categories": (["a", None], pa.dictionary(pa.int8(), pa.string()), "a"),
+}  # fmt: skip
+
+
+def column_of(values, of_type):
+    if isinstance(of_type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(of_type, pa.array(values, of_type.storage_type))
+    return pa.array(values, of_type)
+
+
+@pytest.mark.parametrize(("values", "of_type", "value"), TYPES.values(), ids=TYPES)
+def test_value_keeps_the_type_for_arrow(values, of_type, value):
+    column = column_of(values, of_type)
+    for part in (column, column[:1], pa.chunked_array([column[:1], column])):
+        filled = ah.as_arrow(part, missing=value)
+        assert filled.type.equals(of_type, check_metadata=True) and len(filled) == len(part)
+        assert not ah.asnested(filled).is_null().to_host().tolist().count(True)
+
+
+def test_value_keeps_the_type_of_missing_rows_for_arrow():
+    rows = pa.array([[1, 2], None], pa.list_(pa.int8(), 2))
+    assert ah.as_arrow(rows, missing=[3, 4]).equals(pa.array([[1, 2], [3, 4]], rows.type))
+    tensors = column_of([[1, 2], None], pa.fixed_shape_tensor(pa.int8(), [2, 1]))
+    assert ah.as_arrow(tensors, missing=0).equals(column_of([[1, 2], [0, 0]], tensors.type))
+
+
+RUN = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.int8()))
+
+
+def test_value_keeps_run_end_encoding_for_arrow():
+    assert ah.as_arrow(RUN, missing=5).type == RUN.type and ah.as_arrow(RUN, missing=5).to_pylist() == [5, 5]
+    assert ah.as_polars(RUN, missing=5).to_list() == [5, 5]
+
+
+DATES = {
+    "pyarrow": pa.array([DAY, None]),
+    "polars": pl.Series([DAY, None]),
+    "pandas": pd.Series([DAY, None]),
+    "chunks": pa.chunked_array([[DAY], [None]]),
+    "NumPy": np.array([DAY, "NaT"], "M8[D]"),
+    "a list": [DAY, None],
+}
+
+
+@each({**DATES, "complete": pl.Series([DAY, DAY]), "complete chunks": pa.chunked_array([[DAY], [DAY]])})
+def test_dates_are_filled_for_arrow_libraries(column):
+    assert ah.as_arrow(column, missing=DAY).equals(pa.array([DAY, DAY]))
+    assert ah.as_polars(column, missing=DAY).equals(pl.Series([DAY, DAY]))
+    assert ah.as_awkward(column, missing=DAY).to_list() == [DAY, DAY]
+    if type(column) is not np.ndarray:
+        assert ah.as_pandas(column, missing=DAY).dtype == "date32[day][pyarrow]"
+    assert ah.as_numpy(column, missing=DAY).tolist() == [DAY, DAY]
+
+
+def test_dates_of_tables_are_filled():
+    table = pl.DataFrame({"d": [DAY, None], "n": [[1, None], [2, 3]]})
+    filled = ah.as_polars(table, missing={"d": DAY, "n": 0})
+    assert filled.schema == table.schema and filled.rows() == [(DAY, [1, 0]), (DAY, [2, 3])]
+    dates = ah.as_pandas(table, missing={"d": DAY, "n": 0})["d"]
+    assert dates.dtype == "date32[day][pyarrow]" and dates.tolist() == [DAY, DAY]
+    xarray = pytest.importorskip("xarray")
+    dataset = ah.convert(table, xarray.Dataset, missing={"d": DAY, "n": 0})
+    assert dataset["d"].dtype == "M8[s]" and dataset["n"].values.tolist() == [[1, 0], [2, 3]]
+
+
 @pytest.mark.parametrize("export", [ah.as_arrow, ah.as_polars, ah.as_pandas, ah.as_awkward])
 def test_masks_are_only_for_libraries_of_dense_arrays(export):
     for missing in ("mask", "nan"):
