@@ -511,10 +511,12 @@ def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
         return _cast(days, dtype, node, name)
     if dtype.kind == "M" and value is _NAN:
         return np.array("NaT", dtype)
-    if dtype.kind == "M" and isinstance(value, (datetime.date, np.datetime64)):
+    if (dtype.kind == "M" or meaning[:2] == "ts") and isinstance(value, (datetime.date, np.datetime64)):
         if isinstance(value, datetime.datetime) and value.tzinfo is not None:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return _cast(value, dtype, node, name)
+        if dtype.kind == "M":
+            return _cast(value, dtype, node, name)
+        return _cast(value, np.dtype(f"M8[{_NUMPY_UNITS[meaning[2]]}]"), node, name).astype(dtype)
     if meaning[:2] == "tt" and isinstance(value, datetime.time) and value.tzinfo is None:
         since_midnight = datetime.datetime.combine(datetime.date.min, value) - datetime.datetime.min
         return _cast(since_midnight, np.dtype(f"m8[{_NUMPY_UNITS[meaning[2]]}]"), node, name).astype(dtype)

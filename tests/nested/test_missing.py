@@ -288,6 +288,11 @@ def test_times_of_day_of_each_unit_are_filled(unit):
     assert pa.array(filled).cast(pa.time64("us")).to_pylist() == [datetime.time(23, 59, 59)]
 
 
+def test_times_with_a_zone_in_a_list_are_filled():
+    moment = datetime.datetime(2020, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
+    assert ah.asnested([moment, None]).fill_null(moment).to_list() == [moment, moment]
+
+
 def test_fill_null_rejects_times_of_day_with_a_time_zone():
     x, value = ah.asnested(pa.array([None], pa.time32("s"))), datetime.time(1, tzinfo=datetime.UTC)
     with pytest.raises(TypeError, match=r"without a time zone. Use value.replace\(tzinfo=None\)$"):
