@@ -414,7 +414,10 @@ def _filled(node: Any, value: Any, name: str) -> Any:
     """
     node = nested_of(node)
     filled = nested_of(_filled_by_kind(node, value, name))
-    return unwrapped(rebuild(filled, identity, **field_facts(node)))
+    facts = field_facts(node)
+    if filled.kind != node.kind and not kind_of(node).packed:
+        facts["field"] = None  # an extension type requires its storage type
+    return unwrapped(rebuild(filled, identity, **facts))
 
 
 def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
@@ -611,7 +614,7 @@ def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
     node = nested_of(node)
     kind, length = kind_of(node), len(values)
     if not length:
-        return part(node, 0, 0)
+        return nested_of(part(node, 0, 0))
     if kind.lists or (kind.numbers and node.content.ndim > 1):
         return _rows_of_type(values, node, name)
     if kind.numbers:
