@@ -14,7 +14,7 @@ import builtins
 import contextlib
 import dataclasses
 import difflib
-import importlib
+import importlib.util
 import json
 import os
 import pkgutil
@@ -183,22 +183,28 @@ def explain(parser: argparse.ArgumentParser) -> Run:
 def trace(parser: argparse.ArgumentParser) -> Run:
     """Run a script and list its imports, exports, copies and waits."""
     parser.add_argument("--json", metavar="FILE", help="write each event to FILE as JSON, instead of the table")
+    parser.add_argument("-m", "--module", action="store_true", help="the script is a module, such as pytest")
     parser.add_argument("script", help="the script to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest.required = False  # otherwise, the error for a missing script names the arguments, too
     parser.epilog = "The table is printed to stderr, even if the script fails. The exit status is the script's."
 
     def run(options: argparse.Namespace) -> int:
         from arrayhub import trace
 
-        if not os.path.isfile(options.script):
-            parser.error(f"argument script: file {options.script!r} does not exist")
+        sys.path[0] = os.getcwd() if options.module else os.path.dirname(os.path.abspath(options.script))
+        if not (_is_module if options.module else os.path.isfile)(options.script):
+            kind = "module" if options.module else "file"
+            parser.error(f"argument script: {kind} {options.script!r} does not exist")
         file = _opened(parser, options.json) if options.json else None  # before the script runs, to fail early
         sys.argv = [options.script, *options.arguments]
-        sys.path[0] = os.path.dirname(os.path.abspath(options.script))
         traced = trace()
         try:
             with traced:
-                runpy.run_path(options.script, run_name="__main__")
+                if options.module:
+                    runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+                else:
+                    runpy.run_path(options.script, run_name="__main__")
         finally:
             if file is not None:
                 with file:
@@ -208,6 +214,13 @@ def trace(parser: argparse.ArgumentParser) -> Run:
         return 0
 
     return run
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # a parent package does not exist, or the name is relative
+        return False
 
 
 def _opened(parser: argparse.ArgumentParser, path: str) -> TextIO:
@@ -222,6 +235,8 @@ def _object(parser: argparse.ArgumentParser, target: str) -> Any:
 
     Exit with status 2 if `target` is invalid.
     """
+    if not target.strip():
+        parser.error(f"argument object: {target!r} is empty; accepted: {_OBJECT}")
     if _ATTRIBUTE.fullmatch(target):
         return _find(parser, target)
     try:
@@ -273,7 +288,8 @@ def _imported(parser: argparse.ArgumentParser, name: str) -> Any:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:  # a module may raise any exception, and a script may call sys.exit
-        advice = f"; write {_MODULES[name]}" if name in _MODULES else ""
+        module = _MODULES.get(name, name.removesuffix(".py"))
+        advice = f"; write {module}" if module != name else ""
         parser.error(f"argument object: {name} cannot be imported: {type(error).__name__}: {error}{advice}")
 
 
@@ -281,7 +297,8 @@ def _find(parser: argparse.ArgumentParser, target: str) -> Any:
     """Return the object that ``package.module:object`` names, or exit with status 2."""
     module_name, colon, path = target.partition(":")
     if not (module_name and colon and path):
-        parser.error(f"argument object: {target!r} does not name an object; accepted, for example: numpy:pi")
+        example = ":".join(target.rpartition(".")[::2]) if _DOTTED.fullmatch(target) else "numpy:pi"
+        parser.error(f"argument object: {target!r} does not name an object; accepted, for example: {example}")
     module = _imported(parser, module_name)
     try:
         return reduce(getattr, path.split("."), module)

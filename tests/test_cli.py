@@ -76,6 +76,9 @@ def library(tmp_path):
         (["explain", "numpy:pi", "--to", "fortran"], "argument --to: "),
         (["conformance", "mylib:images.first"], "is not callable; accepted: a function of one argument"),
         (["explain", "script:a"], "script cannot be imported: SystemExit: 0"),
+        (["explain", ""], "argument object: '' is empty; accepted: package.module:object"),
+        (["explain", "mylib.py:images"], "; write mylib\n"),
+        (["conformance", "numpy.asarray"], "does not name an object; accepted, for example: numpy:asarray"),
         (["explain", "broken:a"], "broken cannot be imported: RuntimeError: on purpose"),
     ],
 )

@@ -245,6 +245,29 @@ def test_command_prints_the_table_of_a_script(script):
     assert "scripts/script.py:7  y = x.copy()" in done.stderr
 
 
+def test_command_runs_a_module_with_its_arguments(script):
+    (script / "scripts" / "__init__.py").touch()
+    (script / "helper.py").touch()
+    done = run("-m", "scripts.script", "3", "--own", cwd=script)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout == f"[{str(script / 'scripts' / 'script.py')!r}, '3', '--own'] __main__\n"
+    assert "scripts/script.py:7  y = x.copy()" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "the following arguments are required: script\n"),
+        (["-m", "no_such_package.module"], "module 'no_such_package.module' does not exist"),
+        (["no_such_file.py"], "file 'no_such_file.py' does not exist"),
+    ],
+)
+def test_command_rejects_a_missing_script(script, arguments, words):
+    done = run(*arguments, cwd=script)
+    assert done.returncode == 2
+    assert words in done.stderr and "Traceback" not in done.stderr
+
+
 def test_command_prints_the_table_and_the_error_of_a_failing_script(script):
     done = run("scripts/script.py", "nothing", cwd=script)
     assert done.returncode == 1
