@@ -326,7 +326,9 @@ cdef int check_copy(Descriptor a, object obj, const PyUSMArrayRequest* r) except
         raise error_about(r, TypeError, obj, "can only be imported as a copy, so writes would be lost; accepted: an array"
                           " whose memory can be viewed, such as x = numpy.asarray(x)")
     if issubclass(type(obj), VALUES) and not r.may & <int> USM_ARRAY_MAY_BUILD:
-        raise error_about(r, TypeError, obj, "is not an array; accepted: an array, such as numpy.asarray(x)")
+        first = accepted_types(r).partition(" or ")[0]
+        dtype = f", dtype={first!r}" if misfit(a, r) == TYPE and is_cast_of_kind(a, r) else ""
+        raise error_about(r, TypeError, obj, f"is not an array; accepted: an array, such as numpy.asarray(x{dtype})")
     return 0
 
 

@@ -138,6 +138,7 @@ CONDITIONS = {
     "alignment": (BASE, UNALIGNED, {}, BufferError, r"unaligned elements; call .*aligned\(\)"),
     "USM": (BASE, BASE, dict(where=ON_USM), BufferError, r"is on cpu.*accepted: SYCL USM\. Call arrayhub\.to_device"),
     "not a list": (BASE, [1.0, 2.0], {}, TypeError, "this list is not an array; accepted: an array, such as"),
+    "not a list of floats": (BASE, [1, 2], dict(dtypes=(F8,)), TypeError, r"numpy\.asarray\(x, dtype='float64'\)"),
     "not a tuple": (BASE, (1.0, 2.0), {}, TypeError, "this tuple is not an array"),
     "not a number": (BASE, 1.5, {}, TypeError, "this float is not an array"),
     "not a scalar": (BASE, np.float64(1.5), {}, TypeError, r"this numpy\.float64 is not an array"),
