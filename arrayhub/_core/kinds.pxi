@@ -15,19 +15,20 @@ from arrayhub._core.errors import show
 cdef const char* _STRINGS = b"has strings; call arrayhub.asnested(x)"
 cdef const char* _BINARY = b"has byte strings; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
-    b"has lists, which may have different lengths; call arrayhub.asnested(x), and .to_dense() if all rows are equally long"
+    b"has lists, which may have different lengths; call arrayhub.asnested(x), or arrayhub.asnested(x).to_dense() if all rows" \
+    b" are equally long"
 cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
 cdef const char* _COLUMNS = \
     b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or pass one column"
 cdef const char* _ENCODED = \
-    b"is dictionary-encoded; call arrayhub.asnested(x), whose .indices and .content are arrays"
+    b"is dictionary-encoded; call arrayhub.asnested(x), or use arrayhub.asnested(x).indices, the codes as an array"
 cdef const char* _REPEATED = \
     b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
 cdef const char* _ABSENT = \
     b"has the type null, without values; call arrayhub.asnested(x).fill_null(value), which creates values"
-cdef const char* _MIXED = b"has elements of several types; call arrayhub.asnested(x), whose .children are arrays"
+cdef const char* _MIXED = b"has elements of several types; use arrayhub.asnested(x).children, which have one type each"
 
 cdef const char* _CHUNKS = \
     b"has several chunks; pass copy=True, which concatenates them, or use arrayhub.asnested(x).chunks"

@@ -360,7 +360,8 @@ cdef object refusal_error(object obj, list refusals):
     kind = type(error) if type(error) in (BufferError, ImportError, TypeError) else BufferError
     from arrayhub.libraries import wrappers
 
-    return kind(text + wrappers.hint(obj, said))
+    text += wrappers.hint(obj, said)
+    return kind(wrappers.for_nested(text) if isinstance(obj, Tree) else text)
 
 
 cdef str worded(str protocol, str reason, str refuses):

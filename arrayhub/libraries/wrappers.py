@@ -240,6 +240,11 @@ def named_as(path, words):
     return _X.sub(path.replace("\\", r"\\"), words)
 
 
+def for_nested(words):
+    """Return an error text about a NestedArray without advice to call `asnested`, which returns the array itself."""
+    return words.replace("arrayhub.asnested(x).", "x.").replace("arrayhub.asnested(x)", "x.to_list()")
+
+
 def error_at(path, error):
     """Return a copy of `error` in which `x` is replaced by the path to the part that caused the error."""
     return (BufferError if isinstance(error, BufferError) else TypeError)(named_as(path, str(error)))

@@ -403,6 +403,10 @@ cdef class NestedArray(Tree):
 
     def __getattr__(self, str name):
         """Raise an AttributeError that names an alternative, if there is one."""
+        cdef Tree first = self.first_chunk()
+        if has(first, FIELDS) and name in first.names and not hasattr(type(self), name):
+            raise AttributeError(f"{name}: NestedArray does not have this attribute; use x[{name!r}] for the field",
+                                 name=name, obj=self)
         if name not in _ELSEWHERE or hasattr(type(self), name):
             return PyObject_GenericGetAttr(self, name)      # raises the usual error, or the error of a property
         raise AttributeError(f"{name}: NestedArray does not have this attribute; use {_ELSEWHERE[name]}", name=name, obj=self)

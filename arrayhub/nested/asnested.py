@@ -125,6 +125,8 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     ------
     BufferError, TypeError, ValueError
         A column of a table is not dense, or the columns do not have a common type. The message names the column.
+    BufferError
+        The elements of a NestedArray of several chunks are not dense.
     OverflowError
         The common type of the columns would round an integer.
     """
@@ -137,16 +139,23 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         refuse_storage(obj, column)
         if not kind_of(column.chunks[0]).fields:
             return column.to_dense(copy="if_needed"), one_chunk(column) is None
-    except (BufferError, TypeError, ValueError):
+    except (BufferError, TypeError, ValueError) as error:
+        # For several chunks, the error of `asarray` would suggest copy=True, which the caller has already passed.
+        if issubclass(type(obj), NestedArray) and one_chunk(obj) is None:
+            why = str(error).removeprefix("to_dense: ")
+            instead = ", or x.to_list()" if "x.to_list()" not in why else ""
+            raise BufferError(f"{name_of_type(type(obj))}: {why}{instead}") from None
         return None
     try:
         return column.to_dense(copy=True), True
     except (BufferError, TypeError, ValueError) as error:
-        why = named_as("arrayhub.asnested(x)", str(error).removeprefix("to_dense: "))
-        why = why.replace("Use its parts, or call to_list()", "Use arrayhub.asnested(x), and its parts")
+        path = "x" if issubclass(type(obj), NestedArray) else "arrayhub.asnested(x)"
+        why = named_as(path, str(error).removeprefix("to_dense: "))
         fields = map(nested_of, column.chunks[0].children)
-        if "is missing; " in why and all(kind_of(field).numbers and field.meaning is None for field in fields):
-            why += ", or arrayhub.as_numpy(x, copy=True, missing='nan')"
+        if "is missing; " in why:
+            numbers = all(kind_of(field).numbers and field.meaning is None for field in fields)
+            call = "arrayhub.as_numpy(x, copy=True, missing='nan')" if numbers else f"{path}.to_list()"
+            why += f", or {call}"
         raise type(error)(f"{name_of_type(type(obj))}: {why}") from None
 
 

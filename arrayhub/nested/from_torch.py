@@ -67,10 +67,10 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
         raise BufferError("torch: strings are not supported. Use arrayhub.as_numpy(x, copy='if_needed')")
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
         has_missing = "?" in str(x.type) or "option[" in str(x.type)
-        missing = ", or pass missing=value" if has_missing and _is_torch_type(x) else ""
+        missing = ", pass missing=value" if has_missing and _is_torch_type(x) else ""
         raise BufferError(
             f"torch: the type is {x.type}; accepted: n * var * number without missing values."
-            f" Convert one of its parts{missing}"
+            f" Convert one of its parts{missing}, or call x.to_list()"
         )
     x = with_wide_offsets(x)
     values = as_torch(x.content, copy=copy, allow_readonly=allow_readonly)

@@ -62,6 +62,10 @@ cdef object indexed(Tree t, object key):
         return part_of(t, start, max(start, stop))
     try:
         i = integer(key, "index")
+    except TypeError:
+        several = ". Use arrayhub.as_awkward(x, copy='if_needed')[...]" if hasattr(type(key), "__len__") else ""
+        raise TypeError(f"index is {show(key)} of type {type(key).__name__}; accepted: an integer, a slice or a field"
+                        f" name{several}") from None
     except ValueError:      # beyond 64 bits
         raise range_error(t, key) from None
     if i < 0:

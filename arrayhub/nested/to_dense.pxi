@@ -13,6 +13,7 @@ from arrayhub._core.tree cimport (
     RUNS,
     SIZES,
     TYPES,
+    UTF8,
     WIDTH,
     Tree,
     check_again,
@@ -23,7 +24,6 @@ from arrayhub._core.tree cimport (
 )
 
 from arrayhub._core.hooks import hooks
-from arrayhub._core.tree import KIND_NAMES
 from arrayhub.adapters.arrow import type_name
 from arrayhub.convert.functions import as_numpy, asarray
 
@@ -74,11 +74,11 @@ cdef object densified(object node, bint copy):
         return densified(hooks.nested_decoded(t, "to_dense"), copy)
     if has(t, TYPES):
         raise BufferError("to_dense: the elements have several types; use x.children, which have one type each, or x.to_list()")
-    if not has(t, LISTS):
-        raise BufferError(
-            f"to_dense: the kind is {KIND_NAMES[t.kind]!r}; accepted: lists of numbers with equal lengths, and records."
-            " Use its parts, or call to_list()"
-        )
+    if has(t, CHARACTERS):
+        elements = "strings" if has(t, UTF8) else "byte strings"
+        column = ", or arrayhub.as_numpy(x, copy=True) for a column of strings" if has(t, UTF8) else ""
+        raise BufferError(f"to_dense: the elements are {elements}; accepted: numbers, booleans, dates and times. Use"
+                          f" x.to_list(){column}")
     if isinstance(t.content, Tree) and has(<Tree> t.content, FIELDS) and any(
             [isinstance(field, Tree) and has(<Tree> field, CHARACTERS) for field in (<Tree> t.content).parts]):
         raise BufferError("to_dense: the lists have records with strings; accepted: records of numbers. Use"

@@ -873,10 +873,12 @@ def test_index_without_an_arrow_type_is_rejected():
 def test_errors_of_asarray_suggest_asnested():
     jagged = torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)], layout=JAGGED)
     strings = np.array(["a"], np.dtypes.StringDType())
-    dense = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]), ah.asnested(RAGGED))
-    for source in (*dense, jagged, [[1], [2, 3]], strings):
+    columns = (pa.array(["a"]), pl.Series(["a"]), ak.Array([[1], [2, 3]]))
+    for source in (*columns, jagged, [[1], [2, 3]], strings):
         with pytest.raises((BufferError, TypeError), match="asnested"):
             ah.asarray(source)
+    with pytest.raises(BufferError, match=r"call x\.to_list\(\), or x\.to_dense\(\)"):
+        ah.asarray(ah.asnested(RAGGED))
 
 
 def test_xarray_arrays_are_imported_as_dense_arrays():

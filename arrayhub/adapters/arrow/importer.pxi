@@ -75,7 +75,7 @@ cdef Descriptor single(list chunks, object obj):
     if len(chunks) != 1:
         raise BufferError(
             f"Arrow: {name_of_type(type(obj))} has {len(chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
-            " them, or call arrayhub.asnested(x), whose .chunks share their memory"
+            " them, or use arrayhub.asnested(x).chunks, which share their memory"
         )
     return dense(chunks[0], obj)
 
