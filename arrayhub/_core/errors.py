@@ -23,7 +23,7 @@ PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
 # Regular expression for the call that the error about 64-bit elements suggests. jax supports these elements only with
 # jax_enable_x64.
-NARROWER = r"arrayhub\.asarray\(x, dtype='(\w+)'\)"
+NARROWER = r"arrayhub\.asarray\([^,]*, dtype='(\w+)'(?:, device='cpu'(?:, copy='if_needed')?)?\)"
 
 # Advice for times, which DLPack and dpnp do not support.
 TIMES_AS_INTEGERS = (

@@ -127,7 +127,9 @@ def _check_text(value, call):
     if kinds == {str} and "\0" not in "".join(leaves):  # the usual case
         return
     if not kinds <= {str, bytes, np.str_, np.bytes_} and not all(map(_is_text, leaves)):
-        raise TypeError(f"{call}: {show(value)} mixes text with other values; convert them first")
+        raise TypeError(
+            f"{call}: {show(value)} mixes text with other values; convert them first, as in numpy.asarray(x, str)"
+        )
     cut = next((leaf for leaf in leaves if isinstance(leaf, (str, bytes)) and leaf[-1:] in ("\0", b"\0")), None)
     if cut is not None:
         raise ValueError(f"{call}: {show(cut)} ends in NUL, which text elements cannot store; convert it first")

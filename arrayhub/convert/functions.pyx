@@ -443,7 +443,13 @@ def nested_consumers():
 cdef object give_nested(object obj, Library to, object copy, bint allow_readonly):
     way = hooks.DENSE_CONSUMERS.get(to.name)
     if way is None:
-        return give(hooks.dense_for(obj, copy, to.name), to, copy, allow_readonly)
+        dense = hooks.dense_for(obj, copy, to.name)
+        try:
+            return give(dense, to, copy, allow_readonly)
+        except BufferError as error:
+            from arrayhub.libraries import wrappers
+
+            raise wrappers.error_at(f"x.to_dense({'copy=True' if copy else ''})", error) from error
     return way(obj, copy, allow_readonly) if to is _TORCH else way(obj, copy)
 
 
@@ -496,7 +502,10 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     except (BufferError, TypeError, ValueError) as error:
         why = error
     if len(nested.chunks) == 1 and ("copy=True" in str(why) or "allow_readonly=True" in str(why)):
-        raise why from refusal      # this error names an argument that helps
+        from arrayhub.libraries import wrappers
+
+        # This error names an argument that helps.
+        raise type(why)(wrappers.named_as("arrayhub.asnested(x)", str(why))) from refusal
     raise refusal
 
 

@@ -220,9 +220,12 @@ cdef object emit(Descriptor a, bint may_copy):
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != dtype:
+        # A copy may come from a table or from a device, whose elements `asarray` converts only with these arguments.
+        arguments = ", device='cpu', copy='if_needed'" if may_copy else "" if host_readable(a) else ", device='cpu'"
         raise BufferError(
             f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
-            f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}') to narrow them"
+            f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}'{arguments}) to"
+            " narrow them"
         )
     if not may_copy and a.size and address_of(result) != a.ptr:
         raise BufferError(

@@ -1,6 +1,8 @@
 """NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
 from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
 
 import numpy as np
 
@@ -114,7 +116,7 @@ cdef Descriptor copy_values(object obj):
             "pass its elements one by one"
         raise TypeError(f"asarray: {show(obj)} is not a regular nested sequence of numbers ({error}); {helps}") from error
     if array.dtype == object:
-        helps = ""
+        helps = ". Call numpy.asarray(x, dtype=float), which rounds" if are_numbers(array) else ""
         for value in array.ravel():
             if value is None:
                 helps = MISSING_VALUES
@@ -135,6 +137,14 @@ cdef Descriptor copy_values(object obj):
     cdef Descriptor a = parse(array, None)
     a.flags_ |= COPIED
     return a
+
+
+cdef bint are_numbers(object array) except -1:
+    """Return whether all objects in an array are real numbers, such as decimals, and integers beyond 64 bits."""
+    for value in array.ravel():
+        if not isinstance(value, (Real, Decimal)):
+            return False
+    return True
 
 
 cdef Descriptor copy_values_as(object obj, object dtype):

@@ -247,6 +247,20 @@ def _strings_of_tensorflow(obj: Any) -> str | None:
     return f"arrayhub.asnested({array}.tolist()), a copy" if obj.shape.rank else "x.numpy(), which returns its bytes"
 
 
+def _columns_of_dict(obj: Any) -> str:
+    # pyarrow.table accepts sequences and arrays as columns.
+    columns = all(
+        hasattr(type(value), "__len__") and not isinstance(value, (str, bytes, dict)) for value in obj.values()
+    )
+    row = "arrayhub.asnested([x]), one row"
+    return f"arrayhub.asnested(pyarrow.table(x)), of columns, or {row}" if columns else row
+
+
+def _sparse_call(obj: Any) -> str:
+    array = "x" if getattr(obj, "format", "coo") in ("coo", "csr", "csc", "bsr") else "x.tocoo()"
+    return f"arrayhub.assparse({array}), or x.toarray(), a dense copy"
+
+
 def _dtype_of_xarray(obj: Any) -> Any:
     return obj.dtype if isinstance(obj.dtype, np.dtype) else None  # otherwise the wrapped object determines the type
 
@@ -270,7 +284,6 @@ _FILE = "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image"
 _READ = f"{_READ_CALL}, which copies the data into memory"
 _READ_ALL = "x[:], which copies the data into memory"
 _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
-_SPARSE = "arrayhub.assparse(x), or x.toarray(), a dense copy"
 _TODENSE = "arrayhub.assparse(x), or x.todense(), a dense copy"
 _SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
 _SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
@@ -392,7 +405,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         advice={
             **dict.fromkeys(["dict_items", "dict_keys", "dict_values", "filter", "frozenset"], _LIST),
             **dict.fromkeys(["generator", "map", "reversed", "set", "zip"], _LIST),
-            "dict": "arrayhub.asnested(pyarrow.table(x)), of columns, or arrayhub.asnested([x]), one row",
+            "dict": _columns_of_dict,
             "PySafeSlice": _READ_ALL,  # safetensors
             "str": f"{_FILE}, or [x] for text",
             "Tensor": "x.values(), a list, if it is a tensor of candle",
@@ -408,7 +421,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         }
     ),
     "collections": dict(types={"deque": None}, advice={"deque": "list(x)"}),
-    "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _SPARSE}),
+    "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _sparse_call}),
     "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
     "cvxopt": dict(types={"spmatrix": None}, advice={"spmatrix": "cvxopt.matrix(x), a dense copy"}),
     "dask": dict(
@@ -625,10 +638,10 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types=dict.fromkeys(["KDTree", "_spbase", "cKDTree", "sparray", "spmatrix"]),
         advice={
             "KDTree": "x.data for its points",
-            "_spbase": _SPARSE,  # dok_array is also a dict, which has a row of its own
+            "_spbase": _sparse_call,  # dok_array is also a dict, which has a row of its own
             "cKDTree": "x.data for its points",
-            "sparray": _SPARSE,
-            "spmatrix": _SPARSE,
+            "sparray": _sparse_call,
+            "spmatrix": _sparse_call,
         },
     ),
     "shapely": dict(advice={"Geometry": _SHAPES}),

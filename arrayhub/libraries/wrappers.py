@@ -167,7 +167,10 @@ def _advice(obj):
     if advice is None:
         return "convert it to an array with a function of its library"
     call = advice if isinstance(advice, str) else advice(obj)
-    return f"pass {call}" if call else "it is symbolic, with no values yet"
+    if not call:
+        return "it is symbolic, with no values yet"
+    # The result of an `arrayhub` call stands for itself. The caller's function may reject it, unlike other results.
+    return f"{'use' if call.startswith('arrayhub.') else 'pass'} {call}"
 
 
 def elements_error(array):
@@ -197,7 +200,7 @@ def _advice_on_elements(array):
     return (
         f"Pass {row.advice}"
         if row and isinstance(row.advice, str) and row.advice
-        else "Pass x.astype(str) for the text of its elements"
+        else "Use x.astype(str) for the text of its elements"
     )
 
 
@@ -267,7 +270,7 @@ def hint(obj, reasons=""):
     Return "" if `reasons`, the errors of the object's protocols, are sufficient. A library's methods are named only for
     known types, because methods of the same name differ between libraries. The tests make the calls of this advice.
     """
-    if "arrayhub.asnested(x)" in reasons or "accepted: arrays without a mask" in reasons:
+    if any(map(reasons.__contains__, ("arrayhub.asnested(x)", "x.to_list()", "accepted: arrays without a mask"))):
         return ""
     cls = type(obj)
     row = known(cls)

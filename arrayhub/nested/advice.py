@@ -275,8 +275,9 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
     if narrower:
         # `export` passes copy='if_needed', because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):
-            yield export(narrower[0])
-        yield export(f"{narrower[0][:-1]}, copy=True)")
+            yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}')")
+        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', copy=True)")
+        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', device='cpu', copy='if_needed')")
     if times:
         if node is not None and has_missing(node):
             yield call_with_cast(f"as_{consumer}", "mask", "int64")

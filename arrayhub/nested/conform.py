@@ -138,7 +138,7 @@ def for_polars(node: Any) -> Any:
     if kind.types:
         raise BufferError(
             f"polars: unions such as {_name_of(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"
-            " arrayhub.as_polars(x.children[0])"
+            " arrayhub.as_polars(arrayhub.asnested(x).children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
@@ -168,7 +168,10 @@ def _check_logical(node: NestedArray) -> None:
     meaning = node.meaning or ""
     call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
     if meaning[:2] == "ti":
-        raise BufferError(f"polars: Arrow's {_name_of(node)} is not supported. Use arrayhub.as_arrow(x), or x.content")
+        raise BufferError(
+            f"polars: Arrow's {_name_of(node)} is not supported. Use arrayhub.as_arrow(x), or"
+            " arrayhub.asnested(x).content"
+        )
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         if name == "decimal256" or scale < 0 or precision > 38:
@@ -186,7 +189,7 @@ def _check_widths(node: Any, widths: tuple[int, ...]) -> Any:
     if len(node) and 0 in widths:
         raise BufferError(
             "polars: rows of fixed length 0 are not supported. Use arrayhub.as_arrow(x), or rows of variable length:"
-            " arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.list_(pyarrow.float64())))"
+            " arrayhub.as_polars(arrayhub.asnested(x).to_list())"
         )
     return node
 

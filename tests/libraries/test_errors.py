@@ -299,6 +299,8 @@ def test_polars_errors_suggest_working_calls():
     pl = module("polars")
     assert_helps(pl.Series([decimal.Decimal("1.1")]), "arrayhub.as_arrow(x).cast('float64')")
     assert_helps(pl.Series([2**100], dtype=pl.Int128), "x.cast(polars.Float64)")
+    assert "x.to_list()" in refusal(pl.Series([object()], dtype=pl.Object))
+    assert "polars.Float64" not in refusal(pl.Series([object()], dtype=pl.Object))
     for values in ([[1], [2, 3]], ["a", None], [1, None]):
         assert_helps(pl.Series(values), "arrayhub.asnested(x)")
         assert "numpy.asarray" not in refusal(pl.Series(values))
@@ -369,6 +371,15 @@ def test_errors_for_python_containers_and_iterators_suggest_list(make):
 
 def test_errors_for_dicts_suggest_calls_for_columns_and_for_a_record():
     assert_helps({"a": [1, 2]}, "arrayhub.asnested(pyarrow.table(x))", "arrayhub.asnested([x])")
+    for row in ({"a": 1}, {"a": "text"}, {"a": [1], "b": 2}):
+        assert_helps(row, "arrayhub.asnested([x])")
+        assert "pyarrow.table" not in refusal(row)
+
+
+@pytest.mark.parametrize("x", [[1, "a"], [decimal.Decimal(1), 2], [2**70]])
+def test_errors_for_lists_of_mixed_values_suggest_a_dtype(x):
+    call = re.search(r"numpy\.asarray\(x, [^)]*\)", refusal(x))[0]
+    assert len(ah.asarray(eval(call, {"numpy": np, "x": x, "str": str, "float": float}))) == len(x)
 
 
 @pytest.mark.parametrize("kind", [str, pathlib.Path])
@@ -612,7 +623,7 @@ def test_error_for_rows_of_equal_lengths_does_not_state_different_lengths():
     x = pl.Series([[1, 2], [3, 4]])
     said = refusal(x)
     assert "has lists, which may have different lengths" in said
-    assert "arrayhub.asnested(x), and .to_dense()" in said
+    assert "arrayhub.asnested(x).to_dense() if all rows are equally long" in said
     assert ah.asnested(x).to_dense().tolist() == [[1, 2], [3, 4]]
 
 

@@ -131,7 +131,7 @@ LOSSLESS = {
 @pytest.mark.parametrize(("obj", "missing"), LOSSLESS.values(), ids=LOSSLESS)
 def test_errors_name_the_lossless_call_first(obj, missing):
     pytest.importorskip("pyarrow")
-    with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\), .*x\.to_numpy\(\)") as raised:
+    with pytest.raises(TypeError, match=r"use arrayhub\.asnested\(x\), .*x\.to_numpy\(\)") as raised:
         ah.asarray(obj)
     assert ("x.fillna(value)" in str(raised.value)) is missing
     nested = ah.asnested(obj)
@@ -171,7 +171,7 @@ def test_errors_for_pandas_data_of_objects_suggest_asnested(obj):
     with pytest.raises(TypeError) as raised:
         ah.as_torch(obj)
     call = next(
-        call for call in ("asnested(x)", "asnested(pandas.Series(x))") if f"pass arrayhub.{call}" in str(raised.value)
+        call for call in ("asnested(x)", "asnested(pandas.Series(x))") if f"use arrayhub.{call}" in str(raised.value)
     )
     taken = ah.asnested(obj if call == "asnested(x)" else pd.Series(obj))
     assert len(taken) == len(obj)
@@ -188,6 +188,9 @@ def test_sparse_matrices_are_rejected(kind, family):
     x = getattr(sparse, f"{kind}_{family}")(np.eye(3))
     assert_refused(x, "x.toarray()")
     assert ah.as_numpy(x.toarray()).tolist() == np.eye(3).tolist()
+    call = "arrayhub.assparse(x.tocoo())" if kind in ("dia", "dok", "lil") else "arrayhub.assparse(x)"
+    assert_refused(x, call)
+    assert eval(call, {"arrayhub": ah, "x": x}).shape == (3, 3)
 
 
 def test_trees_and_bunches_are_rejected():

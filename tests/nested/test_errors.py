@@ -6,6 +6,7 @@ import itertools
 import re
 
 import jax
+import numpy as np
 import pyarrow as pa
 import pytest
 from arrow_columns import Column
@@ -74,7 +75,7 @@ PRODUCERS = {
     "another library": lambda column: Column(pa.field("x", column.type), column),
     "chunks": lambda column: pa.chunked_array([column, column]),
 }
-EXPRESSION = re.compile(r"(?<![\w.'])(?:arrayhub|pyarrow|x)(?=[.\[])")
+EXPRESSION = re.compile(r"(?<![\w.'])(?:arrayhub|numpy|pyarrow|x)(?=[.\[])")
 
 
 def expressions(text):
@@ -104,7 +105,7 @@ def named_calls(text, call):
         for missing in re.findall(r"missing=(?:'\w*'|\[\]|value)", words):
             for function in re.findall(r"as_\w+", functions):
                 yield f"arrayhub.{function}(x, {missing}{copy})"
-    if re.search("pass copy=True", text, re.IGNORECASE):
+    if re.search("pass copy=True", text, re.IGNORECASE) and "copy=" not in call:
         yield f"{call[:-1]}, copy=True)"
     yield from expressions(text)
 
@@ -112,7 +113,7 @@ def named_calls(text, call):
 def attempted(call, x, value):
     """Return the exception that a call raises, or None."""
     try:
-        eval(call, {"arrayhub": ah, "pyarrow": pa, "x": x, "value": value, "i": 0, "field": "a"})
+        eval(call, {"arrayhub": ah, "numpy": np, "pyarrow": pa, "x": x, "value": value, "i": 0, "field": "a"})
     except (AttributeError, BufferError, TypeError, ValueError, OverflowError) as error:
         return error
     return None
@@ -146,6 +147,16 @@ def test_errors_about_missing_values_suggest_calls_that_work(column, value, prod
         assert failures(f"arrayhub.{function}(x)", producer(column), value) == []
 
 
+@pytest.mark.parametrize("function", ["as_torch", "asarray"])
+@pytest.mark.parametrize("producer", PRODUCERS.values(), ids=PRODUCERS)
+@pytest.mark.parametrize(("column", "value"), COLUMNS.values(), ids=COLUMNS)
+def test_errors_about_missing_values_of_nested_arrays_suggest_calls_that_work(column, value, producer, function):
+    x = ah.asnested(producer(column))
+    call = f"arrayhub.{function}(x)"
+    assert failures(call, x, value) == []
+    assert "asnested(x)" not in str(attempted(call, x, value))  # asnested returns the array itself
+
+
 NUMERIC = (
     "integers|unsigned|small|floats|half|booleans|date|timestamps$|durations|fixed-size lists(?! of strings)|runs$"
 )
@@ -163,6 +174,70 @@ def test_errors_with_argument_missing_lead_to_a_working_call(name, function, mis
     with jax.enable_x64(False):
         call = f"arrayhub.{function}(x, missing={missing!r})"
         assert failures(call, PRODUCERS["another library"](column), value) == []
+
+
+def library(name):
+    return pytest.importorskip(name)
+
+
+def categories():
+    return library("polars").Series(["a"], dtype=library("polars").Categorical)
+
+
+UNION = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+# Calls that raise an error, and functions that make the objects.
+REJECTED = {
+    "a union, polars": ("arrayhub.as_polars(x)", lambda: UNION),
+    "an awkward union, polars": ("arrayhub.as_polars(x)", lambda: library("awkward").Array([1, "a"])),
+    "intervals, polars": ("arrayhub.as_polars(x)", lambda: COLUMNS["intervals"][0]),
+    "rows of length 0, polars": ("arrayhub.as_polars(x)", lambda: np.zeros((2, 0, 3))),
+    "items of length 0, polars": ("arrayhub.as_polars(x)", lambda: np.zeros((2, 3, 0))),
+    "records, jax": ("arrayhub.as_jax(x, copy=True)", lambda: pa.array([{"a": 1, "b": 2}])),
+    "polars records, jax": ("arrayhub.as_jax(x, copy=True)", lambda: library("polars").Series([{"a": 1}])),
+    "nested records, jax": ("arrayhub.as_jax(x, copy=True)", lambda: ah.asnested([{"a": 1, "b": 2}])),
+    "rows, jax": ("arrayhub.as_jax(x)", lambda: library("awkward").Array([[1.0, 2.0], [3.0, 4.0]])),
+    "device memory, jax": ("arrayhub.as_jax(x, copy=True)", lambda: library("dpnp").ones(3, dtype="f8")),
+    "rows, dpnp": ("arrayhub.as_dpnp(x)", lambda: library("awkward").Array([[1, 2], [3, 4]])),
+    "nested rows, dpnp": ("arrayhub.as_dpnp(x)", lambda: ah.asnested([[1, 2], [3, 4]])),
+    "strings, dpnp": ("arrayhub.as_dpnp(x)", lambda: ah.asnested(["a", "b"])),
+    "strings, jax": ("arrayhub.as_jax(x)", lambda: ah.asnested(["a", "b"])),
+    "strings, numba": ("arrayhub.as_numba(x, copy=True)", lambda: ah.asnested(["a", "b"])),
+    "a mask of strings": ("arrayhub.as_numpy(x, missing='mask')", lambda: ah.asnested(["a", None])),
+    "lists of strings": ("x.to_dense()", lambda: ah.asnested([["a"], ["b"]])),
+    "bytes": ("x.to_dense()", lambda: ah.asnested([b"a", b"b"])),
+    "a repeated row": ("arrayhub.as_arrow(x)", lambda: library("torch").ones(2).expand(3, 2)),
+    "a strided buffer": ("arrayhub.as_arrow(x)", lambda: memoryview(b"abcd")[::2]),
+    "columns in Fortran order": ("arrayhub.as_arrow(x)", lambda: np.ones((3, 2), order="F")),
+    "polars categories": ("arrayhub.as_numpy(x, copy=True)", categories),
+    "nested strings": ("arrayhub.asarray(x)", lambda: ah.asnested(["a", "b"])),
+    "nested lists": ("arrayhub.asarray(x)", lambda: ah.asnested([[1, 2], [3, 4]])),
+    "a nested table": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.table({"a": [1], "b": [2]}))),
+    "nested chunks": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.chunked_array([[1], [2]]))),
+    "nested categories": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.array(["a"]).dictionary_encode())),
+    "nested booleans": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.array([True]))),
+    "a nested union": ("arrayhub.asarray(x)", lambda: ah.asnested(UNION)),
+    "nested nulls": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.nulls(2))),
+    "nested runs": (
+        "arrayhub.asarray(x)",
+        lambda: ah.asnested(pa.RunEndEncodedArray.from_arrays([1, 2], pa.array([1, 2]))),
+    ),
+    "nested decimals": ("arrayhub.asarray(x)", lambda: ah.asnested(pa.array([decimal.Decimal("1.5")]))),
+    "several fields": ("x[['a', 'b']]", lambda: ah.asnested([{"a": 1, "b": 2}])),
+    "several elements": ("x[[0, 1]]", lambda: ah.asnested(["a", "b"])),
+    "a field as an attribute": ("x.first", lambda: ah.asnested([{"first": 1}])),
+}
+
+
+@pytest.mark.parametrize(("call", "make"), REJECTED.values(), ids=REJECTED)
+def test_errors_name_calls_that_work_for_the_object(call, make):
+    x = make()
+    if "as_dpnp" in call:
+        pytest.importorskip("dpnp")
+    with jax.enable_x64(False):
+        error = attempted(call, x, 0)
+        assert error is not None and failures(call, x, 0) == []
+    if isinstance(x, ah.NestedArray):  # asnested returns the array itself
+        assert "asnested(x)" not in str(error)
 
 
 def test_errors_about_lists_of_runs_have_one_prefix():

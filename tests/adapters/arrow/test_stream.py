@@ -324,7 +324,7 @@ def test_dask_arrays_in_a_list_are_not_computed(call):
 
 def test_asarray_error_for_an_ibis_expression_suggests_a_working_call():
     x = library("ibis").memtable({"i": [1, 2, 3]}).i
-    with pytest.raises(TypeError, match=r"pass arrayhub\.asnested\(x\.to_pyarrow\(\)\)"):
+    with pytest.raises(TypeError, match=r"use arrayhub\.asnested\(x\.to_pyarrow\(\)\)"):
         ah.asarray(x)
     assert ah.asnested(x.to_pyarrow()).to_list() == [1, 2, 3]
     x = x.sum()
