@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, name_of_type, root_of, show
+from arrayhub._core.errors import MISSING_TIMES, MISSING_VALUES, name_of_type, root_of
 from arrayhub.libraries.wrapper_table import BUILT_IN, LOOKED_AT
 
 
@@ -159,7 +159,7 @@ def wrapper_error(obj, why):
     """Return a TypeError that explains why a wrapper cannot be imported."""
     cls = type(obj)
     name = f"{root_of(cls)}.{_qualname(cls).rpartition('.')[2]}"
-    return TypeError(f"{name}: {show(obj)} {why}; {_advice(obj)}")
+    return TypeError(f"{name} {why}; {_advice(obj)}")
 
 
 def _advice(obj):

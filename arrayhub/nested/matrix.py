@@ -13,8 +13,8 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import NestedArray, covered, make, nested_of, unwrapped
 
-# Matches the start of an `asarray` error about a Series: the name of the function, and possibly the repr of the Series.
-_ABOUT_SERIES = re.compile(r"^[\w.]+: (<[^>]*> )?")
+# Matches the start of an `asarray` error about a Series: the name of the function, or the name of the type.
+_ABOUT_SERIES = re.compile(r"^(?:[\w.]+: |\w+\.\w+ )")
 
 
 def from_record(node: NestedArray) -> Any:

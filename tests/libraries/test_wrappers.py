@@ -594,7 +594,7 @@ def test_arro3_scalar_is_rejected():
     core = library("arro3.core")
     pa = library("pyarrow")
     scalar = core.Array(pa.array([1.5, 2.5]))[1]
-    with pytest.raises(TypeError, match=r"^arro3\.Scalar: .* is not imported as an array.*pass x\.as_py\(\)"):
+    with pytest.raises(TypeError, match=r"^arro3\.Scalar is not imported as an array.*pass x\.as_py\(\)"):
         ah.asarray(scalar)
     assert ah.asarray(scalar.as_py()).shape == ()
     assert ah.asarray(core.Array(pa.array([1.5, 2.5]))).tolist() == [1.5, 2.5]
