@@ -115,8 +115,6 @@ cdef Descriptor import_or_build(object obj, object stream):
     """Import `obj`, or copy it to a dense array if its data is not dense, such as booleans in bits."""
     try:
         return import_array(obj, stream)
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
     found = hooks.dense_copy(obj)
@@ -276,8 +274,6 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
         return None
     try:
         return import_allowed(obj, copy, call, None)
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
     if isinstance(obj, Tree):
@@ -425,8 +421,6 @@ def array_or_nested(obj, /):
         return obj
     try:
         return import_array(obj, None)
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
     try:
@@ -471,8 +465,6 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     cdef bint copied = copy is not None and copy
     try:
         a = import_allowed(obj, copy, to.call, None)
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
@@ -516,8 +508,6 @@ cdef object give_if_needed(object obj, Library to, bint allow_readonly):
     imported = None
     try:
         imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
     if imported is None:

@@ -360,8 +360,6 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
         is_dense = array.dtype.kind not in "SU" and array.dtype.names is None
         if is_dense or array.ndim == 0 or library not in hooks.NESTED_CONSUMERS:
             return array
-    except InterfaceError:
-        raise
     except (BufferError, TypeError) as error:
         refusal = error
     try:
