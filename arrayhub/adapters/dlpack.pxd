@@ -2,7 +2,7 @@ from arrayhub._core.descriptor cimport Descriptor
 from arrayhub.adapters.dlpack_abi cimport DLManagedTensorVersioned, DLPackExchangeAPI, DLTensor
 
 cdef Descriptor parse(object obj, object stream)
-cdef Descriptor peek(object capsule)
+cpdef Descriptor peek(object capsule)
 cdef Descriptor parse_capsule(object capsule, bint legacy_is_writable, object producer)
 cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
 cdef int hold_object(Descriptor a, object held) noexcept

@@ -303,7 +303,7 @@ cdef object capsule_error(object capsule):
     return error
 
 
-cdef Descriptor peek(object capsule):
+cpdef Descriptor peek(object capsule):
     """Import a capsule without consuming it.
 
     The array is valid only while the capsule owns the tensor, that is, until a consumer renames the capsule.

@@ -613,8 +613,3 @@ def offer(obj, protocol, /):
     if protocol not in _ROWS:
         raise ValueError(f"offer: protocol is {show(protocol)}; accepted: {', '.join(_ROWS)}")
     return import_by_row(obj, None, _ROWS[protocol])
-
-
-def peek(capsule, /):
-    """Import a DLPack capsule without consuming the capsule. The array is valid until the capsule is consumed."""
-    return dlpack.peek(capsule)

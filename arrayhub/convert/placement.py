@@ -14,7 +14,7 @@ from arrayhub.convert.kinds import Kind, array_of, kind_of
 from arrayhub.convert.names import OWN, library_name, sparse_library
 from arrayhub.libraries.numpy import VALUES
 from arrayhub.runtimes.cuda import stream_of_array
-from arrayhub.runtimes.sycl import queue_of_array
+from arrayhub.runtimes.sycl import queue_of
 
 # Ranks of objects in host memory. Objects in device memory have rank 3.
 _LIBRARY, _NUMPY, _VALUE = 2, 1, 0
@@ -53,7 +53,7 @@ class Placement:
     def stream(self) -> Any:
         if self._array is None:
             return None
-        return stream_of_array(self._array) if self.device.type == "cuda" else queue_of_array(self._array)
+        return stream_of_array(self._array) if self.device.type == "cuda" else queue_of(self._array)
 
     def asarray(self, obj: Any, copy: Copy = None, dtype: Any = None) -> Any:
         """Return `obj` as a USMArray on the device.

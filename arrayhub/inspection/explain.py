@@ -17,6 +17,7 @@ from arrayhub._core.errors import NO_CUDA_DEVICE, module_of
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree
 from arrayhub.adapters.arrow import unread
+from arrayhub.adapters.dlpack import peek
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import (
     CONSUMERS,
@@ -26,7 +27,6 @@ from arrayhub.convert.functions import (
     convert,
     nested_consumers,
     offer,
-    peek,
     protocols_of_type,
     to_device,
 )

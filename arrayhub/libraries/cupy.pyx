@@ -46,7 +46,7 @@ from arrayhub.runtimes.cuda cimport (
     LEGACY_STREAM,
     PER_THREAD_STREAM,
     consumer_ready,
-    driver_present,
+    has_device,
     locate,
     locate_start,
 )
@@ -172,7 +172,7 @@ cpdef object emit(Descriptor a, bint allow_readonly=False):
 cdef int check_reachable(Descriptor a) except -1:
     if a.device_.device_type not in (kDLCUDA, kDLCUDAManaged, kDLCUDAHost):
         cupy = needed("cupy", "to create its arrays")      # without cupy, raise its ImportError, which is more helpful
-        if not driver_present() and not is_hip(cupy):
+        if not has_device() and not is_hip(cupy):
             raise BufferError(f"cupy: {NO_CUDA_DEVICE}. Call arrayhub.as_numpy(x), or as_* of another library")
         raise BufferError(
             unreadable("cupy", device_name(a), "CUDA", "call x.to_device('cuda:0'), or pass copy=True")

@@ -50,7 +50,7 @@ cdef struct Driver:
                   unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, Stream stream, void** arguments,
                   void** extra) noexcept nogil
 
-cdef bint driver_present() except -1
+cpdef bint has_device() except -1
 cdef Driver* driver_for(int device) except NULL
 cdef int check(int error, str call) except -1
 cdef Context primary_context(int device) except NULL
@@ -60,7 +60,7 @@ cdef int device_of(intptr_t stream) except -1
 cdef int locate(Descriptor a) except -1
 cdef int locate_start(Descriptor a) except -1
 cdef DLDevice device_at(uint64_t address) except *
-cdef intptr_t stream_handle(object stream) except? 0
+cpdef intptr_t stream_handle(object stream) except? 0
 cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0
 cdef int check_handle(intptr_t stream) except -1
 cdef intptr_t checked_handle(object stream) except? 0
@@ -71,11 +71,11 @@ cdef int finish(intptr_t stream, int device) except -1
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0
 cdef int copy_now(uint64_t to, uint64_t source, size_t nbytes, intptr_t stream, int device) except -1
 cdef int allow_peer(int device, int peer) except -1
-cdef intptr_t waiting_stream(int device) except 0
+cpdef intptr_t waiting_stream(int device) except 0
 cdef intptr_t stream_after(CudaEvent* place, int device) except 0
 cdef CudaEvent event_on(intptr_t stream, int device) except NULL
 cdef void destroy_event(CudaEvent event) noexcept
-cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
+cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1
 cdef int consumer_ready(Descriptor a, object stream) except -1
 cdef int remember_handle(Descriptor a, intptr_t handle, object stream) except -1
 cdef intptr_t safe_stream(Descriptor a) except? -2

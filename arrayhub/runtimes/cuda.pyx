@@ -90,7 +90,7 @@ cdef Stream _waiting[MAX_DEVICES]      # internal stream of each device (waiting
 # ------------------------------------------------------------------------------------------------------- the driver
 
 
-cdef bint driver_present() except -1:
+cpdef bint has_device() except -1:
     """Return whether a CUDA driver with a device is available. The first call loads the driver."""
     global _present, _driver, _process, _devices
     cdef Driver driver
@@ -113,7 +113,7 @@ cdef Driver* driver_for(int device) except NULL:
     BufferError
         The driver or the device does not exist, or this process was forked from a process that used CUDA.
     """
-    if not driver_present():
+    if not has_device():
         raise BufferError("CUDA: this machine does not have a CUDA driver with a device; accepted: host memory")
     if _process != getpid():
         raise BufferError(_FORKED)
@@ -217,7 +217,7 @@ cdef int device_of(intptr_t stream) except -1:
     """
     cdef int device = 0
     cdef bint pushed = False
-    if not driver_present():
+    if not has_device():
         return 0
     check_handle(stream)
     if stream > PER_THREAD_STREAM:
@@ -246,7 +246,7 @@ cdef int locate(Descriptor a) except -1:
     cdef DLDevice first, last
     extent(a, &low, &high)
     a.device_ = DLDevice(kDLCUDA, 0)
-    if high == low or not driver_present():
+    if high == low or not has_device():
         return 0
     first = device_at(<uint64_t> (a.data_ + low))
     last = device_at(<uint64_t> (a.data_ + high - 1))
@@ -270,7 +270,7 @@ cdef int locate_start(Descriptor a) except -1:
     If the driver does not know the address, call `locate`.
     """
     cdef DLDevice found
-    if not driver_present():
+    if not has_device():
         return 0
     found = device_at(<uint64_t> a.data_)
     if found.device_type == 0:
@@ -307,7 +307,7 @@ cdef bint pageable_access() noexcept:
 # ---------------------------------------------------------------------------------------------------------- streams
 
 
-cdef intptr_t stream_handle(object stream) except? 0:
+cpdef intptr_t stream_handle(object stream) except? 0:
     """Convert a stream to DLPack's number: -1 (no synchronization), 1 (legacy default), 2 (per-thread default) or a handle.
 
     Parameters
@@ -340,16 +340,6 @@ cdef intptr_t handle_or_null(object stream, intptr_t null) except? 0:
     if not -1 <= handle < 2**63:
         raise interface_error("CUDA stream", "stream", stream, "-1, 1, 2, or the handle of a stream")
     return <intptr_t> handle
-
-
-def has_device():
-    """Return whether there is a CUDA driver with a device."""
-    return driver_present()
-
-
-def stream_number(stream):
-    """Return the result of `stream_handle`, for Python modules."""
-    return stream_handle(stream)
 
 
 cdef object handle_of_object(object stream, intptr_t null):
@@ -422,7 +412,7 @@ cdef int refuse_captured_producer() except -1:
     )
 
 
-cdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
+cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except -1:
     """Make the stream `consumer` wait for the work that is now queued on the stream `producer`. The host does not wait.
 
     Parameters
@@ -561,7 +551,7 @@ cdef int allow_peer(int device, int peer) except -1:
     return 0
 
 
-cdef intptr_t waiting_stream(int device) except 0:
+cpdef intptr_t waiting_stream(int device) except 0:
     """Return the internal stream of `device`, for waits and copies. The stream does not synchronize with default streams."""
     cdef Stream stream = NULL
     cdef bint pushed
@@ -650,7 +640,7 @@ cdef int consumer_ready(Descriptor a, object stream) except -1:
     """Make the consumer's stream wait for the producer's work. None is the legacy default stream, and -1 means no wait."""
     cdef intptr_t asked, consumer = LEGACY_STREAM if stream is None else stream_handle(stream)
     cdef int device = a.device_.device_id
-    if consumer == NO_STREAM or not driver_present():
+    if consumer == NO_STREAM or not has_device():
         return 0
     check_handle(consumer)
     if a.stream_ != NULL:
@@ -668,7 +658,7 @@ cdef int host_ready(Descriptor a) except -1:
     """Wait on the host for the producer's stream, not for the complete device."""
     cdef int device = a.device_.device_id
     cdef intptr_t stream
-    if (a.stream_ == NULL and a.producer_ is None) or not driver_present():
+    if (a.stream_ == NULL and a.producer_ is None) or not has_device():
         return 0
     if a.stream_ != NULL:
         return wait_for_stream(<intptr_t> a.stream_, device)

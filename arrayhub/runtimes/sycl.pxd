@@ -15,7 +15,7 @@ cdef bint is_queue(object obj) except -1
 cdef bint speaks_as_memory(object obj) except -1
 cdef object queue_from(object syclobj, void* pointer)
 cdef object queue_of_ref(void* queue)
-cdef object queue_of_ordinal(int ordinal)
+cpdef object queue_of_ordinal(int ordinal)
 cdef QueueRef ref_of(object queue) noexcept
 cdef int usm_type_of(void* pointer, object queue) except -1
 cdef int usm_type_of_run(char* first, Py_ssize_t nbytes, object queue, bint* one_allocation) except -1
@@ -25,7 +25,7 @@ cdef Py_ssize_t memory_nbytes(object memory) except -1
 cdef MemoryBlock block_of_memory(object memory)
 cdef int place(Descriptor a, MemoryBlock block, int usm_type) except -1
 cdef int set_usm(Descriptor a, object owner, int usm_type) noexcept
-cdef object queue_of(Descriptor a)
+cpdef object queue_of(Descriptor a)
 cdef object base_of(Descriptor a)
 cdef object memory_on_queue(Descriptor a)
 cpdef int check_element(Descriptor a, object queue, str call) except -1

@@ -480,7 +480,7 @@ cdef object queue_from_context(object context, void* pointer):
         _dpctl.delete_queue(queue)
 
 
-cdef object queue_of_ordinal(int ordinal):
+cpdef object queue_of_ordinal(int ordinal):
     """Return a queue for a root device and its default context. One queue per device is cached."""
     queue = found(_ordinal_queues, ordinal)
     if queue is None:
@@ -506,7 +506,7 @@ cdef QueueRef queue_ref_of(Descriptor a) except? NULL:
     return NULL
 
 
-cdef object queue_of(Descriptor a):
+cpdef object queue_of(Descriptor a):
     """Return the ``dpctl.SyclQueue`` of the memory of `a`."""
     require_dpctl()
     if a.producer_ is not None and is_a(a.producer_, _queue_type):
@@ -870,11 +870,6 @@ def memory_of(str usm_type, Py_ssize_t nbytes, queue):
     return new_memory(usm_type, max(nbytes, 1), {"queue": queue})
 
 
-def queue_for_ordinal(int ordinal):
-    """Return the default queue of a root device, by its ordinal."""
-    return queue_of_ordinal(ordinal)
-
-
 def queue_for(device):
     """Return the queue for allocations on `device`, which is a queue, a dpnp device, or an argument of ``Device``."""
     import_dpctl()
@@ -919,11 +914,6 @@ def on_queue(Descriptor array, queue):
     device_of(view)            # resolve the device now, because the queue that determines it is replaced
     view.producer_ = checked_queue(queue)
     return view
-
-
-def queue_of_array(Descriptor array):
-    """Return the queue of the memory of `array`."""
-    return queue_of(array)
 
 
 def _read_device(obj):

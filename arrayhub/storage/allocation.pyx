@@ -48,7 +48,7 @@ from arrayhub._core.descriptor import Device, label
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, root_of, show
 from arrayhub.convert.functions import asarray
-from arrayhub.runtimes.sycl import queue_for, queue_of_array
+from arrayhub.runtimes.sycl import queue_for, queue_of
 from arrayhub.storage import layouts, planning
 
 cnp.import_array()
@@ -222,7 +222,7 @@ cdef str pool_of(Descriptor model, object obj):
 cdef tuple memory_of(Descriptor model):
     """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`."""
     if model.usm_type_:
-        return f"usm_{model.usm_type}", queue_of_array(model)
+        return f"usm_{model.usm_type}", queue_of(model)
     kind = _KINDS_OF_CUDA.get(model.device.type)
     if kind is None:
         raise ValueError(f"like: the array is on {model.device}; accepted: the host, and SYCL or CUDA devices")

@@ -16,7 +16,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import VALUES, asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
-from arrayhub.runtimes.sycl import queue_of_array
+from arrayhub.runtimes.sycl import queue_of
 from arrayhub.storage.allocation import empty, zeros
 from arrayhub.storage.planning import element_type
 
@@ -437,5 +437,5 @@ def _kind_of(model: USMArray) -> _Memory:
 def _device_of(model: USMArray) -> Any:
     """Return the value of `device` that makes `empty` allocate on the device of `model`."""
     if model.device.type == "oneapi":
-        return queue_of_array(model)
+        return queue_of(model)
     return None if model.device.type == "cpu" else model.device

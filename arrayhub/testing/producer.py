@@ -12,7 +12,7 @@ from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.convert.functions import asarray, to_host
 from arrayhub.inspection.check import check
-from arrayhub.runtimes.sycl import queue_of_array
+from arrayhub.runtimes.sycl import queue_of
 from arrayhub.testing import cuda, rules
 from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
@@ -353,7 +353,7 @@ def _streams_for(made: _Made, device: str) -> tuple[Any, ...]:
     """Return the values of `stream` that are tested for a device type."""
     if device == "cuda":
         return (None, cuda.LEGACY, cuda.PER_THREAD, cuda.new_stream(), -1)
-    return (None, queue_of_array(made.array())) if device == "oneapi" else (None,)
+    return (None, queue_of(made.array())) if device == "oneapi" else (None,)
 
 
 def _words_of_stream(stream: Any) -> str:

@@ -27,7 +27,7 @@ from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
 from arrayhub.runtimes.host import host_view, is_host_readable, is_packed, ordered
-from arrayhub.runtimes.sycl import named_queue, queue_of_array, shares_context
+from arrayhub.runtimes.sycl import named_queue, queue_of, shares_context
 from arrayhub.transfer.host_copies import broadcast, check_out, check_writable, share_bytes
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
     queue = named_queue(device)
     device = device if isinstance(device, Device) else Device(device)
     there = device == array.device and (queue is None or shares_context(array, queue))
-    if queue is not None and not (there and stream is None and queue == queue_of_array(array)):
+    if queue is not None and not (there and stream is None and queue == queue_of(array)):
         stream = _only(queue, stream)
     if there:
         return _copy(array, stream=stream) if copy else ordered(array, stream)

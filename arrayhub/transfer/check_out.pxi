@@ -28,7 +28,7 @@ def check_out(Descriptor array, Descriptor out, str call):
     ValueError
         `out` differs in shape or element type, is read-only, or has overlapping elements.
     """
-    if not same_shape(out, array) or not same_type(out, array):
+    if not same_shape(out, array) or not have_one_type(out, array):
         raise ValueError(f"{call}: out is {out!r}; accepted: the shape and the element type of {array!r}")
     check_writable(out, f"{call}: out")
 
@@ -42,11 +42,6 @@ def check_writable(Descriptor out, str subject):
             f"{subject} has byte strides {out.byte_strides} for shape {out.shape}, so its elements overlap; "
             "accepted: an array whose elements do not overlap"
         )
-
-
-def have_one_type(Descriptor a, Descriptor b):
-    """Return whether `a` and `b` have the same element type, so that a copy of the bytes keeps the values."""
-    return same_type(a, b)
 
 
 def broadcast(Descriptor array, Descriptor out):
@@ -87,7 +82,7 @@ cdef object shape_error(Descriptor array, Descriptor out):
     return ValueError(f"could not broadcast input array from shape {shape_tuple(array)} into shape {shape_tuple(out)}")
 
 
-cdef bint same_type(Descriptor a, Descriptor b) except -1:
+cpdef bint have_one_type(Descriptor a, Descriptor b) except -1:
     """Return whether `a` and `b` have the same element type, including byte order, datetime units and fields."""
     if a.typenum_ != b.typenum_ or a.itemsize_ != b.itemsize_ or (a.flags_ ^ b.flags_) & PACKED:
         return False

@@ -25,7 +25,7 @@ from arrayhub._core.descriptor import HUGE_PAGE, PAGE, empty_like, slowest_first
 from arrayhub._core.errors import needed
 from arrayhub.libraries.cupy import as_words, on_memory
 from arrayhub.libraries.numpy import raw
-from arrayhub.runtimes.cuda import stream_number
+from arrayhub.runtimes.cuda import order_streams, stream_handle, waiting_stream
 from arrayhub.runtimes.host import host_view
 from arrayhub.transfer import cuda_kernel, host, pinned, settings
 from arrayhub.transfer.cuda_copies import (
@@ -45,8 +45,6 @@ from arrayhub.transfer.cuda_copies import (
     hold_producers,
     is_device_reachable,
     need_device,
-    order_behind,
-    own_stream,
     queue_piece,
     reading_stream,
     refuse_capture,
@@ -78,7 +76,7 @@ def to_host(array, order="C", *, out=None, stream=None, progress=None):
         The allocation on the host or the device failed.
     """
     near = empty_like(array, order) if out is None else out
-    queued_only = out is not None and stream is not None and stream_number(stream) != _NO_STREAM
+    queued_only = out is not None and stream is not None and stream_handle(stream) != _NO_STREAM
     if array.nbytes == 0 or (not queued_only and at_once(near, array, stream)):
         return near
     ordinal = array.device.id
@@ -130,13 +128,13 @@ def to_other(array, ordinal, *, stream=None, progress=None):
         fresh = _like(cupy, array)
         if array.nbytes:
             allow_peer(source, ordinal)
-            copying = own_stream(source)
+            copying = waiting_stream(source)
             route = Route(fresh, array)
             if _lacks_reorder_kernel(route):
                 array = _in_order(array, None)
                 route = Route(fresh, array)
-            order_behind(reading_stream(array, None), copying, source)
-            order_behind(_number(current), copying, ordinal)
+            order_streams(reading_stream(array, None), copying, source)
+            order_streams(_number(current), copying, ordinal)
             _on_stream(route, True, source, copying, False, progress)
     return fresh
 
@@ -438,7 +436,7 @@ def _external(cupy, number, ordinal):
 
 def _on(cupy, ordinal, stream):
     """Return a context manager that makes a device and a stream current, and yields the stream."""
-    number = _NO_STREAM if stream is None else stream_number(stream)
+    number = _NO_STREAM if stream is None else stream_handle(stream)
     if cupy.cuda.runtime.getDevice() == ordinal:
         current = cupy.cuda.get_current_stream()
         if number in (_NO_STREAM, _number(current)):  # already current; for a small copy, entering them is slow

@@ -26,7 +26,7 @@ from arrayhub.runtimes.cuda cimport (
     copy_now,
     copying_stream,
     driver_for,
-    driver_present,
+    has_device,
     enter,
     finish,
     leave,
@@ -34,7 +34,6 @@ from arrayhub.runtimes.cuda cimport (
     device_at,
     refuse_captured_producer,
     wait_for_stream,
-    waiting_stream,
 )
 from arrayhub.transfer.host_copies cimport put
 
@@ -179,16 +178,6 @@ def reading_stream(Descriptor array, stream):
     return copying_stream(array, stream, array.device_.device_id)
 
 
-def own_stream(int device):
-    """Return the handle of arrayhub's internal stream on a device, which does not synchronize with default streams."""
-    return waiting_stream(device)
-
-
-def order_behind(intptr_t earlier, intptr_t later, int device):
-    """Make the stream `later` wait for the work that is queued on the stream `earlier`."""
-    order_streams(earlier, later, device)
-
-
 def hold_producers(intptr_t user, *arrays):
     """Make later work of the arrays' producers wait for the copies that are queued on the stream `user`.
 
@@ -238,7 +227,7 @@ def is_device_reachable(Descriptor array):
     """Return whether devices can access the memory of `array`: pinned, registered or managed host memory."""
     cdef Py_ssize_t low, high
     extent(array, &low, &high)
-    if high == low or not driver_present():
+    if high == low or not has_device():
         return False
     return (device_at(<uint64_t> (array.data_ + low)).device_type in (kDLCUDAHost, kDLCUDAManaged)
             and device_at(<uint64_t> (array.data_ + high - 1)).device_type in (kDLCUDAHost, kDLCUDAManaged))

@@ -110,7 +110,7 @@ def assign(array, out, *, stream=None, progress=None, fresh=False):
     overwritten.
     """
     if fresh:
-        _copied(array, out, Course(sycl.queue_of_array(out), progress), fresh)
+        _copied(array, out, Course(sycl.queue_of(out), progress), fresh)
         return
     if stream is None:
         if progress is None and assign_by_kernel(array, out, _SMALL):
@@ -126,13 +126,13 @@ def _queued(array, out, stream):
     Equal layouts are copied by the queue, other layouts by a dpnp kernel. Later work on the queues of both arrays,
     and readers on the host, wait for the copy.
     """
-    if not out.usm_type or not sycl.shares_context(out, sycl.queue_of_array(array)):
+    if not out.usm_type or not sycl.shares_context(out, sycl.queue_of(array)):
         return False
     is_direct = is_packed(array) or sycl.has_strides(array, out.byte_strides)
     if not is_direct and not can_pack(array, out):
         return False
     queue, own = _queues(array, stream)
-    queues = dict.fromkeys((queue, sycl.queue_of_array(array), sycl.queue_of_array(out)))
+    queues = dict.fromkeys((queue, sycl.queue_of(array), sycl.queue_of(out)))
     with Course(queue, own=own):
         after = [sycl.submit_barrier(each) for each in queues]
         if is_direct:
@@ -153,7 +153,7 @@ def _new(array, queue, order, usm_type="device"):
 
 def _beside(model, array, order):
     """Copy USM or host-readable memory to new USM with the USM type and the queue of `model`."""
-    queue = sycl.queue_of_array(model)
+    queue = sycl.queue_of(model)
     fresh = _new(array, queue, order, model.usm_type)
     if is_host_readable(fresh):
         return host.to_host(array, out=fresh)
@@ -181,7 +181,7 @@ def _relay(array, out, course, fresh):
     if is_host_readable(array):
         array = _copied(array, _new(array, course.queue, "C"), course._replace(progress=None))
     array = broadcast(array, out)
-    queue = sycl.queue_of_array(array)
+    queue = sycl.queue_of(array)
     if queue is not course.queue or fresh:
         sycl.wait(queue)
     if queue is course.queue or queue.sycl_context == course.queue.sycl_context:
@@ -216,7 +216,7 @@ def _idle(array, stream, progress):
 
 def _queues(array, stream):
     """Return the queue of a copy, and the queue of the memory if it differs, else None."""
-    own = sycl.queue_of_array(array)
+    own = sycl.queue_of(array)
     if stream is None or stream is own:
         return own, None
     queue = sycl.checked_queue(stream)
@@ -231,7 +231,7 @@ def _queues(array, stream):
 
 def _target_queue(ordinal, stream):
     """Return the queue for new memory on the root device `ordinal`: `stream`, or the default queue."""
-    queue = sycl.queue_for_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
+    queue = sycl.queue_of_ordinal(ordinal) if stream is None else sycl.checked_queue(stream)
     if queue.sycl_device.get_device_id() != ordinal:
         raise BufferError(f"stream is {stream!r}, a queue of a different device; accepted: a queue of oneapi:{ordinal}")
     return queue

@@ -9,7 +9,7 @@ from typing import Any
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes import cuda_ipc
-from arrayhub.runtimes.cuda import stream_number, stream_of_array
+from arrayhub.runtimes.cuda import stream_handle, stream_of_array
 from arrayhub.transport.ipc_server import Borrow
 
 _COPY = (
@@ -76,7 +76,7 @@ class _Mapped:
         finally:
             for descriptor in borrow.descriptors:
                 os.close(descriptor)
-        number = None if stream is None else stream_number(stream)
+        number = None if stream is None else stream_handle(stream)
         after = cuda_ipc.stream_after(event, None if number == -1 else number, device)
         self.__cuda_array_interface__ = {
             "shape": (int.from_bytes(size, "little"),),

@@ -6,7 +6,7 @@ from dlpack_by_hand import Handmade
 from exporters import has_driver
 
 import arrayhub
-from arrayhub.runtimes.cuda import stream_number
+from arrayhub.runtimes.cuda import stream_handle
 
 SYCL = "__sycl_usm_array_interface__"
 NBYTES = 1 << 24
@@ -363,8 +363,8 @@ def test_stream_0_is_accepted_for_rocm(stream):
 @pytest.mark.parametrize("stream", [0, np.int64(0), np.uint8(0)])
 def test_stream_0_is_rejected_for_cuda(stream):
     with pytest.raises(arrayhub.InterfaceError, match="stream is 0; .*0 could mean either default stream"):
-        stream_number(stream)
-    assert stream_number(Null()) == 1
+        stream_handle(stream)
+    assert stream_handle(Null()) == 1
 
 
 @pytest.mark.parametrize("stream", ["nonsense", 3.0, object(), True, [], b"1", -2, 2**63])

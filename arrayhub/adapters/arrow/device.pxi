@@ -174,7 +174,7 @@ cdef int note_event(ArrowDeviceArray* array, object node, int device) except -1:
     cdef intptr_t stream
     cdef bint pending = False
     visit_arrays(node, has_pending_work, &pending)
-    if not pending or not cuda.driver_present():
+    if not pending or not cuda.has_device():
         return 0
     stream = cuda.waiting_stream(device)
     visit_arrays(node, wait_in_order, &stream)
