@@ -430,9 +430,7 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except
     only `producer` is being captured, its work has not run, and BufferError is raised.
     """
     cdef uint64_t capture
-    cdef CudaEvent event = NULL
-    cdef bint pushed
-    cdef int error
+    cdef CudaEvent event
     if producer == consumer or consumer == NO_STREAM:
         return 0
     check_handle(producer)
@@ -443,23 +441,22 @@ cpdef int order_streams(intptr_t producer, intptr_t consumer, int device) except
             return 0
     elif capture_of(producer, device) != 0:
         refuse_captured_producer()
-    pushed = enter(producer, device)
-    with nogil:
-        error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
-        if error == 0:
-            error = _driver.event_record(event, <Stream> producer)
-    leave(pushed)
+    event = event_on(producer, device)
     try:
-        check(error, "cuEventRecord")
-        pushed = enter(consumer, device)
-        with nogil:
-            error = _driver.stream_wait(<Stream> consumer, event, 0)
-        leave(pushed)
-        check(error, "cuStreamWaitEvent")
+        wait_for_event(consumer, event, device)
     finally:
-        if event != NULL:
-            _driver.event_destroy(event)     # takes effect once the event is complete
+        destroy_event(event)
     return 0
+
+
+cdef int wait_for_event(intptr_t stream, CudaEvent event, int device) except -1:
+    """Make later work of `stream` wait for an event. The host does not wait."""
+    cdef bint pushed = enter(stream, device)
+    cdef int error
+    with nogil:
+        error = _driver.stream_wait(<Stream> stream, event, 0)
+    leave(pushed)
+    return check(error, "cuStreamWaitEvent")
 
 
 cdef int wait_for_stream(intptr_t stream, int device) except -1:
@@ -475,12 +472,8 @@ cdef int wait_for_stream(intptr_t stream, int device) except -1:
 cdef int finish(intptr_t stream, int device) except -1:
     """Wait for the work that is currently queued on `stream`. Signals are handled, so Ctrl-C interrupts the wait."""
     cdef CudaEvent event = NULL
-    cdef bint pushed
+    cdef bint pushed = enter_to_wait(stream, device)
     cdef int error, look = 0
-    check_handle(stream)
-    if capture_of(stream, device) != 0:
-        refuse_captured_producer()
-    pushed = enter(stream, device)
     error = _driver.stream_query(<Stream> stream)
     if error == NOT_READY:
         error = _driver.event_create(&event, EVENT_DISABLE_TIMING)
@@ -500,8 +493,7 @@ cdef int finish(intptr_t stream, int device) except -1:
             if look > LOOKS_BEFORE_SLEEP:      # the interval grows by 6% per query, up to 5 ms
                 time.sleep(min(20e-6 * 1.06 ** min(look - LOOKS_BEFORE_SLEEP, 100), 5e-3))
     finally:
-        if event != NULL:
-            _driver.event_destroy(event)
+        destroy_event(event)
 
 
 cdef intptr_t copying_stream(Descriptor a, object stream, int device) except 0:
@@ -579,13 +571,7 @@ cdef intptr_t stream_after(CudaEvent* place, int device) except 0:
     `place` is dereferenced only after the driver and the device are validated.
     """
     cdef intptr_t stream = waiting_stream(device)
-    cdef CudaEvent event = place[0]
-    cdef bint pushed = enter(stream, device)
-    cdef int error
-    with nogil:
-        error = _driver.stream_wait(<Stream> stream, event, 0)
-    leave(pushed)
-    check(error, "cuStreamWaitEvent")
+    wait_for_event(stream, place[0], device)
     return stream
 
 
