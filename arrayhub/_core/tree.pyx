@@ -269,22 +269,12 @@ cdef object part_of(object node, Py_ssize_t start, Py_ssize_t stop):
         return t
     if has(t, CHUNKS):
         return chunks_between(t, start, stop)
-    part = new_tree(t.kind, stop - start)
-    part.checked = t.checked
-    part.width = t.width
-    part.names = t.names
-    part.meaning = t.meaning
-    part.field = t.field
-    part.child_fields = t.child_fields
-    part.name = t.name
-    part.skip = t.skip + start if has(t, RUNS) else 0
+    part = same_node(t)
+    part.length = stop - start
     part.nulls = 0 if t.validity is None or t.nulls == 0 else UNCOUNTED
-    part.bit = t.bit + start
-    part.validity = t.validity
-    part.content = t.content
-    part.parts = t.parts
+    part.bit += start
     if has(t, RUNS):
-        part.offsets = t.offsets
+        part.skip += start
     elif t.offsets is not None:
         part.offsets = bytes_part(t.offsets, start, stop + 1 if has(t, ENDS) else stop)
     if t.sizes is not None:
