@@ -138,8 +138,13 @@ class _Parser:
 
     def read_element(self, accepted: str = _ELEMENT) -> Type:
         self.deeper()
-        kind = self.token if self.token in _CONSTRUCTORS else None
-        if kind is not None:
+        kind = self.token
+        if kind in _WITH_BRACKETS:
+            self.take()
+            self.expect("[")
+            result = _WITH_BRACKETS[kind](self, kind)
+            self.expect("]")
+        elif kind in _CONSTRUCTORS:
             self.take()
             result = _CONSTRUCTORS[kind](self, kind)
         elif self.token in NUMBERS:
@@ -150,13 +155,11 @@ class _Parser:
         return result
 
     def read_inner(self, kinds: tuple[type[Type], ...], accepted: str) -> Type:
-        """Parse an element type in brackets, which must be an instance of one of `kinds`."""
-        self.expect("[")
+        """Parse an element type, which must be an instance of one of `kinds`."""
         position = self.position
         result = self.read_element()
         if not isinstance(result, kinds):
             self.fail(accepted, position)
-        self.expect("]")
         return result
 
     def read_choice(self, choices: dict[str, Any], what: str) -> Any:
@@ -165,10 +168,7 @@ class _Parser:
         return choices[self.take()]
 
     def read_complex(self, kind: str) -> Type:
-        self.expect("[")
-        part = self.read_choice(PARTS, "the type of the real and imaginary parts")
-        self.expect("]")
-        return Complex(part)
+        return Complex(self.read_choice(PARTS, "the type of the real and imaginary parts"))
 
     def read_unaligned(self, kind: str) -> Type:
         return Unaligned(
@@ -187,33 +187,22 @@ class _Parser:
         return Option(inner)
 
     def read_bracketed_option(self, kind: str) -> Type:
-        """Parse ``option[T]``, where T may have dimensions."""
-        self.expect("[")
+        """Parse the T of ``option[T]``, which may have dimensions."""
         position = self.position
         inner = self.read_type()
         if isinstance(inner, Option):
             self.fail("a single option", position)
-        self.expect("]")
         return Option(inner)
 
-    def read_bytes(self, kind: str) -> Type:
-        return Bytes()
-
     def read_categorical(self, kind: str) -> Type:
-        self.expect("[")
         self.expect("type")
         self.expect("=")
-        inner = self.read_type()
-        self.expect("]")
-        return Categorical(inner)
+        return Categorical(self.read_type())
 
     def read_extension(self, kind: str) -> Type:
-        self.expect("[")
         name = self.read_name("the name of an extension type, quoted as in JSON unless it is an identifier")
         self.expect(",")
-        inner = self.read_type()
-        self.expect("]")
-        return Extension(name, inner)
+        return Extension(name, self.read_type())
 
     def read_string(self, kind: str) -> Type:
         if self.token != "[":
@@ -226,21 +215,13 @@ class _Parser:
         return String(length, encoding)
 
     def read_fixed_bytes(self, kind: str) -> Type:
-        self.expect("[")
         size = self.read_integer("a size in bytes")
         self.expect(",")
         position = self.position
         alignment = self.read_integer("an alignment in bytes")
         if alignment.bit_count() != 1:
             self.fail("an alignment in bytes that is a power of two", position)
-        self.expect("]")
         return FixedBytes(size, alignment)
-
-    def read_void(self, kind: str) -> Type:
-        self.expect("[")
-        size = self.read_integer("a size in bytes")
-        self.expect("]")
-        return Void(size)
 
     def read_time(self, kind: str) -> Type:
         if self.token != "[":
@@ -253,21 +234,15 @@ class _Parser:
         self.expect("]")
         return Time(kind, unit)
 
-    def read_date(self, kind: str) -> Type:
-        return Logical(kind)
-
     def read_time_of_day(self, kind: str) -> Type:
-        self.expect("[")
-        unit = self.token
-        self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")
-        self.expect("]")
-        return Logical(kind, unit)
+        return Logical(kind, self.read_unit(kind))
+
+    def read_unit(self, kind: str) -> Any:
+        return self.read_choice({unit: unit for unit in _UNITS[kind]}, "a unit")
 
     def read_timestamp(self, kind: str) -> Type:
         """Parse ``timestamp[unit, zone]``. A zone that does not match `PLAIN_ZONE` must be quoted."""
-        self.expect("[")
-        unit = self.token
-        self.read_choice(dict.fromkeys(_UNITS[kind]), "a unit")
+        unit = self.read_unit(kind)
         if self.token != ",":
             self.fail("',' and a time zone; datetime64 is the type of timestamps without a time zone")
         plain = _PLAIN_ZONE.match(self.s, self.end)
@@ -277,11 +252,9 @@ class _Parser:
         else:
             zone, self.end = plain[1], plain.end()
             self.take()
-        self.expect("]")
         return Logical(kind, unit, zone)
 
     def read_decimal(self, kind: str) -> Type:
-        self.expect("[")
         precision = self.read_integer("a number of digits")
         if self.token != ",":
             self.fail("','")
@@ -291,14 +264,7 @@ class _Parser:
             self.fail("a scale (an integer)")
         self.end = scale.end()
         self.take()
-        self.expect("]")
         return Logical(kind, f"{precision}, {int(scale[1])}")
-
-    def read_run_end(self, kind: str) -> Type:
-        self.expect("[")
-        inner = self.read_type()
-        self.expect("]")
-        return RunEnd(inner)
 
     def read_structure(self, kind: str) -> Type:
         fields: dict[str, Type] = {}
@@ -316,12 +282,10 @@ class _Parser:
 
     def read_union(self, kind: str) -> Type:
         types: list[Type] = []
-        self.expect("[")
         while self.token != "]":
             if types:
                 self.expect(",")
             types.append(self.read_type())
-        self.take()
         return Union(tuple(types))
 
     def read_name(self, accepted: str) -> str:
@@ -352,29 +316,27 @@ _UNITS = {
 }
 _SWAPPABLE = (Number, Complex, String, Time)
 _SWAPPABLE_NAMES = "a number, string, datetime64 or timedelta64"
+# Functions that parse an element type after its first token, and after "[" if the token is in `_WITH_BRACKETS`.
 _CONSTRUCTORS: dict[str, Callable[[_Parser, str], Type]] = {
+    "string": _Parser.read_string,
+    "bytes": lambda parser, kind: Bytes(),
+    **dict.fromkeys(("datetime64", "timedelta64"), _Parser.read_time),
+    **dict.fromkeys(("date32", "date64", "null"), lambda parser, kind: Logical(kind)),
+    "{": _Parser.read_structure,
+    "?": _Parser.read_option,
+}
+_WITH_BRACKETS: dict[str, Callable[[_Parser, str], Type]] = {
     "complex": _Parser.read_complex,
     "unaligned": _Parser.read_unaligned,
     "byteswap": _Parser.read_byteswap,
-    "string": _Parser.read_string,
-    "bytes": _Parser.read_bytes,
     "categorical": _Parser.read_categorical,
     "extension": _Parser.read_extension,
     "fixed_bytes": _Parser.read_fixed_bytes,
-    "void": _Parser.read_void,
-    "datetime64": _Parser.read_time,
-    "timedelta64": _Parser.read_time,
-    "date32": _Parser.read_date,
-    "date64": _Parser.read_date,
-    "time32": _Parser.read_time_of_day,
-    "time64": _Parser.read_time_of_day,
+    "void": lambda parser, kind: Void(parser.read_integer("a size in bytes")),
+    **dict.fromkeys(("time32", "time64", "interval"), _Parser.read_time_of_day),
     "timestamp": _Parser.read_timestamp,
     **dict.fromkeys(("decimal32", "decimal64", "decimal128", "decimal256"), _Parser.read_decimal),
-    "interval": _Parser.read_time_of_day,
-    "null": _Parser.read_date,
-    "run_end": _Parser.read_run_end,
+    "run_end": lambda parser, kind: RunEnd(parser.read_type()),
     "union": _Parser.read_union,
-    "{": _Parser.read_structure,
-    "?": _Parser.read_option,
     "option": _Parser.read_bracketed_option,
 }

@@ -129,14 +129,10 @@ class Complex(Type):
     """``complex[T]``: a complex number with parts of type T."""
 
     part: Number
+    dtype = Number.dtype
 
     def __str__(self) -> str:
         return f"complex[{self.part}]"
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = numpy_dtype(_TYPENUMS[self])
-        return dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -301,13 +297,10 @@ class Unaligned(Type):
     """``unaligned[T]``: T at any address. In NumPy, the alignment of an array is not part of the dtype."""
 
     inner: Type
+    dtype = Extension.dtype
 
     def __str__(self) -> str:
         return f"unaligned[{self.inner}]"
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.inner.dtype
 
 
 @dataclass(frozen=True, slots=True, repr=False)
