@@ -468,10 +468,11 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
         depth += 1
         if depth > MAX_NDIM:
             raise TypeError(f"sequences are nested deeper than NumPy's {MAX_NDIM} dimensions")
-        lengths = {_length(item) for item in level}
+        lengths = {_sequence_of(item).__len__(item) for item in level}
         if len(lengths) > 1:
             raise TypeError(f"sequences have different lengths ({', '.join(map(str, sorted(lengths)[:5]))})")
-        level = list(islice((item for sequence in level for item in _items(sequence)), LOOKED_AT))
+        items = (item for sequence in level for item in _sequence_of(sequence).__iter__(sequence))
+        level = list(islice(items, LOOKED_AT))
     if not level:
         return np.dtype(float)
     check_values(level)  # as `asarray` does
@@ -482,22 +483,9 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
     return common
 
 
-def _length(sequence: Any) -> int:
-    length: int = _sequence_of(sequence).__len__(sequence)
-    return length
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    items: Iterator[Any] = _sequence_of(sequence).__iter__(sequence)
-    return items
-
-
 def _sequence_of(sequence: Any) -> Any:
     """Return the base class of `sequence` in `_SEQUENCES`, so that methods of a subclass are not called."""
-    for cls in _SEQUENCES[:-1]:
-        if issubclass(type(sequence), cls):
-            return cls
-    return _SEQUENCES[-1]
+    return next(cls for cls in _SEQUENCES if issubclass(type(sequence), cls))
 
 
 def _dtype_of_item(item: Any) -> Any:
