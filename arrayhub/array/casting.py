@@ -330,7 +330,7 @@ def out_of_range(given, own):
     if wide <= _INTEGERS:
         limits = _limits(own, "iinfo") if wide else None
         return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
-    numbers = _numbers(own)
+    numbers = _Numbers(own)
     for part in _parts(given) if kind.kind == "c" else (given,):
         odd = numbers.odd(part)
         if odd is not None:
@@ -374,10 +374,6 @@ def _outside(numbers, least, most):
 
 
 @functools.lru_cache(512)
-def _numbers(own):
-    return _Numbers(own)
-
-
 class _Numbers:
     """Range of a real or complex dtype."""
 
