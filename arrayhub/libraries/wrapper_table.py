@@ -29,12 +29,7 @@ _OPENVINO = {
     **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
 }
 
-_OPENVINO_BITS = {
-    "bf16": "bfloat16",
-    "f8e4m3": "float8_e4m3fn",
-    "f8e5m2": "float8_e5m2",
-    "f8e8m0": "float8_e8m0fnu",
-}
+_OPENVINO_BITS = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu"}
 
 
 def _dtype_of_openvino(obj: Any) -> Any:
@@ -277,7 +272,6 @@ _MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unl
 _OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
 _LIST = "list(x), a copy"
 _OPENVINO_CALL = "x.data, which represents types that NumPy lacks as other types or as bytes"
-_PANDAS = "x.to_numpy(), a copy that may change the type"
 _QT_IMAGE = "x.bits(), or the read-only x.constBits(): its bytes, with x.bytesPerLine() per row; keep x alive"
 _READ_CALL = "x[...]"
 _FILE = "numpy.load(x) for an .npy file, PIL.Image.open(x) for an image"
@@ -287,23 +281,15 @@ _SHAPES = "shapely.get_coordinates(x), a copy of the coordinates of its points"
 _TODENSE = "arrayhub.assparse(x), or x.todense(), a dense copy"
 _SYMBOLS = "numpy.array(x, float), a copy, if its elements are numbers"
 _SVM = "the result of x.map_rw(queue=queue) in a with statement, or x.buf if the memory is fine-grained"
-_TAICHI = "x.to_numpy(), a copy"
 _TINYGRAD = "x.numpy(), a copy"
 _VTK = "vtk.util.numpy_support.vtk_to_numpy(y), with y one of its arrays, such as y = x.GetPointData().GetScalars()"
-_WARP = "x.contiguous(), a copy"
 _XARRAY = "x.load(), which reads it into memory, or x.to_numpy()"
 
 _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
-    types={
-        "SharedMemory": "buf",
-        "SynchronizedBase": "get_obj()",
-        **dict.fromkeys(["BaseProxy", "ShareableList"]),
-    },
+    types={"SharedMemory": "buf", "SynchronizedBase": "get_obj()", **dict.fromkeys(["BaseProxy", "ShareableList"])},
     advice={
         "BaseProxy": "x[:], a copy of the data in its manager's process",
         "ShareableList": "list(x), a copy, or x.shm.buf, its bytes",
-        "SharedMemory": "x.buf",
-        "SynchronizedBase": "x.get_obj()",
     },
 )
 
@@ -315,8 +301,8 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 #     it returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path
 #     None are not imported, not even through their protocols.
 # advice: text that follows "pass" in error messages: an expression that returns an array, optionally with a remark. A
-#     function returns this text for an object. Symbolic objects, which do not have values, have the text "". For types
-#     that only `advice` lists, the protocols are tried first.
+#     function returns this text for an object. Symbolic objects, which do not have values, have the text "". The default
+#     is the path of the type in `types`. For types that only `advice` lists, the protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
     "PyQt6": dict(
@@ -331,7 +317,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types={"Image": None},
         advice={
             "Image": "SimpleITK.GetArrayViewFromImage(x), read-only and valid only while x exists and is not written,"
-            " or SimpleITK.GetArrayFromImage(x), a copy",
+            " or SimpleITK.GetArrayFromImage(x), a copy"
         },
     ),
     "_cffi_backend": dict(
@@ -339,15 +325,15 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "_ctypes": dict(
         advice={
-            "Array": _LIST,  # of Python objects or pointers
+            "Array": _LIST  # of Python objects or pointers
         }
     ),
-    "_io": dict(types={"BytesIO": "getbuffer()"}, advice={"BytesIO": "x.getbuffer()"}),
+    "_io": dict(types={"BytesIO": "getbuffer()"}),
     "arrayhub": dict(advice={"SparseArray": "x.to_dense(), a dense copy"}),
     "arro3": dict(
         types={"Scalar": None},
         advice={
-            "Scalar": "x.as_py()",  # Arrow's interface would export an array of one element
+            "Scalar": "x.as_py()"  # Arrow's interface would export an array of one element
         },
     ),
     "astropy": dict(
@@ -379,7 +365,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Array": otherwise(_union_of_awkward, _AWKWARD),
             "ArrayBuilder": "x.snapshot()",
             "Content": otherwise(_union_of_awkward, _CONTENT),
-            "Index": "x.data",
             "NumpyArray": _CONTENT,
             "Record": "x['name'], one of its fields",
             "RegularArray": otherwise(_union_of_awkward, _CONTENT),
@@ -393,11 +378,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "bitstring": dict(advice={"Array": "x.tolist(), a copy", "Bits": "x.tobytes(), a copy"}),
     "blosc2": dict(
         types=dict.fromkeys(["Operand", "SChunk"]),
-        advice={
-            "Operand": _DECOMPRESS,
-            "SChunk": "x[:], its decompressed bytes",
-            "SimpleProxy": _DECOMPRESS,
-        },
+        advice={"Operand": _DECOMPRESS, "SChunk": "x[:], its decompressed bytes", "SimpleProxy": _DECOMPRESS},
     ),
     "boost_histogram": dict(advice={"Histogram": "x.view(), a view without the overflow bins"}),
     "builtins": dict(
@@ -425,36 +406,27 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
     "cvxopt": dict(types={"spmatrix": None}, advice={"spmatrix": "cvxopt.matrix(x), a dense copy"}),
     "dask": dict(
-        types={"Array": None},
-        advice={
-            "Array": "x.compute()",
-            "Bag": "x.compute(), a list",
-            "Delayed": "x.compute()",
-        },
+        types={"Array": None}, advice={"Array": "x.compute()", "Bag": "x.compute(), a list", "Delayed": "x.compute()"}
     ),
     "datasets": dict(advice={"Column": "x[:], a copy", "Dataset": "x['name'][:], a copy of one of its columns"}),
     "datatable": dict(
         types={"Frame": None},
         advice={
-            "Frame": _DATATABLE,  # its buffer copies columns, with missing values as -128
+            "Frame": _DATATABLE  # its buffer copies columns, with missing values as -128
         },
     ),
     "decord": dict(advice={"NDArray": "x.asnumpy(), a copy"}),
     "flax": dict(advice={"Variable": "x[...]"}),
     "flint": dict(advice={"flint_mat": "numpy.array(x.tolist(), float), a copy, if its elements are real"}),
-    "gemmi": dict(types={"GridMeta": "array"}, advice={"GridMeta": "x.array"}),
+    "gemmi": dict(types={"GridMeta": "array"}),
     "geopandas": dict(
         types=dict.fromkeys(["GeoDataFrame", "GeoSeries", "GeometryArray"]),
-        advice={
-            "GeoDataFrame": _SHAPES.replace("x", "x.geometry"),
-            "GeoSeries": _SHAPES,
-            "GeometryArray": _SHAPES,
-        },
+        advice={"GeoDataFrame": _SHAPES.replace("x", "x.geometry"), "GeoSeries": _SHAPES, "GeometryArray": _SHAPES},
     ),
     "gguf": dict(types={"ReaderTensor": None}, advice={"ReaderTensor": "x.data; for a quantized type, its bytes"}),
     "google": dict(advice={"ListValue": _LIST, "RepeatedScalarContainer": _LIST}),
     "graphblas": dict(advice={"Matrix": "x.to_dense(fill_value), a copy", "Vector": "x.to_dense(fill_value), a copy"}),
-    "gt4py": dict(types={"NdArrayField": "ndarray"}, advice={"NdArrayField": "x.ndarray"}),
+    "gt4py": dict(types={"NdArrayField": "ndarray"}),
     "h5py": dict(
         types=dict.fromkeys(["AbstractView", "Dataset", "HLObject"]),
         advice={
@@ -473,11 +445,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "igraph": dict(advice={"Matrix": _LIST, "Layout": _LIST}),
     "iminuit": dict(advice={"Minuit": "list(x.values), a copy", "BasicView": _LIST}),
     "itk": dict(
-        advice={
-            "itkImageBase2": "itk.array_view_from_image(x)",
-            "itkImageBase3": "itk.array_view_from_image(x)",
-            "itkImageBase4": "itk.array_view_from_image(x)",
-        }
+        advice=dict.fromkeys(["itkImageBase2", "itkImageBase3", "itkImageBase4"], "itk.array_view_from_image(x)")
     ),
     "jax": dict(
         types={"JAXSparse": None, "Shard": "data"},
@@ -487,7 +455,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
             "Tracer": "x outside of the transformed function: arrays that jax traces for jit, vmap and grad lack"
             " memory",
             "Ref": "x[...], a copy",
-            "Shard": "x.data",
         },
     ),
     "keras": dict(types={"Variable": None}, advice={"KerasTensor": "", "Variable": "keras.ops.convert_to_numpy(x)"}),
@@ -544,46 +511,31 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "paddle": dict(advice={"DenseTensor": _ASNUMPY}),
     "pandas": dict(
         types={
+            **{name: ("to_numpy()", dtype_of) for name, dtype_of in _DTYPE_OF_PANDAS.items()},
             "ArrowExtensionArray": ("__arrow_array__()", _dtype_of_arrow),
-            "BaseMaskedArray": ("to_numpy()", _dtype_of_masked),
             "DataFrame": ("values", _dtype_of_frame),
-            "DatetimeArray": ("to_numpy()", _dtype_of_extension),
-            "Index": ("values", _dtype_of_series),
-            "NumpyExtensionArray": ("to_numpy()", _dtype_of_extension),
-            "Series": ("values", _dtype_of_series),
-            "TimedeltaArray": ("to_numpy()", _dtype_of_extension),
+            **dict.fromkeys(["Index", "Series"], ("values", _dtype_of_series)),
             **dict.fromkeys(["ExtensionArray", "MultiIndex"]),
         },
         advice={
-            "ArrowExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
-            "BaseMaskedArray": otherwise(_nested_of_pandas, _PANDAS),
-            "DataFrame": otherwise(_nested_of_pandas, _PANDAS),
-            "DatetimeArray": otherwise(_nested_of_pandas, _PANDAS),
-            "ExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
-            "Index": otherwise(_nested_of_pandas, _PANDAS),
+            **dict.fromkeys(
+                [*_DTYPE_OF_PANDAS, "DataFrame", "ExtensionArray", "Index", "Series"],
+                otherwise(_nested_of_pandas, "x.to_numpy(), a copy that may change the type"),
+            ),
             "MultiIndex": "x.get_level_values(i).to_numpy()",
-            "NumpyExtensionArray": otherwise(_nested_of_pandas, _PANDAS),
-            "Series": otherwise(_nested_of_pandas, _PANDAS),
-            "TimedeltaArray": otherwise(_nested_of_pandas, _PANDAS),
         },
     ),
     "pathlib": dict(advice={"PurePath": _FILE}),
     "pint": dict(types={"Quantity": None}, advice={"Quantity": "x.magnitude; the unit is not included"}),
     "polars": dict(
         types={"LazyFrame": None},
-        advice={
-            "DataFrame": "x['name'] for a column",
-            "LazyFrame": "x.collect()",
-            "Series": "x.cast(polars.Float64)",
-        },
+        advice={"DataFrame": "x['name'] for a column", "LazyFrame": "x.collect()", "Series": "x.cast(polars.Float64)"},
     ),
     "pvectorc": dict(advice={"PVector": _LIST}),
     "pyarrow": dict(
         advice={
-            "SparseCOOTensor": "x.to_tensor(), a dense copy",
-            "SparseCSCMatrix": "x.to_tensor(), a dense copy",
-            "SparseCSFTensor": "x.to_tensor(), a dense copy",
-            "SparseCSRMatrix": "x.to_tensor(), a dense copy",
+            **dict.fromkeys(["SparseCOOTensor", "SparseCSCMatrix"], "x.to_tensor(), a dense copy"),
+            **dict.fromkeys(["SparseCSFTensor", "SparseCSRMatrix"], "x.to_tensor(), a dense copy"),
         }
     ),
     "pydicom": dict(advice={"MultiValue": _LIST}),
@@ -608,20 +560,8 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "pypdfium2": dict(advice={"PdfBitmap": "x.to_numpy()"}),
     "pyroaring": dict(advice={"AbstractBitMap": _LIST, "AbstractBitMap64": _LIST}),
-    "pyrsistent": dict(
-        advice={
-            "PDeque": _LIST,
-            "PList": _LIST,
-            "PythonPVector": _LIST,
-        }
-    ),
-    "pytensor": dict(
-        advice={
-            "SharedVariable": "x.get_value(), a copy",
-            "TensorConstant": "x.data",
-            "Variable": "",
-        }
-    ),
+    "pyrsistent": dict(advice={"PDeque": _LIST, "PList": _LIST, "PythonPVector": _LIST}),
+    "pytensor": dict(advice={"SharedVariable": "x.get_value(), a copy", "TensorConstant": "x.data", "Variable": ""}),
     "qiskit": dict(advice={"QuantumCircuit": "qiskit.quantum_info.Operator(x).data, its matrix"}),
     "quaternion": dict(advice={"quaternion": "quaternion.as_float_array(x)"}),
     "qutip": dict(advice={"Data": "x.to_array(), a dense copy", "Qobj": "x.full(), a dense copy"}),
@@ -676,26 +616,16 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "sympy": dict(
         types=dict.fromkeys(["MatrixBase", "NDimArray"]),
-        advice={
-            "Basic": otherwise(_number_of_sympy, ""),
-            "MatrixBase": _SYMBOLS,
-            "NDimArray": _SYMBOLS,
-        },
+        advice={"Basic": otherwise(_number_of_sympy, ""), "MatrixBase": _SYMBOLS, "NDimArray": _SYMBOLS},
     ),
     "tables": dict(
         types=dict.fromkeys(["Column", "Leaf", "VLArray"]),
-        advice={
-            "Column": _READ_ALL,
-            "Leaf": _READ_ALL,
-            "VLArray": "arrayhub.asnested(x[:])",
-        },
+        advice={"Column": _READ_ALL, "Leaf": _READ_ALL, "VLArray": "arrayhub.asnested(x[:])"},
     ),
     "taichi": dict(
         types=dict.fromkeys(["Field", "Matrix", "Ndarray", "StructField", "Texture"]),
         advice={
-            "Field": _TAICHI,
-            "Matrix": _TAICHI,
-            "Ndarray": _TAICHI,
+            **dict.fromkeys(["Field", "Matrix", "Ndarray"], "x.to_numpy(), a copy"),
             "StructField": "x.to_numpy()['name'], a copy of one of its members",
             "Texture": "numpy.asarray(x.to_image()), a copy",
         },
@@ -726,9 +656,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "tvm_ffi": dict(advice={"Array": _LIST}),
     "uncertainties": dict(
-        advice={
-            "AffineScalarFunc": "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)",
-        }
+        advice={"AffineScalarFunc": "uncertainties.unumpy.nominal_values(x), and uncertainties.unumpy.std_devs(x)"}
     ),
     "uproot": dict(advice={"Histogram": "x.values(), or x.to_numpy() for its values and its edges"}),
     "vtkmodules": dict(
@@ -745,9 +673,7 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         types=dict.fromkeys(["StructInstance", "fabricarray", "indexedarray", "indexedfabricarray"]),
         advice={
             "StructInstance": "x.numpy_value(), a copy",
-            "fabricarray": _WARP,
-            "indexedarray": _WARP,
-            "indexedfabricarray": _WARP,
+            **dict.fromkeys(["fabricarray", "indexedarray", "indexedfabricarray"], "x.contiguous(), a copy"),
         },
     ),
     "xarray": dict(
@@ -766,11 +692,6 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "zarr": dict(
         types={"Buffer": "as_array_like()", "NDBuffer": "as_ndarray_like()"},
-        advice={
-            "Array": _READ,
-            "AsyncArray": "await x.getitem(...), which copies the data into memory",
-            "Buffer": "x.as_array_like()",
-            "NDBuffer": "x.as_ndarray_like()",
-        },
+        advice={"Array": _READ, "AsyncArray": "await x.getitem(...), which copies the data into memory"},
     ),
 }

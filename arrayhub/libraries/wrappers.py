@@ -56,7 +56,8 @@ def rows_of(
     for name in {**types, **advice}:
         way = types.get(name)
         path, dtype = way if isinstance(way, tuple) else (way, Wrapper._field_defaults["dtype"])
-        yield (root, name), Wrapper(root, path, dtype, advice.get(name), asked=name not in types)
+        call = advice.get(name, path and f"x.{path}")
+        yield (root, name), Wrapper(root, path, dtype, call, asked=name not in types)
 
 
 # Rows, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds rows.
