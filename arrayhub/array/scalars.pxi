@@ -181,8 +181,8 @@ cdef object item(Descriptor a, object first, object second, tuple more):
         else:
             choose_by_number(a, first, index)
     elif a.nd_ == 2 and not more:
-        index[0] = bounded(first, a.shape_[0], "item: index", 0)
-        index[1] = bounded(second, a.shape_[1], "item: index", 1)
+        index[0] = bounded(first, a.shape_[0], 0)
+        index[1] = bounded(second, a.shape_[1], 1)
     else:
         choose_by_index(a, (first, second, *more), index)
     for k in range(a.nd_):
@@ -201,7 +201,7 @@ cdef int choose_only(Descriptor a, Py_ssize_t* index) except -1:
 
 cdef int choose_by_number(Descriptor a, object number, Py_ssize_t* index) except -1:
     """Compute the index in each dimension from a position in C order."""
-    cdef Py_ssize_t left = bounded(number, size_of(a), "item: the index", -1)
+    cdef Py_ssize_t left = bounded(number, size_of(a), -1)
     cdef int k
     for k in range(a.nd_ - 1, 0, -1):
         index[k] = left % a.shape_[k]
@@ -217,36 +217,37 @@ cdef int choose_by_index(Descriptor a, tuple where, Py_ssize_t* index) except -1
     if given != a.nd_:
         raise ValueError(f"item: {given} indices; accepted: none, one (a position in C order), or {a.nd_}")
     for k in range(a.nd_):
-        index[k] = bounded(where[k], a.shape_[k], "item: index", k)
+        index[k] = bounded(where[k], a.shape_[k], k)
     return 0
 
 
-cdef Py_ssize_t bounded(object index, Py_ssize_t length, str what, int dimension) except -1:
+cdef Py_ssize_t bounded(object index, Py_ssize_t length, int dimension) except -1:
     """Check an index, and convert it to a nonnegative index. Negative indices count from the end."""
-    cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, what, dimension)
+    cdef Py_ssize_t i = digit(index) if is_digit(index) else of_any_size(index, length, dimension)
     if i < -length or i >= length:
-        raise beyond_error(i, length, what, dimension)
+        raise beyond_error(i, length, dimension)
     return i + length if i < 0 else i
 
 
-cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, str what, int dimension) except? -1:
+cdef Py_ssize_t of_any_size(object index, Py_ssize_t length, int dimension) except? -1:
     """Convert an index to Py_ssize_t by ``__index__``. `bounded` itself converts ints with one internal digit."""
     try:
         return operator.index(index)
     except TypeError:
         raise TypeError(
-            f"{named(what, dimension)} is {show(index)} of type {type(index).__name__}; accepted: integers"
+            f"{named(dimension)} is {show(index)} of type {type(index).__name__}; accepted: integers"
         ) from None
     except OverflowError:
-        raise beyond_error(index, length, what, dimension) from None
+        raise beyond_error(index, length, dimension) from None
 
 
-cdef object beyond_error(object index, Py_ssize_t length, str what, int dimension):
-    return IndexError(f"{named(what, dimension)} is {show(index)}; accepted: {-length} to {length - 1}")
+cdef object beyond_error(object index, Py_ssize_t length, int dimension):
+    return IndexError(f"{named(dimension)} is {show(index)}; accepted: {-length} to {length - 1}")
 
 
-cdef str named(str what, int dimension):
-    return what if dimension < 0 else f"{what} {dimension}"
+cdef str named(int dimension):
+    """Return the index of a dimension as text, or "item: the index" for a position in C order, whose dimension is -1."""
+    return "item: the index" if dimension < 0 else f"item: index {dimension}"
 
 
 # ----------------------------------------------------------------------------------------------------- all elements

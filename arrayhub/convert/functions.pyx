@@ -256,14 +256,14 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     return asarray(obj, via="dlpack", device=device, copy=copy, stream=stream)
 
 
-cdef Descriptor import_allowed(object obj, object copy, str call, object stream):
+cdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
     if copy is None:
-        return import_array(obj, stream)
+        return import_array(obj, None)
     if wanted(copy, call) is not False:
-        return import_or_build(obj, stream)
-    a = import_array(obj, stream)
+        return import_or_build(obj, None)
+    a = import_array(obj, None)
     forbid_copy(a, obj, call)
     return a
 
@@ -273,7 +273,7 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return None
     try:
-        return import_allowed(obj, copy, call, None)
+        return import_allowed(obj, copy, call)
     except (BufferError, TypeError) as error:
         refusal = error
     if isinstance(obj, Tree):
@@ -464,7 +464,7 @@ cdef object give_untraced(object obj, Library to, object copy, bint allow_readon
     cdef Descriptor a
     cdef bint copied = copy is not None and copy
     try:
-        a = import_allowed(obj, copy, to.call, None)
+        a = import_allowed(obj, copy, to.call)
     except (BufferError, TypeError) as error:
         refusal = error
         a = None
@@ -875,7 +875,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
 
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
     """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result."""
-    cdef Descriptor a = import_allowed(obj, copy, "convert", None)
+    cdef Descriptor a = import_allowed(obj, copy, "convert")
     if copy is None or not if_needed(copy):
         return give_by_function(a, take, emit, to, copy is not None and copy, allow_readonly)
     try:

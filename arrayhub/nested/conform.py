@@ -137,7 +137,7 @@ def for_polars(node: Any) -> Any:
         return for_polars(decoded(node, "polars"))
     if kind.types:
         raise BufferError(
-            f"polars: unions such as {_name_of(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"
+            f"polars: unions such as {element_type(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"
             " arrayhub.as_polars(arrayhub.asnested(x).children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
@@ -169,19 +169,20 @@ def _check_logical(node: NestedArray) -> None:
     call = "arrayhub.as_polars(arrayhub.as_arrow(x).cast(pyarrow.float64()))"
     if meaning[:2] == "ti":
         raise BufferError(
-            f"polars: Arrow's {_name_of(node)} is not supported. Use arrayhub.as_arrow(x), or"
+            f"polars: Arrow's {element_type(node)} is not supported. Use arrayhub.as_arrow(x), or"
             " arrayhub.asnested(x).content"
         )
     if meaning[:2] == "d:":
         name, precision, scale = decimal_type(meaning)
         if name == "decimal256" or scale < 0 or precision > 38:
             raise BufferError(
-                f"polars: Arrow's {_name_of(node)} is not supported; accepted: up to 38 digits, and a scale of 0 or"
+                f"polars: Arrow's {element_type(node)} is not supported; accepted: up to 38 digits, and a scale of 0 or"
                 f" more. Use arrayhub.as_arrow(x), or {call}"
             )
 
 
-def _name_of(node: NestedArray) -> str:
+def element_type(node: NestedArray) -> str:
+    """Return the type of the elements of a node, without the length and the mark of missing elements."""
     return str(node.type).partition(" * ")[2].removeprefix("?")
 
 

@@ -17,6 +17,7 @@ from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, t
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.functions import as_torch
 from arrayhub.convert.names import sparse_library
 from arrayhub.nested.array import (
     NestedArray,
@@ -895,15 +896,11 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
     If `copy` is true, records and lists of fixed length also become a plain tensor.
     """
     x = single_chunk(x, copy, "torch")
-    if kind_of(x).numbers and x.null_count == 0:
-        from arrayhub.convert.functions import as_torch
-
+    kind = kind_of(x)
+    if kind.numbers and x.null_count == 0:
         _check_logical(x, "torch")
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
-    kind = kind_of(x)
     if kind.indices or kind.runs or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
-        from arrayhub.convert.functions import as_torch
-
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
     return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
 

@@ -37,7 +37,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
-from arrayhub.nested.conform import identity, rebuild
+from arrayhub.nested.conform import element_type, identity, rebuild
 from arrayhub.nested.export import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
@@ -360,7 +360,7 @@ def _unsuitable(node: NestedArray, value: Any, name: str, accepted: str) -> Type
     if value is _NAN and kind_of(node).characters:
         text += ", which is for numbers and times"
     return TypeError(
-        f"fill_null: {name} has elements of {_element_type(node)}, and value is {text}; accepted: {accepted}"
+        f"fill_null: {name} has elements of {element_type(node)}, and value is {text}; accepted: {accepted}"
     )
 
 
@@ -440,7 +440,7 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
         if not has_missing(node):
             return node
         raise TypeError(
-            f"fill_null: {name} has elements of several types, {_element_type(node)}; accepted: elements of one type."
+            f"fill_null: {name} has elements of several types, {element_type(node)}; accepted: elements of one type."
             " Fill its children one by one, as in x.children[0].fill_null(value)"
         )
     if kind.indices:
@@ -481,10 +481,6 @@ def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
         node.kind, len(node), content=content, meaning=node.meaning)  # fmt: skip
 
 
-def _element_type(node: NestedArray) -> str:
-    return str(node.type).partition(" * ")[2].removeprefix("?")
-
-
 def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     """Convert a value to the element type of a node, or raise TypeError, ValueError or OverflowError."""
     _check_element(node, value, name)
@@ -498,7 +494,7 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     try:
         return casting.converted(
-            casting.checked(value, dtype, f"fill_null: {name} has elements of {_element_type(node)}"), dtype
+            casting.checked(value, dtype, f"fill_null: {name} has elements of {element_type(node)}"), dtype
         )
     except TypeError:
         raise _misfit(node, value, name) from None

@@ -9,7 +9,6 @@ from typing import Any
 
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.inspection.datashape.types import (
-    STRIDED,
     VAR,
     Bytes,
     Categorical,
@@ -29,9 +28,9 @@ from arrayhub.nested.array import NestedArray
 from arrayhub.nested.logical_types import decimal_type
 
 
-def nested_type(x: NestedArray, symbolic: bool = False) -> Type:
-    """Return the type of an array. See `arrayhub.datashape` for `symbolic`."""
-    return Dimension(STRIDED if symbolic else len(x), _element(x))
+def nested_type(x: NestedArray) -> Type:
+    """Return the type of an array."""
+    return Dimension(len(x), _element(x))
 
 
 def _element(node: Any) -> Type:

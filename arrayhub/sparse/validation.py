@@ -61,7 +61,7 @@ def _check_compressed(x: SparseParts) -> None:
     lengths = x.shape[x.batch_ndim : x.batch_ndim + 2]
     compressed = row.compressed or 0
     major, minor = DIMENSIONS[compressed], DIMENSIONS[1 - compressed]
-    _check_each(indptr[..., 0] == 0, indptr, "indptr", 0, "0")
+    _check_each(indptr[..., 0] == 0, indptr, 0, "0")
     falls = indptr[..., 1:] < indptr[..., :-1]  # np.diff could overflow
     if falls.any():
         place = np.unravel_index(int(falls.argmax()), falls.shape)
@@ -75,21 +75,21 @@ def _check_compressed(x: SparseParts) -> None:
         )
     last, ends = indptr[..., -1], indptr.shape[-1] - 1
     if x._state & PADDED:
-        _check_each(last <= stored, indptr, "indptr", ends, f"at most {stored}, the length of indices")
+        _check_each(last <= stored, indptr, ends, f"at most {stored}, the length of indices")
         indices = np.where(np.arange(stored) < last[..., None], indices, 0)
     else:
-        _check_each(last == stored, indptr, "indptr", ends, f"{stored}, the length of indices")
+        _check_each(last == stored, indptr, ends, f"{stored}, the length of indices")
     length = lengths[1 - compressed] // (x.blocksize[1 - compressed] if x.blocksize else 1)
     blocks = "blocks of " if x.blocksize else ""
     _check_below("indices", indices, length, f"the {blocks}{minor} of shape {x.shape}")
 
 
-def _check_each(good: Any, values: Any, name: str, last: int, accepted: str) -> None:
+def _check_each(good: Any, indptr: Any, last: int, accepted: str) -> None:
     """Raise InterfaceError for the first batch where `good` is False. The error names element `last` of the batch."""
     if good.all():
         return
     place = (*np.unravel_index(int(np.argmin(good)), good.shape), last)
-    raise interface_error("assparse", f"{name}[{_text(place)}]", int(values[place]), accepted)
+    raise interface_error("assparse", f"indptr[{_text(place)}]", int(indptr[place]), accepted)
 
 
 def _check_coords(x: SparseParts) -> None:

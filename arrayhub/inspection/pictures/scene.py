@@ -149,12 +149,12 @@ def scenes(geometry: Geometry, most: int = MOST_CELLS) -> Iterator[Scene]:
                 yield scene
 
 
-def index_text(index: Index, between: str = ",", dots: str = "...") -> str:
+def index_text(index: Index, between: str = ",") -> str:
     """Format an index as ``1,0,2``, abbreviated in the middle for more than 8 dimensions."""
     if len(index) <= _LONGEST_INDEX:
         return between.join(map(str, index))
     head, tail = index[:3], index[-4:]
-    return between.join((*map(str, head), dots, *map(str, tail)))
+    return between.join((*map(str, head), "...", *map(str, tail)))
 
 
 def _elements_by_position(geometry: Geometry) -> dict[int, list[Index]]:

@@ -39,9 +39,9 @@ def _buffer_name(geometry: Geometry) -> str:
     return "buf_flat" if geometry.unit == "element" else "buf_bytes"
 
 
-def short(text: str, most: int = 60) -> str:
-    """Truncate a string, such as the dtype of a record, to `most` characters."""
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+def short(text: str) -> str:
+    """Truncate a string, such as the dtype of a record, to 60 characters."""
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _scene_of(geometry: Geometry) -> Scene:
