@@ -1,8 +1,7 @@
 """check_consumer: test a library's import of arrays."""
 
 import gc
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from arrayhub.convert.functions import asarray, to_device, to_host
 from arrayhub.testing import capsules, cuda, rules
 from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
-from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
-from arrayhub.testing.samples import bytes_of, has_layout, sample
+from arrayhub.testing.rules import Broken, NotMade, Refused, Sample, words_of
+from arrayhub.testing.samples import bytes_of
 
 
 def check_consumer(
@@ -52,11 +51,6 @@ def check_consumer(
     >>> report.assert_ok()
     """
     return report_of("consumer", read, dtypes, layouts, RULES)
-
-
-def run(read: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
-    """Return an iterator over the cells, for `isolation`."""
-    return rules.run_all(RULES, read, dtypes, layouts, first, fatal, has_layout)
 
 
 # ------------------------------------------------------------------------------------------------------------- offers
@@ -113,18 +107,11 @@ _OFFERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-class _Offered:
+class _Offered(Sample):
     """A sample array that is offered to the consumer through one protocol."""
 
     def __init__(self, dtype: str, layout: str, offer: str) -> None:
-        found = sample(dtype, layout)
-        if found is None:
-            raise NotMade("ml_dtypes is not installed")
-        given, owner = found
-        self.values, self.shape = bytes_of(given), given.shape
-        self.dtype = given.dtype
-        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
-        self.owner = weakref.ref(owner)
+        given = self.take(dtype, layout)
         try:
             self.obj: Any = _OFFERS[offer](given)
             if isinstance(self.obj, _Dlpack):

@@ -16,13 +16,14 @@ from typing import Any, TextIO
 
 from arrayhub._core.errors import PASSES_ON, show
 from arrayhub.testing.report import FAILED, NOT_MADE, REFUSED, Report
+from arrayhub.testing.rules import run_all
 from arrayhub.testing.samples import DTYPES, LAYOUTS, chosen, has_layout, name_of_dtype
 
 _WARM = 4  # index of the answer after which `gc.freeze` is called; by then, the library's modules have been imported
 ANSWER = "arrayhub cell: "  # marks lines of JSON, because libraries may print to the same stream
 
-# Arguments of `run` after the tested function: element types, layouts, index of the first cell, and the pairs of rule
-# and layout whose test has ended a process.
+# Arguments of `run_all` after the tested function: element types, layouts, index of the first cell, and the pairs of
+# rule and layout whose test has ended a process.
 Task = tuple[tuple[str, ...], tuple[str, ...], int, list[list[str]]]
 
 
@@ -155,8 +156,8 @@ def _read(stream: Any) -> Iterator[dict[str, Any]]:
 
 def _serve(kind: str, function: Callable[[Any], Any], task: Any, stream: TextIO) -> None:
     """Run the tests. Write the name of each cell before its test, the result after the test, and an end mark."""
-    run = importlib.import_module(f"arrayhub.testing.{kind}").run
-    for number, answer in enumerate(run(function, *task)):
+    rules = importlib.import_module(f"arrayhub.testing.{kind}").RULES
+    for number, answer in enumerate(run_all(rules, function, *task)):
         _send(stream, answer)
         if number == _WARM:  # exclude the library's modules from the garbage collections of each cell
             gc.collect()

@@ -2,8 +2,7 @@
 
 import gc
 import threading
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ from arrayhub.runtimes.sycl import queue_of
 from arrayhub.testing import cuda, rules
 from arrayhub.testing.isolation import report_of
 from arrayhub.testing.report import Report, Rule
-from arrayhub.testing.rules import Broken, NotMade, Refused, words_of
-from arrayhub.testing.samples import bytes_of, has_layout, sample
+from arrayhub.testing.rules import Broken, NotMade, Refused, Sample, words_of
+from arrayhub.testing.samples import bytes_of
 
 _VERSION = (1, 1)  # version of DLPack that the rules request
 _REFUSALS = (BufferError, TypeError, ValueError)
@@ -66,24 +65,14 @@ def check_producer(
     return report_of("producer", make, dtypes, layouts, RULES)
 
 
-def run(make: Callable[[Any], Any], dtypes: Any, layouts: Any, first: int, fatal: Any) -> Iterator[dict[str, Any]]:
-    """Return an iterator over the cells, for `isolation`."""
-    return rules.run_all(RULES, make, dtypes, layouts, first, fatal, has_layout)
-
-
 # ------------------------------------------------------------------------------------------------------------- making
 
 
-class _Made:
+class _Made(Sample):
     """An object that `make` returned, and the values, shape and dtype that the rules expect."""
 
     def __init__(self, make: Callable[[Any], Any], dtype: str, layout: str) -> None:
-        found = sample(dtype, layout)
-        if found is None:
-            raise NotMade("ml_dtypes is not installed")
-        given, owner = found
-        self.values, self.shape, self.dtype = bytes_of(given), given.shape, given.dtype
-        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
+        given = self.take(dtype, layout)
         self.readonly = layout == "read-only"
         try:
             self.obj = make(given)
@@ -91,7 +80,6 @@ class _Made:
             raise
         except BaseException as error:
             raise NotMade(words_of(error)) from error
-        self.owner = weakref.ref(owner)
 
     def array(self, via: Any = None) -> Any:
         """Import the object. Raise NotMade if the library has converted the elements to a different type."""

@@ -2,11 +2,13 @@
 
 import gc
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from arrayhub._core.errors import first_line
 from arrayhub.testing.report import FAILED, NOT_MADE, PASSED, REFUSED
+from arrayhub.testing.samples import bytes_of, has_layout, sample
 
 DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
 DLPACK_PYTHON = "https://dmlc.github.io/dlpack/latest/python_spec.html"
@@ -25,6 +27,21 @@ class Refused(Exception):
 
 class NotMade(Exception):
     """The library does not have this element type or layout, or the rule does not apply to it."""
+
+
+class Sample:
+    """Expected values, shape and dtype of a sample array, addresses of its memory, and a reference to its owner."""
+
+    def take(self, dtype: str, layout: str) -> Any:
+        """Return a new sample array, and store its description."""
+        found = sample(dtype, layout)
+        if found is None:
+            raise NotMade("ml_dtypes is not installed")
+        given, owner = found
+        self.values, self.shape, self.dtype = bytes_of(given), given.shape, given.dtype
+        self.span = range(owner.ctypes.data, owner.ctypes.data + owner.nbytes)
+        self.owner = weakref.ref(owner)
+        return given
 
 
 def judged(rule: Callable[..., None], *arguments: Any) -> tuple[str, str]:
@@ -69,10 +86,9 @@ def run_all(
     layouts: tuple[str, ...],
     first: int,
     fatal: list[list[str]],
-    applies: Callable[[str, str], bool],
 ) -> Iterator[dict[str, Any]]:
     """Test the cells from index `first` on. Yield the name of each cell before its test, and the result after it."""
-    cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if applies(dtype, layout)]
+    cells_of_types = [(dtype, layout) for dtype in dtypes for layout in layouts if has_layout(dtype, layout)]
     cells = [(rule, check, dtype, layout) for dtype, layout in cells_of_types for rule, check in rules]
     for rule, check, dtype, layout in cells[first:]:
         yield {"name": [rule.name, dtype, layout]}
