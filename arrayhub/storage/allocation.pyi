@@ -12,6 +12,7 @@ _Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
 @final
 class Recipe: ...
 
+def memory_of(model: USMArray, call: str) -> tuple[_Memory, Any]: ...
 def empty(
     shape: SupportsIndex | Sequence[SupportsIndex],
     dtype: _DTypeLike | None = None,

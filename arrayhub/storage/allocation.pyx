@@ -183,10 +183,6 @@ cdef int place_inside(Descriptor a, Recipe recipe) except -1:
 # ------------------------------------------------------------------------------------ memory of a model's library
 
 
-# Kind of memory by device type, for models whose library does not allocate the memory itself.
-_KINDS_OF_CUDA = {"cuda": "cuda", "cuda_host": "cuda_host", "cuda_managed": "cuda_managed"}
-
-
 cdef int take_like(Descriptor a, Recipe recipe, Descriptor model, str pool, bint zeroed) except -1:
     """Allocate memory with the allocator of the library `pool` (see `pool_of`). Set block, base, device and stream of `a`."""
     cdef Descriptor memory
@@ -219,14 +215,14 @@ cdef str pool_of(Descriptor model, object obj):
     return "torch" if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch" else None
 
 
-cdef tuple memory_of(Descriptor model):
+def memory_of(Descriptor model, str call):
     """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`."""
     if model.usm_type_:
         return f"usm_{model.usm_type}", queue_of(model)
-    kind = _KINDS_OF_CUDA.get(model.device.type)
-    if kind is None:
-        raise ValueError(f"like: the array is on {model.device}; accepted: the host, and SYCL or CUDA devices")
-    return kind, model.device
+    kind = model.device.type
+    if kind not in _ROWS:
+        raise ValueError(f"{call}: the array is on {model.device}; accepted: the host, and SYCL or CUDA devices")
+    return kind, None if kind == "cpu" else model.device
 
 
 cdef object misplaced_error(const MemoryKind* kind, object device, str accepted):
@@ -426,7 +422,7 @@ cdef object new_like(tuple arguments, object dtype, object memory, object device
     cdef cnp.dtype element = element_of(get_dtype(model) if dtype is None else dtype)
     cdef str pool = pool_of(model, like)
     if pool is None:
-        memory, device = memory_of(model)
+        memory, device = memory_of(model, "like")
     else:
         memory = "cpu"
     return new((element.itemsize, *arguments), element, memory, device, zeroed, model, pool)

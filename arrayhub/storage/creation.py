@@ -16,24 +16,12 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import VALUES, asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
-from arrayhub.runtimes.sycl import queue_of
-from arrayhub.storage.allocation import empty, zeros
+from arrayhub.storage.allocation import empty, memory_of, zeros
 from arrayhub.storage.planning import element_type
 
 if TYPE_CHECKING:
     from arrayhub.array.usm_array import _DTypeLike
     from arrayhub.storage.allocation import _Halo, _Memory
-
-# Values of the argument `memory`, keyed by device type and USM type.
-KINDS: dict[tuple[str, str | None], _Memory] = {
-    ("cpu", None): "cpu",
-    ("oneapi", "host"): "usm_host",
-    ("oneapi", "shared"): "usm_shared",
-    ("oneapi", "device"): "usm_device",
-    ("cuda", None): "cuda",
-    ("cuda_host", None): "cuda_host",
-    ("cuda_managed", None): "cuda_managed",
-}
 
 
 class _Options(TypedDict, total=False):
@@ -419,23 +407,7 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
         order = slowest_first(model)
         options["layout"] = list(map(order.index, range(model.ndim)))
     if options.get("memory") is None and options.get("like") is None:
-        options["memory"] = _kind_of(model)
+        options["memory"], device = memory_of(model, "memory")
         if options.get("device") is None:
-            options["device"] = _device_of(model)
+            options["device"] = device
     return options
-
-
-def _kind_of(model: USMArray) -> _Memory:
-    """Return the value of `memory` that makes `empty` allocate the same kind of memory as that of `model`."""
-    kind = KINDS.get((model.device.type, model.usm_type))
-    if kind is None:
-        accepted = ", ".join(map(repr, KINDS.values()))
-        raise ValueError(f"memory: the array is on {model.device}; accepted: {accepted}. Pass memory=...")
-    return kind
-
-
-def _device_of(model: USMArray) -> Any:
-    """Return the value of `device` that makes `empty` allocate on the device of `model`."""
-    if model.device.type == "oneapi":
-        return queue_of(model)
-    return None if model.device.type == "cpu" else model.device

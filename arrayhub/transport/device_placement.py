@@ -14,12 +14,12 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.storage import empty
-from arrayhub.storage.creation import KINDS
 from arrayhub.transfer.host_copies import gathered, reached
 from arrayhub.transport.deferred_error import is_read_by_scheduler
 from arrayhub.transport.policy import setting
 
-_KINDS = {place: kind for place, kind in KINDS.items() if kind != "cpu"}  # the device of host arrays is not recorded
+# Kinds of memory whose device is recorded. The names are values of the argument `memory` of `empty`.
+_KINDS = ("usm_host", "usm_shared", "usm_device", "cuda", "cuda_host", "cuda_managed")
 
 # Errors that runtimes and drivers raise, for example for missing devices.
 _FAILURES = (ImportError, OSError, RuntimeError, ValueError, BufferError)
@@ -46,8 +46,8 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
                 " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)",
             )
         )
-    kind = _KINDS.get((array.device.type, array.usm_type))
-    place = (kind, array.device.id) if policy == "keep" and kind is not None else None
+    kind = f"usm_{array.usm_type}" if array.usm_type else array.device.type
+    place = (kind, array.device.id) if policy == "keep" and kind in _KINDS else None
     if readable:
         return host_view(array), place
     try:
@@ -123,12 +123,11 @@ def _setting(name: str, kind: type[pickle.PickleError]) -> str:
 
 
 def _checked(place: object) -> tuple[str, int]:
-    kinds = tuple(_KINDS.values())
     if type(place) is tuple and len(place) == 2:
         kind, number = place
-        if kind in kinds and type(number) is int and 0 <= number < 1 << 16:
+        if kind in _KINDS and type(number) is int and 0 <= number < 1 << 16:
             return kind, number
     raise pickle.UnpicklingError(
-        f"arrayhub: the device in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(kinds)}) and a"
+        f"arrayhub: the device in the pickle is {show(place)}; accepted: a kind of memory ({', '.join(_KINDS)}) and a"
         " device number"
     )
