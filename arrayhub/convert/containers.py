@@ -7,7 +7,7 @@ is true and the shapes are equal, the result gets the model's labels. A ``pandas
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from arrayhub._core.copying import Copy
@@ -341,16 +341,10 @@ def _arrow_tensor(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
         raise BufferError(f"pyarrow.Tensor: elements of {values.dtype!r} are not supported ({error})") from error
 
 
-def _arrow_table(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
-    return _arrow_columns(sys.modules["pyarrow"].Table, model, array, copy, labels)
-
-
-def _arrow_batch(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
-    return _arrow_columns(sys.modules["pyarrow"].RecordBatch, model, array, copy, labels)
-
-
-def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+def _arrow_columns(name: str, model: Any, array: Any, copy: Copy, labels: bool) -> Any:
+    """Create a ``pyarrow.Table`` or a ``pyarrow.RecordBatch``, as `name` specifies."""
     pyarrow = sys.modules["pyarrow"]
+    cls = getattr(pyarrow, name)
     if not (_is_plain(array) and array.ndim == 2):
         made = _by_library("arrow", array, copy)
         chunks = made.chunks if isinstance(made, pyarrow.ChunkedArray) else [made]
@@ -372,6 +366,9 @@ def _arrow_columns(cls: Any, model: Any, array: Any, copy: Copy, labels: bool) -
     same = labels and model is not None and array.shape == (model.num_rows, model.num_columns)
     names = model.schema.names if same else [str(k) for k in range(array.shape[1])]
     return cls.from_arrays(_columns("arrow", array, copy), names=names)
+
+
+_arrow_table, _arrow_batch = partial(_arrow_columns, "Table"), partial(_arrow_columns, "RecordBatch")
 
 
 def _usm_ndarray(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
