@@ -136,9 +136,13 @@ cdef bint is_dense(Tree t) noexcept:
     return has(t, NUMBERS) and t.validity is None and t.meaning is None
 
 
+cdef object name_in(bytes metadata):
+    """Return the name of the extension type in the metadata of a schema, which may be None. Return None without a name."""
+    return None if metadata is None else dict(pairs_in(metadata)).get(b"ARROW:extension:name")
+
+
 cdef bint is_tensor(bytes metadata):
-    """Return whether the metadata of a schema names the extension type ``arrow.fixed_shape_tensor``."""
-    return metadata is not None and dict(pairs_in(metadata)).get(b"ARROW:extension:name") == b"arrow.fixed_shape_tensor"
+    return name_in(metadata) == b"arrow.fixed_shape_tensor"
 
 
 cdef bint has_flat_storage(ArrowSchema* schema) noexcept:
@@ -279,7 +283,7 @@ cdef list pairs_in(bytes metadata):
 
 def extension_of_node(Tree t):
     """Return the name and the metadata of a node's Arrow extension type, or None."""
-    pairs = {} if t.field is None or t.field[1] is None else dict(pairs_in(t.field[1]))
+    pairs = metadata_of_node(t)
     name = pairs.get(b"ARROW:extension:name")
     return None if name is None else (name.decode("utf-8", "replace"), pairs.get(b"ARROW:extension:metadata", b""))
 
@@ -357,15 +361,6 @@ cdef bytes metadata_of(bytes name, bytes metadata):
 
 
 cdef bytes _BOOL8 = metadata_of(b"arrow.bool8", b"")
-
-
-cdef bytes bool8_metadata():
-    return _BOOL8
-
-
-cdef bint is_bool8(bytes metadata):
-    """Return whether the metadata of a schema names the extension type ``arrow.bool8``."""
-    return dict(pairs_in(metadata)).get(b"ARROW:extension:name") == b"arrow.bool8"
 
 
 cdef list memory_order(Descriptor a):

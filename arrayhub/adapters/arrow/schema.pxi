@@ -219,8 +219,7 @@ cdef bint has_bytes(object node, tuple field):
     a = <Descriptor> node
     if a.nd_ > 1:
         field = None if t is None else child_field(t, a.nd_ - 2)
-    metadata = None if field is None else field[len(field) - 1]
-    return metadata is not None and is_bool8(metadata)
+    return field is not None and name_in(field[len(field) - 1]) == b"arrow.bool8"
 
 
 cdef bint packs(object node, tuple field):
@@ -321,7 +320,7 @@ cdef Tree root_with_field(object node, tuple field):
 
 cdef object extension_in(tuple field):
     """Return the name of the extension type of a field, or None. See `field_of`."""
-    return None if field is None or field[2] is None else dict(pairs_in(field[2])).get(b"ARROW:extension:name")
+    return None if field is None else name_in(field[2])
 
 
 cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
@@ -339,7 +338,9 @@ cdef tuple as_requested(object node, tuple field, ArrowSchema* asked):
     elif own is None and wanted is not None:
         field = (None if field is None else field[0], ARROW_FLAG_NULLABLE if field is None else field[1], raw_metadata(asked))
     if not isinstance(node, Tree) or has(<Tree> node, NUMBERS):
-        return (node if is_tensor(field[2] if field is not None else None) else items_as_requested(node, field, asked), field)
+        if extension_in(field) != b"arrow.fixed_shape_tensor":
+            node = items_as_requested(node, field, asked)
+        return node, field
     t = <Tree> node
     fields = list(t.child_fields or ())
     content, parts = t.content, t.parts
@@ -590,8 +591,8 @@ cdef int fill_dense_schema(ArrowSchema* out, Descriptor a, str meaning, int axis
         return new_schema(out, meaning.encode(), name, metadata, 0, False)
     if is_packed(a, as_bytes):
         return new_schema(out, b"b", name, metadata, 0, False)
-    if a.dl_dtype_.code == BOOL_CODE and (metadata is None or not is_bool8(metadata)):
-        metadata = bool8_metadata()
+    if a.dl_dtype_.code == BOOL_CODE and name_in(metadata) != b"arrow.bool8":
+        metadata = _BOOL8
     return new_schema(out, letter_of(a), name, metadata, 0, False)
 
 
@@ -755,7 +756,7 @@ cdef str spelled(ArrowSchema* schema):
 
 
 cdef str extension_of(ArrowSchema* schema):
-    name = None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
+    name = extension_name(schema)
     return "does not have an extension type" if name is None else f"has extension type {name.decode('utf-8', 'replace')!r}"
 
 

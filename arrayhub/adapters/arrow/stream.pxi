@@ -218,10 +218,6 @@ cdef object chunk_number(object node, Py_ssize_t k):
     return (<Tree> node).parts[k] if isinstance(node, Tree) and has(<Tree> node, CHUNKS) else node
 
 
-cdef const char* last_message(Exported* exported) noexcept nogil:
-    return exported.last
-
-
 cdef int export_schema(Exported* exported, ArrowSchema* out) noexcept with gil:
     cdef int code
     out.release = NULL
@@ -276,11 +272,11 @@ cdef int _device_stream_next(ArrowDeviceArrayStream* stream, ArrowDeviceArray* o
 
 
 cdef const char* _stream_error(ArrowArrayStream* stream) noexcept nogil:
-    return last_message(<Exported*> stream.private_data)
+    return (<Exported*> stream.private_data).last
 
 
 cdef const char* _device_stream_error(ArrowDeviceArrayStream* stream) noexcept nogil:
-    return last_message(<Exported*> stream.private_data)
+    return (<Exported*> stream.private_data).last
 
 
 cdef void drop_exported(Exported* exported) noexcept nogil:
