@@ -27,8 +27,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.cpython.exceptions cimport raise_on, take
 from arrayhub._core.runtime cimport host_ready, device_name
-from arrayhub.convert.functions cimport import_copied
-from arrayhub.convert.functions cimport VALUES, import_array
+from arrayhub.convert.functions cimport VALUES, import_array, import_copied
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.capi.header cimport (
     USM_ARRAY_ANYWHERE,

@@ -5,6 +5,7 @@ from typing import Any
 
 from arrayhub import transfer
 from arrayhub._core.descriptor import CPU, Device
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts
 from arrayhub.runtimes.sycl import named_queue
 from arrayhub.sparse.validation import SEEN, is_on_host, structure_of
@@ -18,19 +19,12 @@ def moved(x: Any, move: Callable[[Any], Any], state: int | None = None) -> Any:
         return type(x)(x.format, x.shape, move(x.data), move(x.indices), move(x.indptr), **facts)
     if x.coords_array is not None:
         return type(x)(x.format, x.shape, move(x.data), coords_array=move(x.coords_array), **facts)
-    coords = []
-    for array in x.coords:
-        coords.append(move(array))
-    return type(x)(x.format, x.shape, move(x.data), coords=tuple(coords), **facts)
+    return type(x)(x.format, x.shape, move(x.data), coords=tuple(map(move, x.coords)), **facts)
 
 
 def to_host(x: Any) -> Any:
     """Return `x` in memory that the host can read. See `SparseArray.to_host`."""
-    return x if is_on_host(x) else moved(x, _to_host)
-
-
-def _to_host(array: Any) -> Any:
-    return array.to_host()
+    return x if is_on_host(x) else moved(x, USMArray.to_host)
 
 
 def to_device(x: Any, device: Any) -> Any:

@@ -153,7 +153,7 @@ def picture(
     return Picture(
         lengths,
         steps,
-        None if width is None else _in_bytes(steps, width),
+        None if width is None else tuple(step * width for step in steps),
         _integer("offset", offset),
         None if size is None else _integer("size", size, least=0),
         width,
@@ -178,17 +178,9 @@ def picture_of(array: USMArray) -> Picture:
         return Picture(
             array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", labels=labels, **facts
         )
-    strides = _in_elements(byte_strides, itemsize)
+    strides = tuple(stride // itemsize for stride in byte_strides)
     size = None if block.nbytes is None else block.nbytes // itemsize
     return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
-
-
-def _in_bytes(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    return tuple(stride * itemsize for stride in strides)
-
-
-def _in_elements(byte_strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    return tuple(stride // itemsize for stride in byte_strides)
 
 
 def _integers(name: str, values: Any, *, least: int = -_LIMIT) -> tuple[int, ...]:
