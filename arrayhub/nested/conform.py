@@ -137,8 +137,8 @@ def for_polars(node: Any) -> Any:
         return for_polars(decoded(node, "polars"))
     if kind.types:
         raise BufferError(
-            f"polars: unions such as {element_type(node)} are not supported. Use arrayhub.as_arrow(x), or each child, as in"
-            " arrayhub.as_polars(arrayhub.asnested(x).children[0])"
+            f"polars: unions such as {element_type(node)} are not supported. Use arrayhub.as_arrow(x), or each child,"
+            " as in arrayhub.as_polars(arrayhub.asnested(x).children[0])"
         )
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
