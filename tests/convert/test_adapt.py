@@ -419,7 +419,9 @@ def test_lazy_arrays_raise_the_error_of_asarray():
     da = pytest.importorskip("dask.array")
     for args in ((da.ones(3),), (np.ones(3), da.ones(3))):
         for to in ("numpy", "torch", "polars"):
-            with pytest.raises(TypeError, match=r"^<lambda>: (x|y): dask.Array is not imported as an array; pass x\.compute\(\)"):
+            with pytest.raises(
+                TypeError, match=r"^<lambda>: (x|y): dask.Array is not imported as an array; pass x\.compute\(\)"
+            ):
                 ah.adapt(to, copy="if_needed")(lambda x, y=None: x if y is None else y)(*args)
     unchanged = da.ones(3)
     assert ah.adapt("numpy", copy="if_needed")(lambda x: unchanged)(np.ones(3)) is unchanged
@@ -439,7 +441,9 @@ def test_array_files_raise_the_error_of_asarray(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["x"] = np.ones(3)
-        with pytest.raises(TypeError, match=r"^<lambda>: x: h5py.Dataset is not imported as an array; pass x\[\.\.\.\]"):
+        with pytest.raises(
+            TypeError, match=r"^<lambda>: x: h5py.Dataset is not imported as an array; pass x\[\.\.\.\]"
+        ):
             ah.adapt("numpy", copy="if_needed")(lambda x: x)(file["x"])
         assert ah.adapt("numpy", copy="if_needed")(lambda x, y: y)(np.ones(3), file) is file
 
