@@ -1,6 +1,7 @@
 """Missing values: boolean masks, filled copies, and the argument ``missing=`` of the ``as_*`` functions."""
 
 import datetime
+import functools
 import numbers
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -707,6 +708,8 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         Whether ``missing="mask"`` returns a ``numpy.ma.MaskedArray`` instead of a pair of arrays.
     """
     as_mask = _is(missing, "mask")
+    if _is_scalar(obj):
+        obj, export = _one_element(obj, copy, not as_mask), _without_dimensions(export)
     if is_frame(obj):
         return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
@@ -804,6 +807,8 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
         if _is(missing, "mask"):
             raise ValueError("missing: 'mask' creates two arrays for each column; accepted by xarray: 'nan' or a value")
         missing = _NAN if _is(missing, "nan") else missing
+        if _is_scalar(obj):
+            obj, export = _one_element(obj, copy, True), _without_dimensions(export)
     elif _is(missing, "mask") or _is(missing, "nan"):
         raise ValueError(
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
@@ -880,6 +885,38 @@ def _values_and_mask(column: NestedArray, copy: Copy, path: str) -> tuple[Any, A
 def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:
     node: NestedArray = obj
     if not issubclass(type(obj), NestedArray):
-        copies = wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None)
-        node = nested_of(dense_or_nested(obj, "if_needed" if copies else copy))
+        node = nested_of(dense_or_nested(obj, _copy_of_import(copy, fills)))
     return node
+
+
+def _copy_of_import(copy: Copy, fills: bool) -> Copy:
+    """Return the argument `copy` for an import before an export. `fills` is true if the export may copy by default."""
+    return "if_needed" if wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None) else copy
+
+
+def _is_scalar(obj: Any) -> bool:
+    """Return whether an object is a number, or an array without dimensions of numbers or times."""
+    if issubclass(type(obj), (bool, int, float, complex)):
+        return True
+    if getattr(obj, "ndim", None) != 0:
+        return False
+    if not issubclass(type(obj), (np.ndarray, np.generic, USMArray)):
+        return True
+    return casting.rank(obj.dtype) is not None or obj.dtype.kind in "mM"
+
+
+def _one_element(obj: Any, copy: Copy, fills: bool) -> Any:
+    """Return an array without dimensions as an array of one element, because a NestedArray has a length."""
+    if issubclass(type(obj), np.ma.MaskedArray):  # `asarray` rejects masks
+        return np.ma.MaskedArray(obj.data.reshape(1), np.ma.getmaskarray(obj).reshape(1))
+    return asarray(obj, copy=_copy_of_import(copy, fills)).reshape(1)
+
+
+def _without_dimensions(export: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap an export function, so that it exports an array of one element as an array without dimensions."""
+
+    @functools.wraps(getattr(export, "func", export))
+    def exported(array: Any, copy: Copy) -> Any:
+        return export(unwrapped(nested_of(array)).reshape(()), copy=copy)
+
+    return exported

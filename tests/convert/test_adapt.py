@@ -119,6 +119,8 @@ def test_adapt_fills_missing_values_with_its_argument_missing():
     series = double(pd.Series([1, None], index=["a", "b"], dtype="Int64"))
     assert series.to_dict() == {"a": 2, "b": 0}
     assert double(np.ones(2)).tolist() == [2, 2] and double([1, None]).tolist() == [2, 0]
+    total = ah.adapt("numpy", copy="if_needed", missing=0)(np.add)(ah.ones(2), ah.asarray(np.array(2.0)))
+    assert total.tolist() == [3, 3]
     mean = ah.adapt("numpy", copy="if_needed", missing="nan")(np.nanmean)
     assert mean(pa.array([1, None, 3])) == 2
     dates = np.array(["2020-01-01", "NaT"], "M8[D]")

@@ -6,6 +6,7 @@ import fractions
 
 import awkward as ak
 import jax
+import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -530,6 +531,46 @@ def test_ragged_rows_become_a_jagged_tensor():
     assert [row.tolist() for row in tensor.unbind()] == [[1.0, 0.0], [], [2.0]]
     with pytest.raises(ValueError, match="equal lengths"):
         ah.as_numpy([[1.0, None], [2.0]], missing="nan")
+
+
+SCALARS = {
+    "NumPy": np.array(2.0),
+    "a scalar of NumPy": np.float32(2),
+    "a masked array": np.ma.array(2.0, mask=False),
+    "bfloat16": np.array(2, ml_dtypes.bfloat16),
+    "torch": torch.tensor(2.0),
+    "a USMArray": ah.asarray(np.array(2.0)),
+    "a number": 2.0,
+}
+
+
+@each(SCALARS)
+def test_arrays_without_dimensions_keep_their_shape(column):
+    assert ah.as_numpy(column, missing=0).shape == () and ah.as_numpy(column, missing=0) == 2
+    tensor = ah.as_torch(column, missing=0, copy="if_needed")
+    assert tensor.shape == () and tensor == 2
+    masked = ah.as_numpy(column, missing="mask", copy=True)
+    assert masked.shape == () and not masked.mask.any() and masked == 2
+    values, mask = ah.as_torch(column, missing="mask", copy=True)
+    assert (values.shape, mask.shape, mask.item()) == ((), (), False)
+    assert ah.like(column, torch.ones(1), missing="nan", copy="if_needed").shape == ()
+
+
+def test_arrays_without_dimensions_are_shared_if_nothing_is_missing():
+    x = np.array(1.5)
+    assert np.shares_memory(x, ah.as_numpy(x, missing=0, copy=False))
+
+
+def test_missing_value_of_an_array_without_dimensions_is_replaced_or_masked():
+    moment = np.datetime64("2020-01-01", "s")
+    for x, value in ((np.array("NaT", "M8[s]"), moment), (np.ma.array(7, mask=True), 5)):
+        assert ah.as_numpy(x, missing=value).shape == () and ah.as_numpy(x, missing=value) == value
+        assert ah.as_numpy(x, missing="mask", copy=True).mask.shape == ()
+        assert ah.as_numpy(x, missing="mask", copy=True).mask
+        with pytest.raises(BufferError, match="copy=False"):
+            ah.as_numpy(x, missing=value, copy=False)
+    xarray = pytest.importorskip("xarray")
+    assert ah.convert(np.array("NaT", "M8[s]"), xarray.DataArray, missing=moment) == moment
 
 
 # -------------------------------------------------------------------------------------- missing= of the other exports
