@@ -333,6 +333,20 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
         raise _misfit(node, value, name)
     if not isinstance(value, _NUMBERS_AND_TIMES) and np.asarray(value).dtype.kind not in "biufcmMV":
         raise _misfit(node, value, name)
+    zoned = _has_zone(node)
+    if zoned is not None and isinstance(value, datetime.date) and value == value and _is_aware(value) != zoned:
+        raise _misfit(node, value, name)
+
+
+def _has_zone(node: NestedArray) -> bool | None:
+    """Return whether times have a time zone, or None if the elements are not times or dates."""
+    if node.meaning is None:
+        return False if node.content.dtype.kind == "M" else None
+    return {"ts": True, "td": False}.get(node.meaning[:2])
+
+
+def _is_aware(value: Any) -> bool:
+    return getattr(value, "tzinfo", None) is not None
 
 
 def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
@@ -347,9 +361,16 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
     elif node.meaning[:2] in ("d:", "ti"):
         accepted = "elements of other types. Use arrayhub.as_arrow(x).fill_null(value)"
     else:
-        accepted = "a datetime.time" if node.meaning[:2] == "tt" else "a date or a datetime"
-        if isinstance(value, datetime.time) and value.tzinfo is not None:
+        accepted = {"tt": "a datetime.time", "ts": "a datetime with a time zone"}.get(
+            node.meaning[:2], "a date or a datetime"
+        )
+        if isinstance(value, datetime.time) and _is_aware(value):
             accepted += " without a time zone. Use value.replace(tzinfo=None)"
+    if isinstance(value, datetime.datetime) and not kind.characters and _has_zone(node) == (not _is_aware(value)):
+        if _is_aware(value):
+            accepted += " without a time zone. Use value.astimezone(datetime.timezone.utc).replace(tzinfo=None)"
+        else:
+            accepted += ". Use value.replace(tzinfo=datetime.timezone.utc)"
     numeric = not kind.characters and (node.meaning is None or node.meaning[:2] == "td")
     if numeric and (isinstance(value, str) or (isinstance(value, (float, np.floating)) and np.isnan(value))):
         accepted += ". 'mask' and 'nan' are values of missing=, as in arrayhub.as_numpy(x, missing='nan')"
@@ -493,10 +514,12 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 
 def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
+    call = f"fill_null: {name} has elements of {element_type(node)}"
+    if isinstance(value, (datetime.datetime, datetime.timedelta)) and value == value:
+        # NumPy drops the nanoseconds of pandas values.
+        value = casting.ticks([value], "M8" if isinstance(value, datetime.datetime) else "m8", call)[0]
     try:
-        return casting.converted(
-            casting.checked(value, dtype, f"fill_null: {name} has elements of {element_type(node)}"), dtype
-        )
+        return casting.converted(casting.checked(value, dtype, call), dtype)
     except TypeError:
         raise _misfit(node, value, name) from None
 
@@ -512,7 +535,7 @@ def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     if dtype.kind == "M" and value is _NAN:
         return np.array("NaT", dtype)
     if (dtype.kind == "M" or meaning[:2] == "ts") and isinstance(value, (datetime.date, np.datetime64)):
-        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        if _is_aware(value):
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         if dtype.kind == "M":
             return _cast(value, dtype, node, name)

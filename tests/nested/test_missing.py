@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import fractions
+import re
 
 import awkward as ak
 import jax
@@ -289,9 +290,69 @@ def test_times_of_day_of_each_unit_are_filled(unit):
     assert pa.array(filled).cast(pa.time64("us")).to_pylist() == [datetime.time(23, 59, 59)]
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_nanoseconds_of_pandas_values_are_kept(zone):
+    moment = pd.Timestamp(10**9 + 1, unit="ns", tz=zone)
+    times = pa.array([0, None], pa.timestamp("ns", zone))
+    filled = pa.array(ah.asnested(times).fill_null(moment)).cast(pa.int64())
+    assert filled.to_pylist() == [0, 10**9 + 1]
+    assert ah.as_polars(times, missing=moment).cast(pl.Int64).to_list() == [0, 10**9 + 1]
+    rows = ah.asnested(pa.array([[0], None], pa.list_(times.type))).fill_null([moment])
+    assert pa.array(rows)[1].values.cast(pa.int64()).to_pylist() == [10**9 + 1]
+    coarse = ah.asnested(pa.array([None], pa.timestamp("us", zone)))
+    with pytest.raises(ValueError, match="not a multiple of the unit"):
+        coarse.fill_null(moment)
+    assert pa.array(coarse.fill_null(moment.floor("us"))).cast(pa.int64()).to_pylist() == [10**6]
+
+
+def test_nanoseconds_of_pandas_timedeltas_are_kept():
+    step = pd.Timedelta(10**9 + 1, unit="ns")
+    assert ah.as_numpy(pa.array([0, None], pa.duration("ns")), missing=step).astype(int).tolist() == [0, 10**9 + 1]
+    with pytest.raises(ValueError, match="not a multiple of the unit"):
+        ah.as_numpy(pa.array([0, None], pa.duration("us")), missing=step)
+
+
 def test_times_with_a_zone_in_a_list_are_filled():
     moment = datetime.datetime(2020, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
     assert ah.asnested([moment, None]).fill_null(moment).to_list() == [moment, moment]
+
+
+AWARE = datetime.datetime(2020, 1, 2, 13, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))
+NAIVE_TIMES = {
+    "timestamps": pa.array([0, None], pa.timestamp("s")),
+    "timestamps without missing values": pa.array([0], pa.timestamp("s")),
+    "NumPy": np.array([0, "NaT"], "M8[s]"),
+    "date32": pa.array([0, None], pa.date32()),
+    "date64": pa.array([0, None], pa.date64()),
+}
+
+
+@each(NAIVE_TIMES)
+@pytest.mark.parametrize("value", [AWARE, pd.Timestamp(AWARE)], ids=["datetime", "pandas"])
+def test_datetimes_with_a_zone_are_not_replacements_of_times_without_a_zone(column, value):
+    advice = "value.astimezone(datetime.timezone.utc).replace(tzinfo=None)"
+    with pytest.raises(TypeError, match=f"without a time zone. Use {re.escape(advice)}$"):
+        ah.as_numpy(column, missing=value)
+
+
+def test_advice_for_datetimes_with_a_zone_converts_to_utc():
+    naive = AWARE.astimezone(datetime.UTC).replace(tzinfo=None)
+    assert ah.as_numpy(NAIVE_TIMES["timestamps"], missing=naive)[1] == np.datetime64("2020-01-02T08:30")
+
+
+@pytest.mark.parametrize("value", [AWARE.replace(tzinfo=None), pd.Timestamp("2020-01-02"), DAY], ids=str)
+def test_times_without_a_zone_are_not_replacements_of_times_with_a_zone(value):
+    for column in ([AWARE, None], [AWARE], pa.array([0, None], pa.timestamp("s", "Europe/Berlin"))):
+        with pytest.raises(TypeError, match="accepted: a datetime with a time zone"):
+            ah.asnested(column).fill_null(value)
+        with pytest.raises(TypeError, match=r"value.replace\(tzinfo=datetime.timezone.utc\)$|a time zone$"):
+            ah.as_polars(column, missing=value)
+
+
+def test_datetime64_replaces_times_with_a_zone_and_is_in_utc():
+    times = ah.asnested(pa.array([None], pa.timestamp("s", "Europe/Berlin")))
+    expected = datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)
+    assert times.fill_null(np.datetime64("2020-01-02")).to_list() == [expected] == times.fill_null(expected).to_list()
 
 
 def test_fill_null_rejects_times_of_day_with_a_time_zone():
@@ -682,7 +743,7 @@ NO_FIT = {
     "a number among zoned times": (
         pa.array([0, None], pa.timestamp("s", "UTC")),
         "x",
-        "UTC.*accepted: a date or a datetime$",
+        "UTC.*accepted: a datetime with a time zone$",
     ),
     "'nan' among times of day": (
         pa.array([0, None], pa.time32("s")),
@@ -811,7 +872,7 @@ TYPES = {
     "dates": ([DAY, None], pa.date32(), DAY),
     "dates in milliseconds": ([DAY, None], pa.date64(), DAY),
     "times of day": ([None], pa.time32("s"), datetime.time(1)),
-    "times with a zone": ([None], pa.timestamp("s", "Europe/Zurich"), datetime.datetime(2020, 1, 1)),
+    "times with a zone": ([None], pa.timestamp("s", "Europe/Zurich"), AWARE),
     "large strings": (["a", None], pa.large_string(), "b"),
     "string views": (["a", None], pa.string_view(), "b"),
     "large bytes": ([b"a", None], pa.large_binary(), b"b"),
