@@ -18,7 +18,7 @@ from arrayhub._core.tree import Tree
 from arrayhub.adapters.table import PROTOCOLS
 from arrayhub.adapters.type_cache import types_generation
 from arrayhub.array.usm_array import USMArray
-from arrayhub.convert.containers import container_of, is_frame, with_index_columns, with_labels_of
+from arrayhub.convert.containers import container_of, is_frame, with_index_columns, with_labels_of, without_index
 from arrayhub.convert.functions import asarray, convert, protocols_of_type
 from arrayhub.convert.names import NESTED, OWN, SPARSE, library_name, sparse_library
 from arrayhub.convert.names import name_of_type as library_of_type
@@ -86,6 +86,9 @@ class Kind:
 
     def with_missing(self, obj: Any, export: Callable[..., Any], missing: Any, copy: Copy) -> Any:
         """Export `obj` by `export` with a representation of its missing values, see `convert`."""
+        if self.library == "pandas":
+            made = hooks.with_value(without_index(obj), export, missing, copy, self.library)
+            return with_labels_of(obj, made, self.model, True)
         if self.library in hooks.NESTED_CONSUMERS:
             return hooks.with_value(obj, export, missing, copy, self.library)
         if self.is_dataset():

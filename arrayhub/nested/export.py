@@ -482,6 +482,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
         made = hooks.with_value(without_index(obj), as_pandas, missing, copy, "pandas")
         if isinstance(obj, (pandas.Series, pandas.DataFrame)):
             made.index = obj.index
+        if isinstance(obj, pandas.DataFrame):
+            made.columns = obj.columns
     else:
         column = _of_pandas(pandas, obj)
         if column is not None:

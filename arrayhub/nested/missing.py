@@ -819,7 +819,8 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
     Parameters
     ----------
     library : str, optional
-        Library that can also represent missing values. By default, the result is a table of dense arrays.
+        Library that can also represent missing values. By default, the result is a table of dense arrays. For "pandas",
+        the columns of a DataFrame are named by strings in the result, and the caller restores the labels.
 
     Raises
     ------
@@ -837,10 +838,32 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
             f"missing: {show(missing)} is for libraries of dense arrays, and {library} represents missing values"
             " itself; accepted: a value, or None, which keeps missing values"
         )
+    if library == "pandas" and is_frame(obj):
+        obj, missing = _with_names(obj, missing)
     filled = _filled_column(_imported(obj, copy, True), missing, copy)
     if copy is None and is_on_host(filled):
         copy = "if_needed"
     return export(unwrapped(nested_of(filled)), copy=copy)
+
+
+def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
+    """Return a frame whose columns have unique names, as in Arrow, and `missing` with these names if it is a dict."""
+    labels = frame.columns.tolist()
+    _check_labels(missing, labels)
+    names = list(map(str, labels))
+    if len(set(names)) < len(names):
+        names = list(map(str, range(len(names))))
+    if isinstance(missing, dict):
+        missing = {name: missing[label] for name, label in zip(names, labels, strict=True) if label in missing}
+    frame = frame.copy(deep=False)
+    frame.columns = names
+    return frame, missing
+
+
+def _check_labels(missing: Any, labels: list[Any]) -> None:
+    """Raise ValueError if the dict `missing` has a key that is not the label of a column."""
+    for key in _unknown_keys(missing, labels):
+        raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, labels))}")
 
 
 def _matrix_with_missing(
@@ -849,9 +872,7 @@ def _matrix_with_missing(
     """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
     if copy is False or (copy is None and _is(missing, "mask")):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
-    names = [name for name, _ in columns]
-    for key in _unknown_keys(missing, names):
-        raise ValueError(f"missing: the dict names the column {show(key)}; accepted: {', '.join(map(show, names))}")
+    _check_labels(missing, [name for name, _ in columns])
     values, masks = [], []
     for name, column in columns:
         value = missing.get(name) if isinstance(missing, dict) else missing

@@ -868,6 +868,43 @@ def test_value_replaces_missing_values_for_arrow_libraries():
     assert series.isna().tolist() == [False, True]
 
 
+LABELS = {
+    "integers": pd.Index([0, 7], name="numbers"),
+    "several levels": pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")], names=["upper", "lower"]),
+    "times": pd.date_range("2020", periods=2),
+    "equal as strings": pd.Index([0, "0"]),
+    "equal": pd.Index(["a", "a"]),
+    "strings": pd.Index(["a", "b"], name="letters"),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_value_keeps_the_labels_of_pandas_frames(labels):
+    frame = pd.DataFrame([[1, None], [None, 2]], pd.Index(["x", "y"], name="rows"), labels)
+    fill = ah.adapt("pandas", missing=5)(lambda x: (x.columns, x.index, x.to_numpy().tolist()))
+    assert fill(frame)[2] == [[1, 5], [5, 2]]
+    assert fill(frame)[0].identical(labels) and fill(frame)[1].identical(frame.index)
+    dicts = {label: k for k, label in enumerate(labels)} if labels.is_unique else {labels[0]: 5}
+    expected = frame.fillna(dicts) if labels.is_unique else frame.fillna(5)
+    exports = (ah.as_pandas(frame, missing=dicts), ah.convert(frame, pd.DataFrame, missing=dicts),
+               ah.like(frame, pd.DataFrame, missing=dicts))  # fmt: skip
+    for filled in exports:
+        assert filled.columns.identical(labels) and filled.index.identical(frame.index)
+        assert filled.to_numpy().tolist() == expected.to_numpy().tolist()
+    assert frame.columns.identical(labels)
+
+
+def test_labels_of_the_model_take_precedence():
+    frame, model = pd.DataFrame({0: [1, None]}, index=["x", "y"]), pd.DataFrame({"a": [1, 2]})
+    filled = ah.like(frame, model, missing=5)
+    assert filled.columns.tolist() == ["a"] and filled.index.tolist() == [0, 1]
+
+
+def test_dict_for_pandas_has_the_labels_of_the_frame():
+    with pytest.raises(ValueError, match=r"the dict names the column '0'; accepted: 0$"):
+        ah.as_pandas(pd.DataFrame({0: [1, None]}), missing={"0": 5})
+
+
 TYPES = {
     "dates": ([DAY, None], pa.date32(), DAY),
     "dates in milliseconds": ([DAY, None], pa.date64(), DAY),
