@@ -326,8 +326,11 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless `value` is a single number or time. The range of the dtype is not checked."""
-    if value is _NAN:
+    """Raise TypeError unless `value` is a single number or time, or bytes of the length of fixed-size bytes.
+
+    The range of the dtype is not checked.
+    """
+    if value is _NAN or (isinstance(value, bytes) and len(value) == _bytes_length(node)):
         return
     if np.ndim(value) != 0 or isinstance(value, str):
         raise _misfit(node, value, name)
@@ -336,6 +339,12 @@ def _check_element(node: NestedArray, value: Any, name: str) -> None:
     zoned = _has_zone(node)
     if zoned is not None and isinstance(value, datetime.date) and value == value and _is_aware(value) != zoned:
         raise _misfit(node, value, name)
+
+
+def _bytes_length(node: NestedArray) -> int | None:
+    """Return the length of fixed-size bytes, such as Arrow's binary(n), or None for other elements."""
+    dtype = node.content.dtype
+    return dtype.itemsize if dtype.kind == "V" and not dtype.names and casting.rank(dtype) is None else None
 
 
 def _has_zone(node: NestedArray) -> bool | None:
@@ -357,7 +366,9 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
     elif kind.packed:
         accepted = "True or False"
     elif node.meaning is None:
+        length = _bytes_length(node)
         accepted = _ACCEPTED.get(node.content.dtype.kind, "a value of this type")
+        accepted = accepted if length is None else f"bytes of length {length}"
     elif node.meaning[:2] in ("d:", "ti"):
         accepted = "elements of other types. Use arrayhub.as_arrow(x).fill_null(value)"
     else:
@@ -510,6 +521,8 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
         return _count_of(value, dtype, node, name)
     if value is _NAN:
         value = np.datetime64("NaT") if dtype.kind == "M" else np.timedelta64("NaT") if dtype.kind == "m" else np.nan
+    if isinstance(value, bytes):
+        value = np.void(bytes(value))  # NumPy strips NUL from the end of bytes
     return _cast(value, dtype, node, name)
 
 

@@ -290,6 +290,23 @@ def test_times_of_day_of_each_unit_are_filled(unit):
     assert pa.array(filled).cast(pa.time64("us")).to_pylist() == [datetime.time(23, 59, 59)]
 
 
+@pytest.mark.parametrize("value", [b"xyz", b"x\0\0", np.bytes_(b"xyz"), np.void(b"xyz")], ids=repr)
+def test_bytes_of_one_length_are_filled(value):
+    column = pa.array([b"abc", None], pa.binary(3))
+    filled = pa.array([b"abc", bytes(value)], column.type)
+    assert ah.as_arrow(column, missing=value).equals(filled)
+    assert pa.array(ah.asnested(column).fill_null(value)).equals(filled)
+    rows = pa.array([[b"abc"], None], pa.list_(column.type))
+    assert ah.as_arrow(rows, missing=[value]).to_pylist() == [[b"abc"], [bytes(value)]]
+
+
+@each({"missing": pa.array([None], pa.binary(3)), "complete": pa.array([b"abc"], pa.binary(3))})
+@pytest.mark.parametrize("value", [b"z", b"", b"abcd", "abc", np.bytes_(b"z")], ids=repr)
+def test_bytes_of_another_length_are_rejected(column, value):
+    with pytest.raises(TypeError, match="accepted: bytes of length 3"):
+        ah.asnested(column).fill_null(value)
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_nanoseconds_of_pandas_values_are_kept(zone):
     moment = pd.Timestamp(10**9 + 1, unit="ns", tz=zone)
@@ -925,6 +942,7 @@ TYPES = {
     "records with dates": ([{"d": None, "l": [1, None]}], pa.struct({"d": pa.date32(), "l": pa.list_(pa.int8())}),
                            {"d": DAY, "l": 0}),
     "uuid": ([b"a" * 16, None], pa.uuid(), np.void(b"b" * 16)),
+    "uuid from bytes": ([b"a" * 16, None], pa.uuid(), b"b" * 16),
     "booleans of one byte": ([1, None], pa.bool8(), False),
     "categories": (["a", None], pa.dictionary(pa.int8(), pa.string()), "a"),
 }  # fmt: skip
