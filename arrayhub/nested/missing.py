@@ -197,7 +197,7 @@ def values_and_mask(x: NestedArray, copy: Copy) -> tuple[Any, Any]:
     """
     x = single_chunk(x, copy, "missing")
     values = nested_of(_without_validity(x)).to_dense(copy=copy)
-    mask = _dense_mask(x)
+    mask = _dense_mask(x) if values.size else None  # the mask of empty rows lacks the lengths of inner dimensions
     if mask is None:
         return values, np.zeros(values.shape, bool)
     return values, np.array(np.broadcast_to(mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim)), values.shape))

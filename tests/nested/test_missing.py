@@ -560,6 +560,28 @@ def test_mask_contains_the_missing_values_of_each_kind(source, expected):
     assert values.shape == masked.shape and np.array_equal(mask, masked.mask)
 
 
+EMPTY = pa.array([[[1], None], [[2], [3]]], pa.list_(pa.list_(pa.int8(), 1), 2))
+EMPTY_ROWS = {
+    "lists": (pa.array([[[1], None]], pa.list_(pa.list_view(pa.int8()), 2))[:0], (0, 2, 0)),
+    "rows in lists": (pa.array([[[1], None]], pa.list_(EMPTY.type.value_type))[:0], (0, 0, 1)),
+    "rows in rows": (EMPTY[:0], (0, 2, 1)),
+    "rows in lists without elements": (pa.array([[], []], pa.list_(EMPTY.type)), (2, 0, 2, 1)),
+    "list views": (
+        pa.FixedSizeListArray.from_arrays(
+            pa.ListViewArray.from_arrays(pa.array([0, 1], pa.int32()), pa.array([0, 0], pa.int32()), EMPTY[0].values), 2
+        ),
+        (1, 2, 0, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize(("column", "shape"), EMPTY_ROWS.values(), ids=EMPTY_ROWS)
+def test_mask_of_rows_without_elements_has_the_shape_of_the_values(column, shape):
+    masked = ah.as_numpy(column, missing="mask", copy=True)
+    assert masked.shape == shape == masked.mask.shape
+    assert ah.as_torch(column, missing="mask", copy=True)[1].shape == shape
+
+
 WITHOUT_MASK = {
     "null": pa.nulls(2),
     "null in rows": pa.FixedSizeListArray.from_arrays(pa.nulls(2), 2),
