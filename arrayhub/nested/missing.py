@@ -125,10 +125,15 @@ def _null_mask_of_categories(node: NestedArray) -> Any:
 
 
 def _without_validity(node: Any) -> Any:
-    """Remove the validity bitmaps of a node and its descendants. Return an array if the result is dense."""
+    """Remove the validity bitmaps of a node and its descendants. Return an array if the result is dense.
+
+    Elements of type null become NaN, as for ``missing="nan"``.
+    """
     if not isinstance(node, NestedArray):
         return node
     kind = kind_of(node)
+    if kind.all_missing:
+        return asarray(np.full(len(node), np.nan))
     bare = rebuild(node, _without_validity if kind.over_nodes else identity, validity=None,
                    bit=node.validity_offset if kind.packed else 0)  # fmt: skip
     return unwrapped(bare)
@@ -144,8 +149,8 @@ def _dense_mask(node: Any) -> Any:
         return _mask_of_fields(node)
     if kind.runs:
         return _mask_of_runs(node, _dense_mask)
-    own = _null_mask(node) if node.validity is not None else None
-    if kind.packed:
+    own = _null_mask(node) if node.validity is not None or kind.all_missing else None
+    if kind.packed or kind.all_missing:
         return own
     content = node.content
     if not kind.width:

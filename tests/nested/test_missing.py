@@ -535,6 +535,12 @@ MASKED = {
         [None, None, True],
     ),
     "runs in a table": (pa.table({"a": RUNS, "b": range(4)}), [[7, 0], [None, 1], [None, 2], [8, 3]]),
+    "null": (pa.nulls(2), [None, None]),
+    "no elements of type null": (pa.nulls(0), []),
+    "chunks of null": (pa.chunked_array([pa.nulls(1), pa.nulls(1)]), [None, None]),
+    "null in rows": (pa.FixedSizeListArray.from_arrays(pa.nulls(2), 2), [[None, None]]),
+    "null in a table": (pa.table({"a": pa.nulls(2), "b": [1, 2]}), [[None, 1], [None, 2]]),
+    "runs of null": (pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.nulls(1)), [None, None]),
     "a table": (RECORDS, [[1, 3], [None, 4]]),
     "records": (ah.asnested(RECORDS), [[1, 3], [None, 4]]),
     "missing records": (ah.asnested(pa.array([{"a": 1, "b": None}, None], PAIRS)), [[1, None], [None, None]]),
@@ -583,9 +589,6 @@ def test_mask_of_rows_without_elements_has_the_shape_of_the_values(column, shape
 
 
 WITHOUT_MASK = {
-    "null": pa.nulls(2),
-    "null in rows": pa.FixedSizeListArray.from_arrays(pa.nulls(2), 2),
-    "null in a table": pa.table({"a": pa.nulls(2)}),
     "strings": pa.array(["a", None]),
     "string views": pa.array(["a", None], pa.string_view()),
     "bytes": pa.array([b"a", None]),
@@ -593,7 +596,6 @@ WITHOUT_MASK = {
     "intervals": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
     "categories": pa.array(["a", None]).dictionary_encode(),
     "a union": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, None]), pa.array(["a", "b"])]),
-    "runs of null": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.nulls(1)),
     "runs of strings": pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.string())),
     "runs of lists": pa.RunEndEncodedArray.from_arrays(
         pa.array([2], pa.int32()), pa.array([[None]], pa.list_(pa.int8()))
