@@ -553,7 +553,7 @@ def _count_of(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     if dtype.kind == "M" and value is _NAN:
         return np.array("NaT", dtype)
     if (dtype.kind == "M" or meaning[:2] == "ts") and isinstance(value, (datetime.date, np.datetime64)):
-        if _is_aware(value):
+        if isinstance(value, datetime.datetime) and _is_aware(value):
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         if dtype.kind == "M":
             return _cast(value, dtype, node, name)
@@ -979,6 +979,7 @@ def _without_dimensions(export: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(getattr(export, "func", export))
     def exported(array: Any, copy: Copy) -> Any:
-        return export(unwrapped(nested_of(array)).reshape(()), copy=copy)
+        element: Any = unwrapped(nested_of(array))
+        return export(element.reshape(()), copy=copy)
 
     return exported
