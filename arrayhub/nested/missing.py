@@ -382,7 +382,8 @@ def _misfit(node: NestedArray, value: Any, name: str) -> TypeError:
         )
         if isinstance(value, datetime.time) and _is_aware(value):
             accepted += " without a time zone. Use value.replace(tzinfo=None)"
-    if isinstance(value, datetime.datetime) and not kind.characters and _has_zone(node) == (not _is_aware(value)):
+    unlike = isinstance(value, datetime.datetime) and not kind.characters and _has_zone(node) == (not _is_aware(value))
+    if unlike and value == value:  # not pandas.NaT
         if _is_aware(value):
             accepted += " without a time zone. Use value.astimezone(datetime.timezone.utc).replace(tzinfo=None)"
         else:
@@ -533,11 +534,12 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
 
 def _cast(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     call = f"fill_null: {name} has elements of {element_type(node)}"
+    exact = value
     if isinstance(value, (datetime.datetime, datetime.timedelta)) and value == value:
         # NumPy drops the nanoseconds of pandas values.
-        value = casting.ticks([value], "M8" if isinstance(value, datetime.datetime) else "m8", call)[0]
+        exact = casting.ticks([value], "M8" if isinstance(value, datetime.datetime) else "m8", call)[0]
     try:
-        return casting.converted(casting.checked(value, dtype, call), dtype)
+        return casting.converted(casting.checked(exact, dtype, call), dtype)
     except TypeError:
         raise _misfit(node, value, name) from None
 

@@ -366,6 +366,13 @@ def test_times_without_a_zone_are_not_replacements_of_times_with_a_zone(value):
             ah.as_polars(column, missing=value)
 
 
+def test_times_among_other_elements_and_nat_are_shown_as_they_are():
+    with pytest.raises(TypeError, match=r"value is <datetime.datetime object>; accepted: an integer$"):
+        ah.asnested(pa.array([1, None])).fill_null(AWARE)
+    with pytest.raises(TypeError, match=r"NaTType object>; accepted: a datetime with a time zone$"):
+        ah.asnested([AWARE, None]).fill_null(pd.NaT)
+
+
 def test_datetime64_replaces_times_with_a_zone_and_is_in_utc():
     times = ah.asnested(pa.array([None], pa.timestamp("s", "Europe/Berlin")))
     expected = datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)
