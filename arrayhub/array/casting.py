@@ -413,12 +413,16 @@ def _check_lengths(given, own, call):
 
 
 def _check_times(given, own, call):
-    try:
-        kept = np.array_equal(given.astype(own).astype(given.dtype), given, equal_nan=True)
-    except OverflowError:  # NumPy 2.5; earlier versions wrap
-        kept = False
-    if not kept:
+    if not keeps_times(given, own):
         raise ValueError(
             f"{call}: a time of {given.dtype!r} is not a multiple of the unit of {own!r} or exceeds its range; convert"
             " it first, for example with NumPy's value.astype(dtype), which rounds"
         )
+
+
+def keeps_times(given, own):
+    """Return whether the dtype `own` represents all times of an ndarray exactly."""
+    try:
+        return np.array_equal(given.astype(own).astype(given.dtype), given, equal_nan=True)
+    except OverflowError:  # NumPy 2.5; earlier versions wrap
+        return False

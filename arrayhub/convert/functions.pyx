@@ -84,7 +84,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
         The memory cannot be shared. The message names a call to use instead.
     OverflowError
         A number, or an element of a sequence, is out of the range of `dtype` (see above), or the common type of a table
-        or sequence would round an integer.
+        or sequence would round an integer, or a time exceeds the range of the common type of a table.
 
     Examples
     --------

@@ -453,7 +453,7 @@ cdef class NestedArray(Tree):
         TypeError
             The fields of a record do not have a common type in NumPy. The message names the field.
         OverflowError
-            The common type of the fields would round an integer. The message names the field.
+            The common type of the fields would round an integer, or a time exceeds its range. The message names the field.
         """
         if if_needed(copy):
             return view_or_copy(densified_with, self)

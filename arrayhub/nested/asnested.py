@@ -128,7 +128,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
     BufferError
         The elements of a NestedArray of several chunks are not dense.
     OverflowError
-        The common type of the columns would round an integer.
+        The common type of the columns would round an integer, or a time exceeds its range.
     """
     if is_frame(obj):
         return from_frame(obj), True

@@ -28,7 +28,7 @@ def from_record(node: NestedArray) -> Any:
         A field does not contain one number for each row, or the fields do not have a common type. The message names the
         field.
     OverflowError
-        The common type would round an integer.
+        The common type would round an integer, or a time exceeds the range of the common type.
     """
     columns = [(name, dense_column(name, field, "to_dense")) for name, field in fields_of(node)]
     return matrix(columns, len(node), "to_dense")
@@ -124,19 +124,29 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
     TypeError
         The columns do not have a common type.
     OverflowError
-        The common type is a floating-point or complex type, and would round an integer.
+        The common type is a floating-point or complex type and would round an integer, or a time exceeds its range.
     """
     dtype = _common_type(columns, call) if columns else np.dtype(np.float64)
     rows = np.empty((length, len(columns)), dtype)
     for k, (name, column) in enumerate(columns):
         values = as_numpy(unwrapped(nested_of(column)))
-        lost = casting.rounded(values, dtype) if values.dtype.kind in "iu" and dtype.kind in "fc" else None
-        if lost is not None:
-            why = f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
+        why = _why_lost(values, dtype)
+        if why:
             advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy='if_needed') for the column"
             raise _column_error(OverflowError, call, name, f"{why}. {advice}")
         rows[:, k] = values
     return asarray(rows)
+
+
+def _why_lost(values: Any, dtype: Any) -> str:
+    """Return why the common type `dtype` cannot represent all values of a column, or "" if it can."""
+    if values.dtype.kind in "iu" and dtype.kind in "fc":
+        lost = casting.rounded(values, dtype)
+        if lost is not None:
+            return f"{lost} would be rounded to the common type {dtype}; accepted: integers that {dtype} represents"
+    if dtype.kind in "mM" and values.dtype != dtype and not casting.keeps_times(values, dtype):
+        return f"a time exceeds the range of the common type {dtype}; accepted: times that {dtype} represents"
+    return ""
 
 
 def _common_type(columns: list[tuple[Any, Any]], call: str) -> Any:

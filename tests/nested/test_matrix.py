@@ -77,6 +77,35 @@ def test_explain_suggests_a_call_for_integers_that_a_matrix_would_round(table):
     assert records.dtype.names == ("a", "b") and records["a"].tolist() == [2**53 + 1, 1]
 
 
+LATE = {"a": np.array(["20000-01-01"], "M8[s]"), "b": np.array(["2000-01-01"], "M8[ns]")}
+LONG = {"a": np.array([2**40], "m8[s]"), "b": np.array([1], "m8[ns]")}
+
+
+@pytest.mark.parametrize("columns", [LATE, LONG], ids=["datetimes", "durations"])
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
+def test_times_that_exceed_the_common_unit_are_rejected(make, columns):
+    table = make(columns)
+    error = r"column 'a': a time exceeds the range of the common type (datetime64|timedelta64)\[ns\]"
+    for convert in (ah.asarray, ah.as_numpy):
+        with pytest.raises(OverflowError, match=error) as raised:
+            convert(table, copy=True)
+    call = str(raised.value).partition("or call ")[2].removesuffix(" for the column")
+    assert np.array_equal(eval(call, {"arrayhub": ah, "x": table}), columns["a"])
+    with pytest.raises(OverflowError, match=error):
+        ah.as_numpy(table, missing="mask", copy=True)
+    with pytest.raises(OverflowError, match=error):
+        ah.asnested(table).to_dense(copy=True)
+    records = eval(ah.explain(table, to="numpy").call, {"arrayhub": ah, "x": table})
+    assert records.dtype.names == ("a", "b") and np.array_equal(records["a"], columns["a"])
+
+
+def test_times_of_several_units_are_copied_in_the_finest_unit():
+    seconds, milliseconds = np.array(["2000-01-01", "NaT"], "M8[s]"), np.array(["NaT", "2000-01-02"], "M8[ms]")
+    x = ah.as_numpy(pd.DataFrame({"a": seconds, "b": milliseconds}), copy=True)
+    assert x.dtype == "M8[ms]"
+    assert np.array_equal(x, np.column_stack([seconds.astype("M8[ms]"), milliseconds]), equal_nan=True)
+
+
 def test_large_integers_that_the_common_type_represents_are_copied():
     exact = pd.DataFrame({"a": [2**53, -(2**53), 2**60], "b": [0.5, 1.5, 2.5]})
     assert ah.as_numpy(exact, copy=True)[:, 0].tolist() == [2**53, -(2**53), 2**60]
