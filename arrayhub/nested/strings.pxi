@@ -4,6 +4,7 @@ import numpy as np
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
+from cpython.sequence cimport PySequence_Fast_ITEMS
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
@@ -48,7 +49,6 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     LARGEST = 0x7fffffff      # largest int32 offset
-    MAX_BUFFERS = 64          # maximum number of buffers of a string_view
 
 
 def from_string_dtype(array):
@@ -215,32 +215,25 @@ def to_string_dtype(Tree t):
 # -------------------------------------------------------------------------------------------------- characters of a node
 
 
-# Addresses of the characters of a validated node, for loops without Python objects.
+# Addresses of the characters of a validated node, for loops without the GIL. The node owns the memory.
 cdef struct Characters:
     bint views
     Py_ssize_t size             # size of an offset, in bytes
     const char* offsets         # the views if `views` is true
     const char* characters
-    const char* buffers[<int> MAX_BUFFERS]
-    Py_ssize_t count
+    PyObject** buffers          # Descriptors, which the node's tuple owns; NULL if `views` is false
 
 
 cdef Characters characters_of(Tree t) except *:
     cdef Characters place
-    cdef Py_ssize_t k
     memset(&place, 0, sizeof(Characters))
     if not has(t, CHARACTERS):
         raise BufferError("NestedArray: the array does not contain strings; accepted: kinds 'string', 'bytes', 'string_view'"
                           " and 'bytes_view'")
     place.views = has(t, VIEWS)
     if place.views:
-        if len(t.parts) > MAX_BUFFERS:
-            raise BufferError(
-                f"NestedArray: the strings have {len(t.parts)} buffers; accepted: at most {<int> MAX_BUFFERS}. Call x.to_list()"
-            )
         place.offsets = (<Descriptor> t.content).data_
-        for k in range(len(t.parts)):
-            place.buffers[k] = (<Descriptor> t.parts[k]).data_
+        place.buffers = PySequence_Fast_ITEMS(t.parts)
     else:
         place.offsets = t.offsets.data_
         place.size = t.offsets.itemsize_
@@ -258,7 +251,10 @@ cdef inline void find(const Characters* place, Py_ssize_t i, const char** first,
         return
     memcpy(view, place.offsets + VIEW_BYTES * i, VIEW_BYTES)
     length[0] = view[0]
-    first[0] = place.offsets + VIEW_BYTES * i + 4 if view[0] <= INLINE_VIEW else place.buffers[view[2]] + view[3]
+    if view[0] <= INLINE_VIEW:
+        first[0] = place.offsets + VIEW_BYTES * i + 4
+    else:
+        first[0] = (<Descriptor> place.buffers[view[2]]).data_ + view[3]
 
 
 cdef int check_utf8(Tree t) except -1:

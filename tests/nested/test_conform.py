@@ -41,3 +41,15 @@ def test_strings_with_offsets_are_shared():
     source = pa.array(["u", "v"])
     column = ah.as_pandas(source).array.__arrow_array__()
     assert column.chunk(0).buffers()[2].address == source.buffers()[2].address
+
+
+def test_string_views_in_many_buffers_are_converted():
+    texts = [f"element number {k:06}" for k in range(150_000)]
+    source = pa.array([*texts, None], pa.string_view())
+    assert len(ah.asnested(source).buffers) > 64  # pyarrow allocates blocks of 32 KiB
+    assert ah.as_pandas(source).tolist()[:-1] == texts
+    assert ah.as_pandas(source[:2]).tolist() == texts[:2]
+    assert ah.as_awkward(source).to_list() == [*texts, None]
+    assert ah.as_arrow(source, copy=True).to_pylist() == [*texts, None]
+    assert ah.as_polars(source, missing="z").to_list() == [*texts, "z"]
+    assert ah.as_numpy(source, copy=True).tolist() == [*texts, None]
