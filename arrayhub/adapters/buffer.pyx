@@ -355,8 +355,8 @@ cdef object described_type(object exporter, Py_buffer* view):
 
 cdef bint is_ctypes(object exporter) except -1:
     """Return whether `exporter` is a ctypes object, without importing ctypes."""
-    ctypes = sys.modules.get("_ctypes")
-    return ctypes is not None and isinstance(exporter, ctypes._SimpleCData.__base__)
+    simple = getattr(sys.modules.get("_ctypes"), "_SimpleCData", None)      # None while another thread imports ctypes
+    return simple is not None and isinstance(exporter, simple.__base__)
 
 
 cdef object ctypes_element(object ctype, Py_buffer* view):

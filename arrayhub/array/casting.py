@@ -365,7 +365,7 @@ def is_integer(value):
 def _limits(own, name):
     """Return iinfo or finfo of a dtype. The functions of ml_dtypes support NumPy's dtypes, too."""
     ml_dtypes = sys.modules.get("ml_dtypes")
-    return getattr(np if ml_dtypes is None else ml_dtypes, name)(own)
+    return getattr(ml_dtypes, name, getattr(np, name))(own)  # another thread may still be importing ml_dtypes
 
 
 def _outside(numbers, least, most):

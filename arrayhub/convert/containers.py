@@ -16,8 +16,10 @@ from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import Tree, kind_of
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, convert
+from arrayhub.libraries.known import derived_from
 
 Make = Callable[[Any, Any, Copy, bool], Any]
+_is_frame_type = derived_from("pandas", "DataFrame")
 
 
 @lru_cache(maxsize=1024)
@@ -153,8 +155,7 @@ def _pandas_index(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
 
 def is_frame(obj: Any) -> bool:
     """Return whether an object is a ``pandas.DataFrame``."""
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and issubclass(type(obj), getattr(pandas, "DataFrame", ()))
+    return _is_frame_type(type(obj))
 
 
 def without_index(obj: Any) -> Any:

@@ -135,7 +135,11 @@ def exactly(module, name):
 
 
 def derived_from(module, *names):
-    """Return a predicate for the types `names` in `module` and their subclasses."""
+    """Return a predicate for the types `names` in `module` and their subclasses.
+
+    The predicate is false while the module is not loaded. It does not raise an error while another thread imports the
+    module, although the module may lack the types until the import ends.
+    """
     def recognize(cls):
         bases = [getattr(sys.modules.get(module), name, None) for name in names]
         return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))

@@ -1,20 +1,20 @@
 """asnested: import a nested object with the importer for its type."""
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
-from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, root_of, show
+from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import asarray
+from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.wrappers import named_as, unwraps
 from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
 from arrayhub.nested.concatenate import concatenate
@@ -23,6 +23,14 @@ from arrayhub.nested.from_numpy import from_numpy
 from arrayhub.nested.from_python import from_python
 from arrayhub.nested.from_torch import from_torch, is_jagged
 from arrayhub.nested.matrix import from_frame
+
+_is_series_or_frame = derived_from("pandas", "Series", "DataFrame")
+_is_index = derived_from("pandas", "Index")
+_is_multi_index = derived_from("pandas", "MultiIndex")
+_is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
+_has_name = (derived_from("pandas", "Series", "Index"), derived_from("polars", "Series"))
+_is_data_array = derived_from("xarray", "DataArray")
+_is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
 
 def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
@@ -81,14 +89,14 @@ def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
 
 
 def _asnested(obj: Any, copy: Copy) -> NestedArray:
-    needed = if_needed(copy)
+    with_copy = if_needed(copy)
     if copy is not None:
         copy = wanted(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
         imported = _by_series(obj, copy)
     if imported is None:
-        imported = view_or_copy(_without_arrow, obj) if needed else _without_arrow(obj, copy)
+        imported = view_or_copy(_without_arrow, obj) if with_copy else _without_arrow(obj, copy)
     name = name_of(obj)
     if name is not None and column_name(imported) is None:
         imported = renamed(imported, name)
@@ -99,15 +107,8 @@ def name_of(obj: Any) -> Any:
     """Return the name of a NestedArray, a pandas or polars Series, or a pandas Index. Return None for other objects."""
     if issubclass(type(obj), NestedArray):
         return column_name(obj)
-    name = obj.name if issubclass(type(obj), tuple(_named_types())) else None
+    name = obj.name if any(has_name(type(obj)) for has_name in _has_name) else None
     return None if isinstance(name, str) and not name else name  # the default name in polars is ""
-
-
-def _named_types() -> Iterator[type]:
-    for library, name in (("pandas", "Series"), ("pandas", "Index"), ("polars", "Series")):
-        cls = getattr(sys.modules.get(library), name, None)
-        if cls is not None:
-            yield cls
 
 
 def is_column(obj: Any) -> bool:
@@ -201,8 +202,7 @@ def arrow_loses_structure(obj: Any) -> bool:
     """
     if hasattr(type(obj), "__array_interface__") and not issubclass(type(obj), (USMArray, NestedArray)):
         return True
-    xarray = sys.modules.get("xarray")
-    return xarray is not None and issubclass(type(obj), getattr(xarray, "DataArray", ()))
+    return _is_data_array(type(obj))
 
 
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
@@ -241,10 +241,8 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
 
 def is_pandas(obj: Any) -> bool:
     """Return whether an object is a Series, DataFrame, Index or ExtensionArray of pandas."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return False
-    return issubclass(type(obj), (pandas.Series, pandas.DataFrame, pandas.Index, pandas.api.extensions.ExtensionArray))
+    cls = type(obj)
+    return _is_series_or_frame(cls) or _is_index(cls) or _is_extension_array(cls)
 
 
 def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
@@ -277,12 +275,10 @@ def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:
     Return None for other objects, for a MultiIndex, for arrays that pyarrow converts by ``__arrow_array__``, and for
     data that `asarray` accepts.
     """
-    pandas = sys.modules.get("pandas")
-    if pandas is None or hasattr(type(obj), "__arrow_array__") or issubclass(type(obj), pandas.MultiIndex):
+    cls = type(obj)
+    if not (_is_index(cls) or _is_extension_array(cls)) or _is_multi_index(cls) or hasattr(cls, "__arrow_array__"):
         return None
-    if not issubclass(type(obj), (pandas.Index, pandas.api.extensions.ExtensionArray)):
-        return None
-    return None if _dense_column(obj) is not None else _by_arrow(pandas.Series(obj, copy=False), copy)
+    return None if _dense_column(obj) is not None else _by_arrow(sys.modules["pandas"].Series(obj, copy=False), copy)
 
 
 def _dense_column(obj: Any) -> NestedArray | None:
@@ -311,11 +307,11 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_awkward(obj, copy)
     if is_jagged(obj):
         return from_torch(obj, copy)
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and issubclass(cls, pyarrow.Scalar):  # pyarrow exports arrays, not scalars
+    if _is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
-        return asnested(_array_of(pyarrow, obj))
-    if pyarrow is not None and hasattr(cls, "__arrow_array__"):  # pandas' extension arrays
+        return asnested(_array_of(sys.modules["pyarrow"], obj))
+    if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:  # pandas' extension arrays
+        pyarrow = needed("pyarrow", "to convert the array")  # waits if another thread is still importing pyarrow
         column = asnested(pyarrow.array(obj))
         if copy is False:
             _refuse_copies(obj, column, asnested(pyarrow.array(obj)))

@@ -8,13 +8,15 @@ import numpy as np
 
 from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
+from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
+
+_is_array = derived_from("awkward", "Array")
 
 
 def is_awkward(obj: Any) -> bool:
     """Return whether `obj` is an ``awkward.Array``, without importing awkward."""
-    awkward = sys.modules.get("awkward")
-    return awkward is not None and issubclass(type(obj), awkward.Array)
+    return _is_array(type(obj))
 
 
 def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:

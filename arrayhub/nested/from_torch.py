@@ -7,14 +7,16 @@ import numpy as np
 
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import asarray
+from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, is_on_host, make
 from arrayhub.nested.to_device import offsets_on_host
+
+_is_tensor = derived_from("torch", "Tensor")
 
 
 def is_jagged(obj: Any) -> bool:
     """Return whether `obj` is a nested torch tensor, without importing torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and issubclass(type(obj), torch.Tensor) and obj.is_nested
+    return _is_tensor(type(obj)) and bool(obj.is_nested)
 
 
 def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:

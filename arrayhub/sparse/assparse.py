@@ -1,6 +1,5 @@
 """assparse: import a sparse object with the importer for its type."""
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -9,6 +8,7 @@ from arrayhub._core import tracing
 from arrayhub._core.copying import Copy, if_needed, wanted
 from arrayhub._core.errors import name_of_type, root_of, show
 from arrayhub.convert.functions import SparseParts
+from arrayhub.libraries.known import derived_from
 from arrayhub.libraries.sparse_types import sparse_module
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.to_device import copied, moved, to_device, to_host
@@ -112,6 +112,7 @@ def sparse_or_none(obj: Any) -> SparseArray | None:
 
 _Parse = Callable[[Any], SparseArray | None]
 _known: dict[type, _Parse] = {}
+_is_tensor = derived_from("torch", "Tensor")
 
 
 def _find(cls: type) -> _Parse | None:
@@ -119,8 +120,7 @@ def _find(cls: type) -> _Parse | None:
     if issubclass(cls, SparseParts):
         parse = _itself
     else:
-        torch = sys.modules.get("torch")
-        name = "torch" if torch is not None and issubclass(cls, torch.Tensor) else sparse_module(cls)
+        name = "torch" if _is_tensor(cls) else sparse_module(cls)
         if root_of(cls) == "onedal" and cls.__name__ == "table":
             name = "onedal"
         if name is None:

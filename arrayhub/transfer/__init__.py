@@ -88,7 +88,8 @@ def held():
     >>> arrayhub.transfer.held()
     {'pinned': 0}
     """
-    return {kind: sys.modules[module].held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
+    # `import_module` waits if another thread is still importing the module.
+    return {kind: import_module(module).held() if module in sys.modules else 0 for kind, module in _POOLS.items()}
 
 
 def release():
@@ -100,7 +101,7 @@ def release():
     """
     for module in _POOLS.values():
         if module in sys.modules:
-            sys.modules[module].release()
+            import_module(module).release()
 
 
 def _engine_name(device):

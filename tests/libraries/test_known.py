@@ -1,7 +1,14 @@
 """arrayhub imports its modules lazily: a module for a library is imported by the first call that needs it."""
 
+import sys
+import types
+
+import numpy as np
 import pytest
 from children import python
+
+import arrayhub as ah
+from arrayhub.array import casting
 
 OF_LIBRARIES = ("torch", "jax", "cupy", "dpctl", "pyarrow")
 OTHERS = (
@@ -50,3 +57,26 @@ def test_call_imports_only_the_modules_that_it_needs(call, modules):
         call = f"__import__('jax').config.update('jax_enable_x64', True) or {call}"
     printed = python(f"{COUNT}\nimport numpy, arrayhub\n{call}\nprint(loaded())")
     assert printed.strip() == repr(modules)
+
+
+LIBRARIES = ("awkward", "ml_dtypes", "pandas", "pandas.api.extensions", "polars", "pyarrow", "torch", "xarray")
+CALLS = {
+    "asnested": lambda: ah.asnested(["a", None]).to_list() == ["a", None],
+    "asnested of strings": lambda: ah.asnested(np.array(["a", "b"])).to_list() == ["a", "b"],
+    "asnested of an array": lambda: ah.asnested(np.ones(2)).to_list() == [1, 1],
+    "fill_null": lambda: ah.asnested([1, None]).fill_null(0).tolist() == [1, 0],
+    "as_numpy": lambda: ah.as_numpy([[1, None]], missing=0).tolist() == [[1, 0]],
+    "asnested of a buffer": lambda: ah.asnested(bytearray(2)).to_list() == [0, 0],
+    "assignment": lambda: ah.zeros(2, "float32").__setitem__(..., [1e9, 2.0]) is None,
+    "explain": lambda: ah.explain(["a", None], to="numpy").verdicts != (),
+    "check": lambda: ah.check(bytearray(2)) == [],
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_calls_succeed_while_another_thread_imports_a_library(call, library, monkeypatch):
+    casting._limits.cache_clear()
+    casting._numbers.cache_clear()
+    monkeypatch.setitem(sys.modules, library, types.ModuleType(library))  # the import has not defined a name yet
+    assert call()
