@@ -138,7 +138,7 @@ def _examine(obj: Any, to: str | None) -> Explanation:
         if not issubclass(type(obj), VALUES):
             described = hooks.explain_sparse(obj, name, offers, to) or hooks.explain_nested(obj, name, offers, to)
         return described or _explain_without_memory(obj, name, offers, why, to)
-    nested = None if to is None or to in CONSUMERS else hooks.nested_verdict(obj, to)  # for example, for records
+    nested = hooks.nested_verdict(obj, to) if to in nested_consumers() else None  # for example, for records
     consumers = (*CONSUMERS, *plugins.emitting()) if to is None else (to,)
     verdicts = (nested,) if nested else tuple(_verdicts(obj, array, consumers, to))
     return Explanation(name, _summary(array), tuple(_facts(array)), offers, protocol_used, why, verdicts)
@@ -379,12 +379,13 @@ def _why_no_copy(array: USMArray, consumer: str) -> str:
 def _stand_in(array: USMArray) -> USMArray:
     """Return an array for a trial copy, with the same type, device and number of dimensions as `array`.
 
-    The result has at most one element, or the shape of `array` if its elements are packed and cannot be sliced.
+    The result has at most one element, or the shape of `array` if its elements are packed and cannot be sliced. An
+    array without elements keeps its shape, because some libraries do not support rows of length 0.
     """
     if array.size and not is_host_readable(array):  # a copy of an empty array would succeed on an unsupported device
         return to_device(empty_like(array[(slice(1),) * array.ndim]), array.device)
     try:
-        if array.ndim:
+        if array.ndim and array.size:
             return array[:0]
     except BufferError:  # packed elements
         pass

@@ -30,7 +30,7 @@ _is_multi_index = derived_from("pandas", "MultiIndex")
 _is_extension_array = derived_from("pandas.api.extensions", "ExtensionArray")
 _has_name = (derived_from("pandas", "Series", "Index"), derived_from("polars", "Series"))
 _is_data_array = derived_from("xarray", "DataArray")
-_is_arrow_scalar = derived_from("pyarrow", "Scalar")
+is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
 
 def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
@@ -307,7 +307,7 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
         return from_awkward(obj, copy)
     if is_jagged(obj):
         return from_torch(obj, copy)
-    if _is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
+    if is_arrow_scalar(cls):  # pyarrow exports arrays, not scalars
         forbidden(copy, "asnested", "pyarrow.Scalar does not export its memory, so its value is copied")
         return asnested(_array_of(sys.modules["pyarrow"], obj))
     if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:  # pandas' extension arrays

@@ -17,7 +17,7 @@ from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.advice import sample_of, sample_of_node
 from arrayhub.nested.array import NestedArray, check, unwrapped
-from arrayhub.nested.asnested import asnested, is_pandas
+from arrayhub.nested.asnested import asnested, is_arrow_scalar, is_pandas
 from arrayhub.nested.export import DENSE_CONSUMERS, NESTED_CONSUMERS, why_always_copied
 from arrayhub.nested.from_awkward import is_awkward
 from arrayhub.nested.missing import has_missing
@@ -83,7 +83,7 @@ def _explain_copied(obj: Any, name: str, offers: tuple[Offer, ...], consumers: t
             obstacle = attempt(convert, sample_of(obj), consumer, copy=True)[1]
             verdict = Verdict(consumer, CANNOT, _cause_of(x, consumer, obstacle)) if obstacle else verdict
         verdicts.append(Verdict(consumer, COPY, refusal) if verdict.verdict == ZERO_COPY else verdict)
-    length = attempt(len, obj)[0]
+    length = len(x) if is_arrow_scalar(type(obj)) else attempt(len, obj)[0]
     summary = f"{length} * {str(x.type).partition(' * ')[2]}, which is copied"
     return Explanation(name, summary, (), offers, None, refusal, tuple(verdicts))
 
@@ -94,6 +94,8 @@ def _copied(obj: Any) -> tuple[NestedArray | None, str]:
 
 
 def _copy_of_first(obj: Any) -> NestedArray | None:
+    if is_arrow_scalar(type(obj)):
+        return asnested(obj)
     column = issubclass(type(obj), np.ndarray) and obj.ndim == 1
     if not column and not is_awkward(obj) and not is_pandas(obj) and not hasattr(type(obj), "__arrow_array__"):
         return None

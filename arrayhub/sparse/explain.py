@@ -38,8 +38,11 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
         return None
     consumers = (*RULES,) if to is None else (to,)
     if x is None:
-        verdicts = tuple(Verdict(consumer, CANNOT, refusal) for consumer in consumers)
-        return Explanation(name, "a sparse array that assparse rejects", (), offers, None, refusal, verdicts)
+        # A library returns its own arrays unchanged, for example SciPy a lil_array.
+        own = [consumer for consumer in consumers if not attempt(convert, obj, consumer)[1]]
+        verdicts = tuple(Verdict(c, ZERO_COPY, "") if c in own else Verdict(c, CANNOT, refusal) for c in consumers)
+        call = f"arrayhub.as_{own[0]}(x)" if own else ""
+        return Explanation(name, "a sparse array that assparse rejects", (), offers, None, refusal, verdicts, call)
     advice = f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host"
     facts = () if is_on_host(x) else (advice,)
     why = "it is a SparseArray" if x is obj else "assparse imports it; asarray returns dense arrays only"

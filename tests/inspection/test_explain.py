@@ -673,3 +673,36 @@ def test_suggested_call_passes_copy_only_if_required(obj, library, call):
     explanation = ah.explain(obj, to=library)
     assert explanation.call == call and explanation.verdicts[0].verdict == "copy=True"
     assert eval(call, {"arrayhub": ah, "x": obj}) is not None
+
+
+FOR_XARRAY = {
+    "0 dimensions": np.zeros(()),
+    "strings": np.array(["a"]),
+    "records": np.array([(1, [2.0, 3.0])], [("a", "i4"), ("b", "f4", 2)]),
+    "a matrix": np.eye(2),
+}
+
+
+@pytest.mark.parametrize("obj", FOR_XARRAY.values(), ids=FOR_XARRAY)
+def test_verdict_for_xarray_agrees_with_convert(obj):
+    xarray = pytest.importorskip("xarray")
+    explained = ah.explain(obj, to="xarray")
+    assert explained.verdicts[0].verdict == "zero-copy"
+    made = eval(explained.call, {"arrayhub": ah, "x": obj})
+    assert isinstance(made, xarray.DataArray) and np.array_equal(made.data, obj)
+
+
+def test_verdict_for_xarray_of_nan_in_pandas_agrees_with_convert():
+    pytest.importorskip("xarray")
+    series = pytest.importorskip("pandas").Series([1.0, np.nan])
+    assert ah.explain(series, to="xarray").call == "arrayhub.convert(x, 'xarray')"
+    assert np.array_equal(ah.convert(series, "xarray"), series, equal_nan=True)
+
+
+def test_rows_of_length_zero_are_not_suggested_to_polars():
+    pytest.importorskip("polars")
+    x = np.zeros((3, 0))
+    explained = ah.explain(x, to="polars")
+    assert explained.verdicts[0].verdict == "cannot" and "length 0" in explained.verdicts[0].reason
+    assert eval(explained.call, {"arrayhub": ah, "x": x}) is not None
+    assert ah.explain(np.zeros((0, 3)), to="polars").verdicts[0].verdict == "zero-copy"

@@ -383,3 +383,12 @@ def test_reasons_for_copies_do_not_name_an_argument_that_was_not_passed(obj):
         assert "copy=False" not in str(ah.explain(obj, to=to))
     with pytest.raises(BufferError, match=r"and copy=False forbids a copy\. Omit copy= to permit this copy$"):
         ah.asnested(obj, copy=False)
+
+
+@pytest.mark.parametrize("to", ["numpy", "torch", "arrow", "polars", "pandas", "awkward"])
+def test_verdicts_of_pyarrow_scalars_agree_with_convert(to):
+    scalar = pa.scalar([1, 2])
+    explained = ah.explain(scalar, to=to)
+    assert explained.verdicts[0].verdict == "copy=True" and explained.summary.startswith("1 * var * int64")
+    assert len(eval(explained.call, {"arrayhub": ah, "x": scalar})) == 1
+    assert verdicts(pa.scalar(None, pa.int64()), "arrow") == {"arrow": "copy=True"}

@@ -77,6 +77,15 @@ def test_explanation_of_a_rejected_format_suggests_a_call():
     assert "x.tocoo()" in str(ah.explain(matrix("lil")))
 
 
+@pytest.mark.parametrize("to", ["scipy", None])
+@pytest.mark.parametrize("format", ["lil", "dok", "dia"])
+def test_verdict_for_the_own_library_of_a_rejected_format_agrees_with_convert(format, to):
+    x = matrix(format)
+    explained = ah.explain(x, to=to)
+    assert {verdict.consumer: verdict.verdict for verdict in explained.verdicts}["scipy"] == "zero-copy"
+    assert eval(explained.call, {"arrayhub": ah, "x": x}) is x
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_inspect_describes_each_part(format):
     given = matrix(format)
