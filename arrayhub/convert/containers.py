@@ -56,7 +56,7 @@ def _check_ndim(library: str, array: Any, most: int) -> None:
 def _pandas(model: Any, array: Any, copy: Copy, labels: bool) -> Any:
     """Create a Series (1-d) or a DataFrame (2-d or records). `_pandas_column` defines the types of the columns."""
     if _is_frame(array):
-        columns = [_pandas_column(_column_of(model, name), field, copy) for name, field in _pairs(array)]
+        columns = [_pandas_field(_column_of(model, name), field, copy) for name, field in _pairs(array)]
         made = pandas_frame(columns, array.field_names)
     else:
         made = _pandas_column(model, array, copy)
@@ -106,6 +106,18 @@ def _column_of(model: Any, name: str) -> Any:
     return model[name]
 
 
+def _pandas_field(model: Any, array: Any, copy: Copy) -> Any:
+    """Return a field of records as a Series. Fields that are records or have several dimensions have Arrow's types."""
+    if are_complete_records(array) or (_is_plain(array) and array.ndim > 1):
+        return _arrow_series(array, copy)
+    return _pandas_column(model, array, copy)
+
+
+def _arrow_series(array: Any, copy: Copy) -> Any:
+    pandas = sys.modules["pandas"]
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(_by_library("arrow", array, copy)))
+
+
 def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
     """Return an array as pandas data with NumPy's types if the array is dense, and otherwise with Arrow's types.
 
@@ -117,7 +129,7 @@ def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
     is_column = getattr(model, "ndim", 0) == 1
     if _is_plain(array):
         if is_column and isinstance(model.dtype, pandas.ArrowDtype):
-            return pandas.Series(pandas.arrays.ArrowExtensionArray(_by_library("arrow", array, copy)))
+            return _arrow_series(array, copy)
         _check_ndim("pandas", array, 2)
     made = _by_library("pandas", array, copy)
     if (

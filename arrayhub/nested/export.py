@@ -520,9 +520,14 @@ def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
 
 
 def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
-    """Return a Series or a DataFrame, with Arrow types unless the array is dense and pandas supports its dtype."""
+    """Return a Series or a DataFrame, with Arrow types unless the array is dense and pandas supports its dtype.
+
+    If `max_ndim` is 1, the result is a Series, also for records.
+    """
     array = unwrapped(array) if isinstance(array, NestedArray) else array
     if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
+        if max_ndim == 1:
+            return _arrow_series(pandas, _to_arrow(for_pandas(array), copied))
         return _with_arrow_types(pandas, array, copied)
     values = dense_as_numpy(_on_host(array, "pandas"))
     made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)

@@ -171,3 +171,28 @@ def test_copy_false_shares_pandas_data_except_validity():
     for x in (times, numbers, pandas.DataFrame({"t": times, "n": numbers}), numbers.array):
         assert ah.asnested(x, copy=False).to_list() == ah.asnested(x).to_list()
         assert ah.explain(x, "arrow").verdicts[0].verdict == "zero-copy"
+
+
+POINT = [("x", "i1"), ("y", "f8")]
+WITH_RECORDS = {
+    "only a record": np.array([((1, 2.5),)], [("p", POINT)]),
+    "a record and a number": np.array([((1, 2.5), 3), ((4, 5.5), 6)], [("p", POINT), ("n", "i4")]),
+    "a record and a string": np.array([((1, 2.5), "u")], [("p", POINT), ("s", "U3")]),
+    "two levels": np.array([(((1, 2.5), 3),)], [("q", [("p", POINT), ("n", "i4")])]),
+    "rows": np.array([(1, [2.5, 3.5])], [("n", "i4"), ("r", "f8", 2)]),
+}
+
+
+@pytest.mark.parametrize("to", ["as_pandas", "convert", "like", "explain"])
+@pytest.mark.parametrize("records", WITH_RECORDS.values(), ids=WITH_RECORDS)
+def test_fields_that_are_records_become_columns_of_structs(records, to):
+    calls = {
+        "as_pandas": lambda: ah.as_pandas(records, copy=True),
+        "convert": lambda: ah.convert(records, pd.DataFrame, copy=True),
+        "like": lambda: ah.like(records, pd.DataFrame(), copy=True),
+        "explain": lambda: eval(ah.explain(records, to="pandas").call, {"arrayhub": ah, "x": records}),
+    }
+    frame = calls[to]()
+    expected = ah.asnested(records, copy=True)
+    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == list(records.dtype.names)
+    assert pa.Table.from_pandas(frame).to_pylist() == expected.to_list()
