@@ -145,14 +145,26 @@ def _categorical(layout: Any, copy: bool | None) -> Any:
 
 
 def _union(layout: Any, copy: bool | None) -> Any:
-    """Import a UnionArray as a dense union. The index (int32, uint32 or int64) becomes int32 offsets."""
-    index = layout.index.data[: len(layout)]
+    """Import a UnionArray as a dense union. The index (int32, uint32 or int64) becomes int32 offsets.
+
+    In Arrow, the offsets of each child must not decrease. If they decrease, the elements of the child are copied.
+    """
+    tags, index = layout.tags.data[: len(layout)], layout.index.data[: len(layout)]
     if index.dtype != np.int32:
         forbidden(copy, "asnested", "the index of an awkward union becomes offsets of int32")
         index = index.astype(np.int32)
-    contents = [nested_of(_walk(content, copy)) for content in layout.contents]
+    contents = []
+    for k, content in enumerate(layout.contents):
+        chosen = tags == k
+        offsets = index[chosen]
+        if (offsets[1:] < offsets[:-1]).any():
+            forbidden(copy, "asnested", "the elements of an awkward union are copied in the order of its index")
+            content = layout.project(k)
+            index = index.copy()
+            index[chosen] = np.arange(len(offsets))
+        contents.append(nested_of(_walk(content, copy)))
     codes = ",".join(map(str, range(len(contents))))
-    return make("union", len(layout), type_codes=asarray(layout.tags.data), offsets=asarray(index), copy=copy,
+    return make("union", len(layout), type_codes=asarray(tags), offsets=asarray(index), copy=copy,
                 parts=tuple(map(unwrapped, contents)), names=tuple(map(str, range(len(contents)))),
                 meaning=f"+ud:{codes}")  # fmt: skip
 

@@ -127,6 +127,39 @@ def test_awkward_shares_the_children_of_unions():
     assert pa.array(mixed).to_pylist() == [1.5, "x", [1, 2]]
 
 
+def out_of_order(first, last):
+    """Return the awkward union of ``first[1], last[0], first[0], last[1]``."""
+    tags, index = ak.index.Index8([0, 1, 0, 1]), ak.index.Index32(np.array([1, 0, 0, 1], "i4"))
+    return ak.Array(ak.contents.UnionArray(tags, index, [ak.Array(first).layout, ak.Array(last).layout]))
+
+
+PARTS = {
+    "strings": ([1, 2], ["x", "y"]),
+    "missing": ([1, None], ["x", None]),
+    "lists": ([[1, 2], []], ["x", "y"]),
+    "records": ([{"a": 1}, {"a": 2}], ["x", "y"]),
+}
+
+
+@pytest.mark.parametrize(("first", "last"), PARTS.values(), ids=PARTS)
+def test_awkward_unions_have_offsets_in_order(first, last):
+    union = out_of_order(first, last)
+    x = ah.asnested(union)
+    assert x.to_list() == union.to_list() == [first[1], last[0], first[0], last[1]]
+    pa.array(x).validate(full=True)
+    assert ah.as_awkward(x).to_list() == ah.as_awkward(union).to_list() == union.to_list()
+    with pytest.raises(BufferError, match="elements of an awkward union are copied in the order of its index"):
+        ah.asnested(union, copy=False)
+
+
+def test_children_of_awkward_unions_in_order_are_shared():
+    numbers = np.array([1, 2, 3])
+    contents = [ak.contents.NumpyArray(numbers), ak.Array(["x"]).layout]
+    tags, index = ak.index.Index8([0, 1, 0, 0]), ak.index.Index32(np.array([0, 0, 2, 2], "i4"))
+    x = ah.asnested(ak.Array(ak.contents.UnionArray(tags, index, contents)), copy=False)
+    assert x.to_list() == [1, "x", 3, 3] and x.children[0].ptr == numbers.ctypes.data
+
+
 def test_errors_of_libraries_without_unions_suggest_a_call():
     x = ah.asnested(dense())
     with pytest.raises(BufferError, match=r"polars: unions .*as_polars\(arrayhub\.asnested\(x\)\.children\[0\]\)"):
