@@ -141,8 +141,14 @@ def derived_from(module, *names):
     module, although the module may lack the types until the import ends.
     """
     def recognize(cls):
-        bases = [getattr(sys.modules.get(module), name, None) for name in names]
-        return issubclass(cls, tuple([base for base in bases if isinstance(base, type)]))
+        loaded = sys.modules.get(module)
+        if loaded is None:
+            return False
+        for name in names:      # without temporary lists, because asnested calls several predicates for each object
+            base = getattr(loaded, name, None)
+            if isinstance(base, type) and issubclass(cls, base):
+                return True
+        return False
 
     return recognize
 
