@@ -157,7 +157,8 @@ def _union(layout: Any, copy: bool | None) -> Any:
     for k, content in enumerate(layout.contents):
         chosen = tags == k
         offsets = index[chosen]
-        if (offsets[1:] < offsets[:-1]).any():
+        decreases = (offsets[1:] < offsets[:-1]).any()
+        if decreases and offsets.min() >= 0 and offsets.max() < len(content):  # other offsets are rejected on first use
             forbidden(copy, "asnested", "the elements of an awkward union are copied in the order of its index")
             content = layout.project(k)
             index = index.copy()

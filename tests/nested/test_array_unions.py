@@ -152,6 +152,15 @@ def test_awkward_unions_have_offsets_in_order(first, last):
         ah.asnested(union, copy=False)
 
 
+@pytest.mark.parametrize("index", [[9, 0, 0], [0, 0, -1]])
+def test_index_of_an_awkward_union_that_is_out_of_range_is_reported(index):
+    contents = [ak.contents.NumpyArray(np.array([1, 2])), ak.Array(["x"]).layout]
+    union = ak.contents.UnionArray(ak.index.Index8([0, 1, 0]), ak.index.Index64(index), contents)
+    assert "offsets" in ah.check(ak.Array(union))[-1]
+    with pytest.raises(ah.InterfaceError, match="offsets"):
+        ah.asnested(ak.Array(union)).to_list()
+
+
 def test_children_of_awkward_unions_in_order_are_shared():
     numbers = np.array([1, 2, 3])
     contents = [ak.contents.NumpyArray(numbers), ak.Array(["x"]).layout]
