@@ -739,13 +739,13 @@ def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     indices = dense_as_numpy(node.indices)
     if indices.dtype != np.int64:
         forbidden(copy, "as_awkward", f"the indices of categories are converted from {indices.dtype} to int64")
+        indices = indices.astype(np.int64)  # unsigned integers cannot represent the index -1 of a missing element
     parameters = {"__array__": "categorical"}
     content = _layout(awkward, node.content, copy)
     if node.validity is None or node.null_count == 0:
-        index = awkward.index.Index64(indices.astype(np.int64, copy=False))
-        return awkward.contents.IndexedArray(index, content, parameters=parameters)
+        return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
     forbidden(copy, "as_awkward", "the indices of missing categories are replaced by -1")
-    indices = np.where(valid_mask(node), indices, -1).astype(np.int64, copy=False)
+    indices = np.where(valid_mask(node), indices, -1)
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 

@@ -79,6 +79,14 @@ def test_int64_indices_are_shared():
     assert ak.to_layout(ah.as_awkward(source)).index.data.ctypes.data == source.indices.buffers()[1].address
 
 
+@pytest.mark.parametrize("width", ["int8", "uint8", "uint16", "uint32", "uint64"])
+def test_a_missing_category_is_missing_for_each_type_of_indices(width):
+    values = range(256 if width == "uint8" else 2)
+    indices = pa.array([1, None, 0], width)
+    made = ah.as_awkward(pa.DictionaryArray.from_arrays(indices, pa.array(values)))
+    assert made.to_list() == [1, None, 0]
+
+
 @pytest.mark.parametrize("x", [np.zeros(4, "V3")[::2], np.zeros((4, 2), "V3")[::2], np.zeros(3, "V4,f8")], ids=str)
 def test_bytes_with_gaps_require_a_copy(x):
     for copy in (None, False):
