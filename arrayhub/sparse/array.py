@@ -148,8 +148,9 @@ class SparseArray(SparseParts):
             )
         shape = self.shape[::-1]
         if self.format == "coo":
-            coords = self.coords
-            return type(self)("coo", shape, self.data, coords=coords[::-1])  # type: ignore[index]
+            coords = self.coords[::-1]  # type: ignore[index]
+            state = self._state & SEEN & ~(CANONICAL | NOT_CANONICAL)  # the order depends on the first dimension
+            return type(self)("coo", shape, self.data, coords=coords, state=state)
         return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
 
     if not TYPE_CHECKING:  # type checkers would accept any name

@@ -1,5 +1,7 @@
 """BCOO and BCSR of jax are imported and exported without a copy, with batches, dense dimensions and padding."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,6 +91,18 @@ def test_conversions_omit_the_padding_of_jax(make):
         ah.as_scipy(x)
     assert ah.as_scipy(x, copy="if_needed").toarray().tolist() == np.eye(3).tolist()
     assert dense_of(ah.as_jax(x)) == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize("make", [sparse.BCOO, sparse.BCSR])
+def test_transposed_matrices_keep_their_padding(make):
+    dense = np.asarray([[0, 1.5], [0, 0], [2.5, 0]], "float32")
+    x = ah.assparse(make.fromdense(jnp.asarray(dense), nse=5))
+    assert ah.check(x.T) == []
+    for made in (x.T, pickle.loads(pickle.dumps(x.T)), x.T.T.T):
+        assert made.to_dense().tolist() == dense.T.tolist()
+    assert ah.as_scipy(x.T, copy="if_needed").toarray().tolist() == dense.T.tolist()
+    if make is sparse.BCOO:
+        assert dense_of(ah.as_jax(x.T, copy="if_needed")) == dense.T.tolist()
 
 
 def test_batches_with_different_counts_require_coo_for_torch():
