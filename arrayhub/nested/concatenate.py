@@ -187,13 +187,16 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
 
 
 def is_in_order(node: NestedArray) -> bool:
-    """Return whether the rows of list views are adjacent and in order."""
-    starts, _, ends = _rows(node)
-    return _are_adjacent(starts, ends)
+    """Return whether the rows of list views are adjacent and in order. Empty rows may start anywhere."""
+    return _start_if_adjacent(*_rows(node)) is not None
 
 
-def _are_adjacent(starts: Any, ends: Any) -> bool:
-    return bool((starts - starts[:1] == ends[:-1]).all())
+def _start_if_adjacent(starts: Any, sizes: Any, ends: Any) -> int | None:
+    """Return the start of the first row that has elements, or None if these rows are not adjacent and in order."""
+    firsts = (starts - ends[:-1])[sizes > 0]
+    if not len(firsts):
+        return 0
+    return int(firsts[0]) if (firsts == firsts[0]).all() else None
 
 
 def _rows(node: NestedArray) -> tuple[Any, Any, Any]:
@@ -208,10 +211,11 @@ def in_order(node: NestedArray) -> NestedArray:
     """Convert list views to lists. The content is copied unless the rows are adjacent and in order."""
     check(node)
     starts, sizes, ends = _rows(node)
-    if _are_adjacent(starts, ends):
-        content, ends = node.content, ends + (int(starts[0]) if len(node) else 0)
+    start = _start_if_adjacent(starts, sizes, ends)
+    if start is not None:
+        content, ends = node.content, ends + start
     else:
         rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
-        content = _joined(rows) if rows else part(node.content, 0, 0)
+        content = _joined(rows)
     return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
                 bit=node.validity_offset, **field_facts(node))  # fmt: skip

@@ -143,24 +143,43 @@ def for_polars(node: Any) -> Any:
     return rebuild(node, for_polars) if kind.width or kind.fields or kind.chunks else node
 
 
-def has_string_views(node: Any) -> bool:
-    """Return whether a column consists of string views, or has string views in its chunks, categories or fields."""
+def has_views(node: Any) -> bool:
+    """Return whether a node is a string view or a list view, or contains such a node at any depth."""
     if not isinstance(node, NestedArray):
         return False
+    return kind_of(node).views or kind_of(node).sizes or any(map(has_views, child_nodes(node)))
+
+
+def child_nodes(node: NestedArray) -> tuple[Any, ...]:
+    """Return the chunks, fields, children or content of a node. Each is a USMArray or a NestedArray."""
     kind = kind_of(node)
-    if kind.chunks or kind.fields:
-        return any(map(has_string_views, node.chunks if kind.chunks else node.children))
-    return kind.views or (kind.indices and has_string_views(node.content))
+    if kind.chunks or kind.named:
+        return node.chunks if kind.chunks else node.children
+    return () if kind.all_missing else (node.content,)
 
 
 def for_pandas(node: Any) -> Any:
-    """Convert the string views that `has_string_views` finds to strings with offsets. The characters are copied.
+    """Convert string views to strings with offsets, and list views to lists, at any depth.
 
-    Most functions of pandas (3.1) raise an error for string views: ``str.upper``, ``value_counts``, ``sort_values``.
+    The characters are copied. The rows of list views are copied if they are out of order.
+
+    pandas 3.1 and pyarrow 26 raise an error for string views in ``str.upper``, ``sort_values`` and ``Series.take``, and
+    for string views in lists or list views in ``print`` and ``Series.to_numpy``.
     """
-    if not has_string_views(node):
+    if not has_views(node):
         return node
-    return with_offsets(node) if kind_of(node).views else rebuild(node, for_pandas)
+    kind = kind_of(node)
+    if kind.views:
+        return with_offsets(node)
+    if kind.sizes:
+        return for_pandas(in_order(node))
+    if kind.ends:
+        check(node)
+        offsets = offsets_on_host(node)
+        start, stop = int(offsets[0]), int(offsets[-1])
+        shifted = asarray(offsets - offsets.dtype.type(start))
+        return rebuild(node, lambda content: for_pandas(part(content, start, stop)), offsets=shifted)
+    return rebuild(node, for_pandas)
 
 
 def _check_logical(node: NestedArray) -> None:

@@ -34,7 +34,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.asnested import arrow_loses_structure, asnested, is_column, name_of
 from arrayhub.nested.concatenate import concatenate, in_order, is_in_order
-from arrayhub.nested.conform import for_pandas, for_polars, has_string_views, with_days
+from arrayhub.nested.conform import child_nodes, for_pandas, for_polars, with_days
 from arrayhub.nested.from_torch import as_jagged
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
@@ -123,15 +123,17 @@ def _check_copies(array: Any, call: str, extension: bool, obj: Any) -> None:
 def why_always_copied(array: Any, library: str, obj: Any, extension: bool = False) -> str:
     """Return why the export of `array`, imported from `obj`, copies without ``copy=True``, or "" if it does not.
 
-    The export copies booleans of one byte each, string views for pandas, and the parts that `as_awkward` documents. For
-    polars, the export also copies runs, list views that are out of order, and times in some units.
+    The export copies booleans of one byte each, and the parts that `as_awkward` documents. For pandas, the export also
+    copies string views and list views that are out of order. For polars, the export also copies runs, list views that
+    are out of order, and times in some units.
     """
     if library == "awkward":
         return _why_awkward_copies(array, obj)
     if library not in ("arrow", "polars", "pandas"):
         return ""
-    if library == "pandas" and has_string_views(array):
-        return _STRING_VIEWS
+    why = _why_copied_for_pandas(array) if library == "pandas" else ""
+    if why:
+        return why
     parts: Sequence[Any] = [array]
     if library == "pandas" and not has_arrow_types(obj):  # dense parts keep NumPy's types, so booleans are shared
         parts = array.children if isinstance(array, NestedArray) and kind_of(array).fields else parts
@@ -151,6 +153,17 @@ def _why_awkward_copies(array: Any, obj: Any) -> str:
     return ""
 
 
+def _why_copied_for_pandas(array: Any) -> str:
+    """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
+    if not isinstance(array, NestedArray):
+        return ""
+    if kind_of(array).views:
+        return "string views are copied, because most functions of pandas do not support string views"
+    if kind_of(array).sizes and not is_in_order(array):
+        return _OUT_OF_ORDER
+    return next(filter(None, map(_why_copied_for_pandas, child_nodes(array))), "")
+
+
 def _why_copied_for_polars(array: Any) -> str:
     """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
     if not isinstance(array, NestedArray):
@@ -162,16 +175,12 @@ def _why_copied_for_polars(array: Any) -> str:
     if kind_of(array).indices and not kind_of(nested_of(array.content)).characters:
         return "polars has categories of strings only, and replaces each index by its value"
     if kind_of(array).sizes and not is_in_order(array):
-        return "the rows of list views that are out of order are copied"
-    if kind_of(array).chunks or kind_of(array).named:
-        parts = array.chunks if kind_of(array).chunks else array.children
-    else:
-        parts = () if kind_of(array).all_missing else (array.content,)
-    return next(filter(None, map(_why_copied_for_polars, parts)), "")
+        return _OUT_OF_ORDER
+    return next(filter(None, map(_why_copied_for_polars, child_nodes(array))), "")
 
 
 _SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
-_STRING_VIEWS = "string views are copied, because most functions of pandas do not support string views"
+_OUT_OF_ORDER = "the rows of list views that are out of order are copied"
 
 
 def dense_or_nested(obj: Any, copy: Copy) -> Any:
@@ -445,8 +454,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
         Any object that `asnested` accepts, including dense arrays.
     copy : {None, True, False, "if_needed"}, optional
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
-        because pandas does not support other units. String views, as in polars, are copied to strings with offsets.
-        False raises BufferError for string views.
+        because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
+        any depth, and list views to lists if their rows are out of order. False raises BufferError for these copies.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -708,7 +717,7 @@ def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     lists = in_order(node)
     if lists.content is not node.content and len(lists.content):
-        forbidden(copy, "as_awkward", "the rows of list views that are out of order are copied")
+        forbidden(copy, "as_awkward", _OUT_OF_ORDER)
     return _list(awkward, lists, copy)
 
 
