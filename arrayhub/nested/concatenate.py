@@ -1,6 +1,7 @@
 """Concatenate chunks of a NestedArray, and convert list views to lists."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -172,18 +173,77 @@ def _joined_rows(nodes: list[NestedArray]) -> dict[str, Any]:
 
 
 def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, Any]) -> NestedArray:
-    """Concatenate the dictionaries of the chunks, and shift the indices of each chunk accordingly.
+    """Concatenate the dictionaries of the chunks without repeating a category, and convert the indices accordingly.
 
-    The indices become int64 if the last index into the concatenated dictionary exceeds the range of their type.
+    If all dictionaries are equal, the result has this dictionary. The indices become int64 if the last index into the
+    new dictionary exceeds the range of their type.
     """
-    indices, start = [], 0
-    for node in nodes:
-        indices.append(as_numpy(node.indices).astype(np.int64) + start)
-        start += len(node.content)
-    content = _joined([node.content for node in nodes])
+    encodings: list[tuple[Any, ...]] = []
+    contents: dict[tuple[Any, ...], Any] = {}
+    for k, node in enumerate(nodes):
+        same = k and node.content is nodes[k - 1].content
+        encodings.append(encodings[-1] if same else _encoding(node.content))
+        contents.setdefault(encodings[-1], node.content)
+    content, positions = _unified(contents)
+    indices = [
+        positions[encoding][np.where(valid_mask(node), as_numpy(node.indices).astype(np.int64), -1)]
+        for encoding, node in zip(encodings, nodes, strict=True)
+    ]
     dtype = nodes[0].indices.dtype
-    joined = np.concatenate(indices).astype(dtype if start - 1 <= np.iinfo(dtype).max else np.int64)
+    fits = len(content) - 1 <= np.iinfo(dtype).max
+    joined = np.concatenate(indices).astype(dtype if fits else np.int64)
     return make("categorical", length, indices=asarray(joined), content=content, **facts)
+
+
+def _encoding(content: Any) -> tuple[Any, ...]:
+    """Return a hashable encoding of a dictionary: the offsets of the categories, their bytes, and a mask of valid ones.
+
+    For lists, records and other nested categories, which are not compared, return the identity of the dictionary.
+    """
+    node = nested_of(content)
+    check(node)
+    kind, valid = kind_of(node), valid_mask(node)
+    if kind.characters:
+        node = with_offsets(node) if kind.views else node
+        offsets = offsets_on_host(node).astype(np.int64)
+        data = as_numpy(part(node.content, int(offsets[0]), int(offsets[-1]))).tobytes()
+        return (offsets - offsets[0]).tobytes(), data, valid.tobytes()
+    if kind.numbers or kind.packed:
+        data = as_numpy(unpacked(node) if kind.packed else node.content).tobytes()
+        width = len(data) // max(len(node), 1)
+        return (np.arange(len(node) + 1) * width).tobytes(), data, valid.tobytes()
+    return (id(content),)
+
+
+def _unified(contents: dict[Any, Any]) -> tuple[Any, dict[Any, Any]]:
+    """Concatenate distinct dictionaries, the values of `contents`, and omit repeated categories.
+
+    Return the new dictionary, and for each encoding an array of the new index of each category. The last element of
+    this array is 0, for the index -1 of missing elements.
+    """
+    parts, positions, total = [], {}, 0
+    known: dict[Any, int] = {}  # the new index of each category
+    for encoding, content in contents.items():
+        if len(contents) == 1 or len(encoding) == 1:
+            own = np.arange(total, total + len(content))
+        else:
+            categories = _categories(*encoding)
+            for category in categories:
+                known.setdefault(category, len(known))
+            own = np.array([known[category] for category in categories], np.int64)
+        added, new = np.unique(own, return_index=True)
+        new = new[added >= total]  # the first place of each category that the previous dictionaries do not contain
+        cuts = [0, *(np.flatnonzero(np.diff(new) != 1) + 1).tolist(), len(new)]
+        parts += [part(content, int(new[start]), int(new[stop - 1]) + 1) for start, stop in pairwise(cuts) if len(new)]
+        positions[encoding] = np.append(own, 0)
+        total += len(new)
+    return _joined(parts or [part(next(iter(contents.values())), 0, 0)]), positions
+
+
+def _categories(offsets: bytes, data: bytes, valid: bytes) -> list[bytes | None]:
+    """Return the bytes of each category of an encoded dictionary, or None for a missing category."""
+    ends = np.frombuffer(offsets, np.int64).tolist()
+    return [data[a:b] if is_valid else None for (a, b), is_valid in zip(pairwise(ends), valid, strict=True)]
 
 
 def is_in_order(node: NestedArray) -> bool:
