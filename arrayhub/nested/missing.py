@@ -154,9 +154,9 @@ def _dense_mask(node: Any) -> Any:
         return own
     content = node.content
     if not kind.width:
-        offsets = offsets_on_host(node)
-        last = offsets[-1] if kind.ends else offsets[0] + as_numpy(node.sizes).sum() if len(node) else offsets[0]
-        content = part(content, int(offsets[0]), int(last))
+        lists = in_order(node) if kind.sizes else node
+        offsets = offsets_on_host(lists)
+        content = part(lists.content, int(offsets[0]), int(offsets[-1]))
     inner = _dense_mask(content)
     if inner is not None:
         width = len(content) // max(len(node), 1)

@@ -9,11 +9,15 @@ import pytest
 import arrayhub as ah
 
 FLOAT = pa.float32()
+MISSING = pa.array([True, False, False, False])
 
 
-def tensors(permutation=None, names=None, value=FLOAT, shape=(2, 3), missing=None):
+def tensors(permutation=None, names=None, value=FLOAT, shape=(2, 3), missing=None, missing_items=False):
+    """Return four tensors. If `missing_items` is true, the first tensor and its items are missing."""
     size = int(np.prod(shape))
-    values = pa.array(np.arange(4 * size) % 2, pa.int8()).cast(value)
+    mask = np.arange(4 * size) < size if missing_items else None
+    missing = MISSING if missing_items else missing
+    values = pa.array(np.arange(4 * size) % 2, pa.int8(), mask=mask).cast(value)
     storage = pa.FixedSizeListArray.from_arrays(values, size, mask=missing)
     kind = pa.fixed_shape_tensor(value, list(shape), permutation=permutation, dim_names=names)
     return pa.ExtensionArray.from_storage(kind, storage)
@@ -29,7 +33,6 @@ def variable_tensors():
     return storage, pairs
 
 
-MISSING = pa.array([True, False, False, False])
 TENSORS = {
     "plain": tensors(),
     "permuted": tensors([1, 0]),
@@ -40,6 +43,7 @@ TENSORS = {
     "tensors of booleans": tensors(value=pa.bool_()),
     "with missing tensors": tensors(missing=MISSING),
     "permuted, with missing tensors": tensors([1, 0], missing=MISSING),
+    "with missing items": tensors([1, 0], missing_items=True),
     "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1, 1, 0], pa.int8())),
 }
 
@@ -88,6 +92,34 @@ def test_tensors_in_records_become_multidimensional_arrays():
     x = ah.asnested(PARENTS["a record"](TENSORS["permuted and named"]))
     assert x["t"].shape == (4, 3, 2) and x["t"].dims == (None, "w", "h")
     assert ah.asarray(PARENTS["rows"](TENSORS["plain"])).shape == (2, 2, 2, 3)
+
+
+PERMUTED = pa.fixed_shape_tensor(pa.int32(), [2, 3], permutation=[1, 0])
+
+
+def test_the_shape_of_tensors_does_not_depend_on_missing_tensors():
+    """`pyarrow.array` marks each item of a missing list as missing."""
+    storage = pa.array([[1, 2, 3, 4, 5, 6], None], pa.list_(pa.int32(), 6))
+    source = pa.ExtensionArray.from_storage(PERMUTED, storage)
+    rows = [[[1, 4], [2, 5], [3, 6]], None]
+    for given in (source, source[1:], pa.chunked_array([source[:1], source[1:]])):
+        x = ah.asnested(given)
+        assert x.to_list() == rows[-len(given) :] and str(x.type).endswith("option[3 * 2 * int32]")
+        assert ah.as_awkward(given, copy="if_needed").to_list() == x.to_list()
+        assert ah.as_numpy(given, missing=0, copy=True)[-1].tolist() == np.zeros((3, 2)).tolist()
+        assert ah.as_numpy(given, missing="mask", copy=True).shape == (len(given), 3, 2)
+    assert pa.array(ah.asnested(source)).equals(source)
+    chunks = pa.chunked_array([source[:1], source])
+    assert ah.asnested(chunks, copy=True).to_list() == [rows[0], *rows]
+    assert ah.as_arrow(chunks, copy=True).type.shape == [3, 2]
+
+
+@pytest.mark.parametrize("items", [[None, 2, 3, 4, 5, 6], [None] * 6])
+def test_missing_items_of_tensors_stay_missing(items):
+    storage = pa.array([items, None], pa.list_(pa.int32(), 6))
+    source = pa.ExtensionArray.from_storage(PERMUTED, storage)
+    assert ah.asnested(source).to_list() == [items, None]
+    assert pa.array(ah.asnested(source)).equals(source)
 
 
 @pytest.mark.parametrize("parent", ["a record", "a list", "list views", "records in lists"])

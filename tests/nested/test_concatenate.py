@@ -59,6 +59,13 @@ def test_copies_of_ordered_categories_keep_their_order():
     assert ah.as_polars(source, copy=True).dtype == pl.Enum(["lo", "hi"])
 
 
+def test_an_enum_in_chunks_stays_an_enum_when_filled():
+    kind = pl.Enum(["a", "b"])
+    source = pl.concat([pl.Series(["a", None], dtype=kind), pl.Series(["b"], dtype=kind)], rechunk=False)
+    made = ah.as_polars(source, missing="b")
+    assert made.dtype == kind and made.to_list() == ["a", "b", "b"]
+
+
 def test_joined_indices_are_widened_if_categories_exceed_their_type():
     first, second = (pa.array([str(k) for k in range(start, start + 100)]) for start in (0, 50))
     x = ah.asnested(chunks(([0, 99], first), ([0, 99], second)), copy=True)

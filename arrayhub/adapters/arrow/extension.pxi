@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
@@ -28,9 +28,12 @@ from arrayhub._core.tree cimport (
     NUMBERS,
     RUNS,
     TYPES,
+    WIDTH,
     Tree,
+    bit_at,
     flat,
     has,
+    is_missing,
     new_chunked,
     new_tree,
     same_node,
@@ -113,15 +116,19 @@ cdef object extension_name(ArrowSchema* schema):
     return None if schema.metadata == NULL else pairs_of(schema).get(b"ARROW:extension:name")
 
 
-cdef object extended(object node, ArrowSchema* schema):
+cdef object extended(object node, ArrowSchema* schema, Descriptor validity, Py_ssize_t bit):
     """Convert the storage of a canonical extension type to the array that the type describes.
 
-    Return the storage of other extension types unchanged, as the specification permits.
+    Return the storage of other extension types unchanged, as the specification permits. `validity` is the bitmap of the node
+    or None, and `bit` the position of its first element in the bitmap.
     """
     cdef dict pairs = pairs_of(schema)
     name = pairs.get(b"ARROW:extension:name")
-    if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree) and is_dense(<Tree> node):
-        node = (<Tree> node).content
+    if name == b"arrow.fixed_shape_tensor" and isinstance(node, Tree):
+        if is_dense(<Tree> node):
+            node = (<Tree> node).content
+        elif is_dense_where_valid(<Tree> node, validity, bit):
+            node = reshape((<Tree> (<Tree> node).content).content, ((<Tree> node).length, (<Tree> node).width))
     if isinstance(node, Tree) or name is None:
         return node
     if name == b"arrow.bool8" and schema.format[0] == c"c":
@@ -134,6 +141,28 @@ cdef object extended(object node, ArrowSchema* schema):
 cdef bint is_dense(Tree t) noexcept:
     """Return whether a node is a dense array, with or without an extension type."""
     return has(t, NUMBERS) and t.validity is None and t.meaning is None
+
+
+cdef bint is_dense_where_valid(Tree rows, Descriptor validity, Py_ssize_t bit):
+    """Return whether a node consists of fixed-size lists of numbers that are missing only in missing lists.
+
+    pyarrow marks each number of a missing list as missing. Bitmaps on a device are not read, and the result is then False.
+    """
+    cdef Tree items
+    cdef Py_ssize_t k
+    if not has(rows, WIDTH) or not isinstance(rows.content, Tree):
+        return False
+    items = <Tree> rows.content
+    if validity is None or items.validity is None or validity.device_.device_type != kDLCPU:
+        return False
+    if not has(items, NUMBERS) or items.meaning is not None or (<Descriptor> items.content).nd_ != 1:
+        return False
+    if items.field is not None and (<Descriptor> items.content).dl_dtype_.code != BOOL_CODE:
+        return False      # the tensor would lose the extension type of its items
+    for k in range(items.length):
+        if is_missing(items, k) and bit_at(<const uint8_t*> validity.data_, bit + k // rows.width):
+            return False
+    return True
 
 
 cdef object name_in(bytes metadata):

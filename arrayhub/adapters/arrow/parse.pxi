@@ -106,7 +106,7 @@ cdef object build(Import owner, ArrowSchema* schema, ArrowArray* array, Py_ssize
     else:
         node = build_other(owner, schema, array, row, first, length, depth, nodes)
     if schema.metadata != NULL:
-        node = extended(node, schema)
+        node = extended(node, schema, validity, first & 7)
     if validity is not None:
         node = with_validity(node, validity, first & 7, nulls)
     node = with_field(node, schema, depth)
