@@ -21,7 +21,7 @@ from arrayhub.sparse.rules import RULES
 from arrayhub.sparse.to_device import to_host
 from arrayhub.sparse.validation import check_indices, is_on_host
 
-# Matches the call that the error for 64-bit values suggests, which jax supports only with jax_enable_x64.
+# Matches the call in errors about values that a library does not support, such as 64-bit values without jax_enable_x64.
 _NARROWER = re.compile(r"arrayhub\.like\(x, x, dtype='\w+'\)")
 
 

@@ -45,7 +45,8 @@ class Rules:
     dense : bool
         Whether the library supports dense dimensions.
     values : str
-        Accepted element types, as NumPy type characters. Empty if all element types of the library are accepted.
+        Accepted element types in native byte order, as NumPy type characters. Empty if the library itself rejects the
+        element types that it does not support.
     host : bool
         Whether the library reads only host memory.
     max_ndim : int or None
@@ -69,7 +70,7 @@ _NARROW = ("int32",)
 _ANY = ("int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
 RULES = {
-    "scipy": Rules(16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH)),
+    "scipy": Rules(16, dict(coo=_BOTH, csr=_BOTH, csc=_BOTH, bsr=_BOTH), values="?bBhHiIlLqQfdgFDG"),
     "torch": Rules(
         32,
         dict(coo=_WIDE, csr=_BOTH, csc=_BOTH, bsr=_BOTH, bsc=_BOTH),
@@ -117,6 +118,10 @@ def conform(x: Any, library: str, copy: bool | None) -> Any:
         _need(copy, library, "the indices are unsorted or repeated, and the library would compute wrong results")
         x = _canonical(x, library)
     x = _with_indices(x, rules, library, copy)
+    if rules.values and not x.dtype.isnative:
+        _need(copy, library, f"values of {x.dtype} are not in native byte order")
+        data, native = x.data, x.dtype.newbyteorder("=")
+        x = moved(x, lambda array: _cast(array, native) if array is data else array)
     if x is given:
         x._state |= rules.bit
     return x
@@ -138,10 +143,11 @@ def _check_kind(x: Any, rules: Rules, library: str) -> None:
             f"{library}: shape {x.shape} has {len(x.shape)} dimensions; accepted: {rules.max_ndim}. Use x.to_dense()"
         )
     if rules.values and x.dtype.char not in rules.values:
-        names = ", ".join(np.dtype(char).name for char in rules.values)
-        raise BufferError(
-            f"{library}: values of {x.dtype} are not supported; accepted: {names}. Convert them in their own library"
-        )
+        names = dict.fromkeys(np.dtype(char).name for char in rules.values)
+        wider = next((name for name in names if np.can_cast(x.dtype, name)), None)
+        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy='if_needed')"
+        advice = f"Use {cast}" if wider else "Convert them in their own library"
+        raise BufferError(f"{library}: values of {x.dtype} are not supported; accepted: {', '.join(names)}. {advice}")
 
 
 def _need(copy: bool | None, library: str, why: str) -> None:

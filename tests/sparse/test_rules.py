@@ -277,6 +277,46 @@ def test_error_about_64_bit_values_suggests_a_call_that_works(library, format):
     assert made.dtype == "float32" and dense(made) == given.toarray().tolist()
 
 
+@pytest.mark.parametrize("format", ["coo", "csr", "bsr"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_error_about_values_that_scipy_lacks_suggests_a_call_that_works(dtype, format):
+    tensor = torch.eye(2, dtype=getattr(torch, dtype))
+    given = {"coo": tensor.to_sparse_coo, "csr": tensor.to_sparse_csr, "bsr": lambda: tensor.to_sparse_bsr((1, 1))}[
+        format
+    ]()
+    for x in (given, ah.assparse(given)):
+        for copy in (None, "if_needed", True):
+            with pytest.raises(
+                BufferError, match=f"^scipy: values of {dtype} are not supported; accepted: bool,"
+            ) as raised:
+                ah.as_scipy(x, copy=copy)
+        call = re.search(r"Use (arrayhub\..*)", str(raised.value))[1]
+        assert eval(call, {"arrayhub": ah, "x": x}).toarray().tolist() == [[1, 0], [0, 1]]
+        found = ah.explain(x, to="scipy")
+        assert found.verdicts[0].verdict == "cannot" and found.call == call
+
+
+def test_values_of_non_native_byte_order_are_copied_for_scipy():
+    given = compressed(columns=(1, 2, 5))
+    given.data = np.array([1.5, 2, 3], np.dtype("f8").newbyteorder())
+    x = ah.assparse(given)
+    with pytest.raises(BufferError, match="values of .f8 are not in native byte order; pass copy='if_needed'"):
+        ah.as_scipy(x)
+    assert ah.explain(x, to="scipy").verdicts[0].verdict == "copy=True"
+    for copy in ("if_needed", True):
+        made = ah.as_scipy(x, copy=copy)
+        assert made.dtype == "float64" and made.dtype.isnative and made.data.tolist() == [1.5, 2, 3]
+        assert made.toarray().sum() == 6.5
+        assert np.shares_memory(made.indices, given.indices) == (copy == "if_needed")
+
+
+@pytest.mark.parametrize("char", RULES["scipy"].values)
+def test_scipy_supports_the_values_of_its_rule(char):
+    for cls in (scipy.sparse.csr_array, scipy.sparse.coo_array):
+        x = ah.assparse(cls(np.ones((2, 2), char)))
+        assert ah.as_scipy(x).toarray().tolist() == [[1, 1], [1, 1]]
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
 def test_value_types_are_kept(library, dtype):
