@@ -1,6 +1,7 @@
 """Export NestedArrays to pyarrow, polars, pandas, awkward, torch and NumPy."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
@@ -14,6 +15,7 @@ from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed, unreadabl
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
 from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided, type_name, unread
+from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
 from arrayhub.convert.functions import as_numpy as dense_as_numpy
@@ -577,7 +579,8 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     - list views, unless their rows are adjacent and in order;
     - indices of categories, unless they are int64 and no element is missing;
     - type codes of unions, unless the code of each child is its position;
-    - children of a union that awkward merges because their types have a common type, such as integers and floats;
+    - children of a union that awkward merges because their types have a common type, such as integers and floats. If
+      awkward would round an integer, OverflowError is raised;
     - date32, which is converted to ``datetime64[D]``.
 
     Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of
@@ -789,7 +792,28 @@ def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
     if len(getattr(union, "contents", ())) != len(contents):
         forbidden(copy, "as_awkward", "awkward merges children of a union whose types have a common type")
+        for k, child in enumerate(node.children):
+            _check_merged(child, index[tags == k], str(union.form.type))
     return union
+
+
+def _check_merged(child: Any, places: Any, merged: str) -> None:
+    """Raise OverflowError if awkward rounded integers to the type `merged` when it merged the children of a union.
+
+    `places` contains the places of the union's elements in `child`. Of lists and records, all integers are checked.
+    """
+    if isinstance(child, NestedArray) and not kind_of(child).numbers:
+        for part in child_nodes(child):
+            _check_merged(part, slice(None), merged)
+        return
+    numbers = dense_as_numpy(nested_of(child).content)
+    if numbers.dtype.kind in "iu" and not re.search(rf"\b{numbers.dtype.name}\b", merged):
+        lost = casting.rounded(numbers[places], np.dtype(np.float64))
+        if lost is not None:
+            raise OverflowError(
+                f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
+                " common type; accepted: integers that float64 represents. Use arrayhub.asnested(x).to_list()"
+            )
 
 
 _LAYOUTS = per_kind(

@@ -87,6 +87,35 @@ def test_a_missing_category_is_missing_for_each_type_of_indices(width):
     assert made.to_list() == [1, None, 0]
 
 
+BIG = 2**53 + 1
+MERGED = {
+    "int64 and float64": [pa.array([BIG, 0]), pa.array([1.5, 2.5])],
+    "int64 and uint64": [pa.array([-BIG, 0]), pa.array([1, 2], pa.uint64())],
+    "lists": [pa.array([[BIG], []]), pa.array([[1.5], [2.5]])],
+    "records": [pa.array([{"a": BIG}, {"a": 0}]), pa.array([{"a": 1.5}, {"a": 2.5}])],
+}
+
+
+@pytest.mark.parametrize("name", MERGED)
+def test_integers_of_unions_are_not_rounded(name):
+    source = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), MERGED[name])
+    for copy in (None, True, "if_needed"):
+        with pytest.raises(
+            OverflowError, match=r"9007199254740993 would be rounded.* Use arrayhub.asnested\(x\)"
+        ) as error:
+            ah.as_awkward(source, copy=copy)
+    call = re.search(r"Use (arrayhub\..*)", str(error.value))[1]
+    assert eval(call, {"arrayhub": ah, "x": source}) == source.to_pylist()
+
+
+def test_integers_that_a_union_does_not_use_or_that_are_not_merged_may_be_large():
+    numbers = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, BIG]), pa.array([1.5, 2.5])])
+    assert ah.as_awkward(numbers).to_list() == [1.0, 2.5]
+    records = [pa.array([{"a": BIG, "b": 1}] * 2), pa.array([{"a": BIG, "b": 0.5}] * 2)]
+    mixed = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), records)
+    assert ah.as_awkward(mixed).to_list() == [{"a": BIG, "b": 1.0}, {"a": BIG, "b": 0.5}]
+
+
 @pytest.mark.parametrize("x", [np.zeros(4, "V3")[::2], np.zeros((4, 2), "V3")[::2], np.zeros(3, "V4,f8")], ids=str)
 def test_bytes_with_gaps_require_a_copy(x):
     for copy in (None, False):
