@@ -131,8 +131,10 @@ def for_polars(node: Any) -> Any:
         return with_views(node)
     if kind.sizes:
         return for_polars(in_order(node))
-    if kind.ends:  # polars imports a map as a list of records
+    if kind.ends and node.meaning is None:
         return wide_lists(node, for_polars(node.content))
+    if kind.ends:  # polars 2.1 imports a map as its Map type, and converts the int32 offsets itself
+        return rebuild(node, for_polars)
     if kind.runs:
         return for_polars(decoded(node, "polars"))
     if kind.types:

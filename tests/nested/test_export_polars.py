@@ -1,11 +1,11 @@
-"""as_polars raises for conversions that copy values if copy=False."""
+"""as_polars raises for conversions that copy values if copy=False, and keeps maps."""
 
 import numpy as np
 import pytest
 
 import arrayhub as ah
 
-pytest.importorskip("polars")
+pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 
@@ -39,3 +39,30 @@ def test_copy_false_forbids_conversions_of_values(name):
 def test_other_times_and_numbers_are_shared(x):
     assert ah.asarray(ah.as_polars(x, copy=False).to_physical()).ptr == x.ctypes.data
     assert ah.explain(x, to="polars").verdicts[0].verdict == "zero-copy"
+
+
+MAPS = pa.array([[("a", 1)], None, [], [("b" * 20, 2), ("c", None)]], pa.map_(pa.string(), pa.int64()))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [MAPS, MAPS[1:], MAPS[:0], pl.from_arrow(MAPS), pa.chunked_array([MAPS, MAPS])],
+    ids=["map", "slice", "empty", "series", "chunks"],
+)
+def test_maps_become_maps_of_polars(source):
+    for obj in (source, ah.asnested(source)):
+        for copy in (None, False, True, "if_needed"):
+            made = ah.as_polars(obj, copy=copy)
+            assert made.dtype == pl.from_arrow(MAPS).dtype
+            assert ah.asnested(made).to_list() == ah.asnested(source).to_list()
+
+
+def test_maps_in_tables_and_lists_become_maps_of_polars():
+    kind = pl.from_arrow(MAPS).dtype
+    assert ah.as_polars(pa.table({"m": MAPS})).schema == {"m": kind}
+    assert ah.as_polars(pa.ListArray.from_arrays(pa.array([0, 2, 4], pa.int32()), MAPS)).dtype == pl.List(kind)
+
+
+def test_maps_share_their_values_with_polars():
+    x = ah.asnested(ah.as_polars(MAPS))
+    assert x.content["value"].content.ptr == MAPS.items.buffers()[1].address
