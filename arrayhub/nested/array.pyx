@@ -436,7 +436,8 @@ cdef class NestedArray(Tree):
         ----------
         copy : {None, True, False, "if_needed"}, optional
             True returns a copy. None and False return a view, or raise BufferError. "if_needed" returns a view, or a copy if a
-            view is impossible. Packed booleans, date32, records, runs, and arrays of several chunks require a copy.
+            view is impossible. Packed booleans, date32, records, runs, list views that are out of order, and arrays of several
+            chunks require a copy.
 
         Returns
         -------

@@ -942,7 +942,12 @@ def _as_torch(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -
         return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
     if kind.indices or kind.runs or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
         return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
-    return as_jagged(_copied(x) if copy else x, copy, allow_readonly)
+    x = _copied(x) if copy else x  # a copy of list views is in order
+    if kind.sizes and isinstance(x.content, USMArray) and is_on_host(x) and not x.null_count:
+        if not is_in_order(x):
+            raise BufferError("torch: the rows of the list views are out of order; pass copy=True, which orders them")
+        x = in_order(x)
+    return as_jagged(x, copy, allow_readonly)
 
 
 # Export functions by the library's name in `convert`. The arrays of the libraries in NESTED_CONSUMERS can be nested.

@@ -91,8 +91,10 @@ cdef object densified(object node, bint copy):
         if size != width:
             raise ValueError(f"to_dense: row {k} has {size} elements, and row 0 has {width}; accepted: equal lengths")
         if has(t, SIZES) and width and start_of_row(t, k) != start + k * width:
-            raise BufferError(f"to_dense: row {k} does not follow row {k - 1} in memory; call arrayhub.asnested(x,"
-                              " copy=True).to_dense()")
+            if copy:
+                return copied(hooks.concatenate([t]))
+            raise BufferError(f"to_dense: row {k} does not follow row {k - 1} in memory; call to_dense(copy=True), which"
+                              " copies the rows in order")
     dense = <Descriptor> densified(part_inside(t, start, start + width * t.length, "rows"), copy)
     return reshape(dense, (t.length, width) + shape_tuple(dense)[1:])
 
@@ -105,7 +107,12 @@ cdef object densified_chunks(Tree t, bint copy):
     if not copy:
         raise BufferError(f"to_dense: the array has {len(t.parts)} chunks; accepted: one. Call to_dense(copy=True), which"
                           " concatenates them")
-    dense = <Descriptor> densified(hooks.concatenate([t]), copy)
+    return copied(hooks.concatenate([t]))
+
+
+cdef object copied(object node):
+    """Return a node that is a copy as one array, which is marked as a copy."""
+    dense = <Descriptor> densified(node, True)
     dense.flags_ |= COPIED
     return dense
 

@@ -1091,6 +1091,48 @@ def test_integers_are_not_converted_to_floats():
         assert (x.to_list(), x.content.dtype) == (values, kind)
 
 
+OUT_OF_ORDER = {
+    "reversed": ([2, 0], [2, 2]),
+    "with a gap": ([0, 4], [2, 2]),
+    "repeated": ([1, 1], [2, 2]),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_ORDER)
+def test_copies_of_list_views_out_of_order_are_dense(name):
+    starts, sizes = (pa.array(values, pa.int32()) for values in OUT_OF_ORDER[name])
+    source = pa.ListViewArray.from_arrays(starts, sizes, pa.array(np.arange(6.0)))
+    for x in (source, ah.asnested(source)):
+        for copy in (True, "if_needed"):
+            for export in (ah.asarray, ah.as_numpy):
+                assert export(x, copy=copy).tolist() == source.to_pylist()
+            assert [row.tolist() for row in ah.as_torch(x, copy=copy)] == source.to_pylist()
+        for export in (ah.asarray, ah.as_numpy, ah.as_torch):
+            with pytest.raises(BufferError, match="call arrayhub.asnested|pass copy=True"):
+                export(x)
+    dense = ah.asnested(source).to_dense(copy=True)
+    assert dense.tolist() == source.to_pylist() and dense.access == "readwrite"
+    with pytest.raises(BufferError, match=r"row 1 does not follow row 0 in memory; call to_dense\(copy=True\)"):
+        ah.asnested(source).to_dense()
+    with pytest.raises(BufferError, match="numpy: row 1 does not follow row 0 in memory; pass copy=True"):
+        ah.as_numpy(ah.asnested(source))
+
+
+def test_copies_of_list_views_out_of_order_report_different_lengths():
+    starts, sizes = pa.array([2, 0, 0], pa.int32()), pa.array([2, 2, 1], pa.int32())
+    x = ah.asnested(pa.ListViewArray.from_arrays(starts, sizes, pa.array([1, 2, 3, 4])))
+    with pytest.raises(ValueError, match="row 2 has 1 elements, and row 0 has 2; accepted: equal lengths"):
+        x.to_dense(copy=True)
+
+
+def test_missing_elements_of_list_views_out_of_order_are_filled():
+    starts, sizes = pa.array([2, 0], pa.int32()), pa.array([2, 2], pa.int32())
+    source = pa.ListViewArray.from_arrays(starts, sizes, pa.array([1, None, 3, 4]))
+    assert ah.as_numpy(source, missing=0, copy=True).tolist() == [[3, 4], [1, 0]]
+    with pytest.raises(ValueError, match="element 3 is missing"):
+        ah.asnested(source).to_dense(copy=True)
+
+
 def test_maps_are_imported_as_lists_of_records():
     source = pa.array([[("a", 1), ("b", None)], None, []], pa.map_(pa.string(), pa.int64()))
     x = ah.asnested(source)
