@@ -17,6 +17,9 @@ cdef const char* _BINARY = b"has byte strings; call arrayhub.asnested(x)"
 cdef const char* _LENGTHS = \
     b"has lists, which may have different lengths; call arrayhub.asnested(x), or arrayhub.asnested(x).to_dense() if all rows" \
     b" are equally long"
+cdef const char* _LIST_VIEWS = \
+    b"has list views, which may have different lengths; call arrayhub.asnested(x), or" \
+    b" arrayhub.asnested(x).to_dense(copy=True) if all rows are equally long"
 cdef const char* _ROWS = b"has fixed-size lists whose elements do not form a dense array; call arrayhub.asnested(x)"
 cdef const char* _PACKED = \
     b"packs eight values into a byte; call arrayhub.asnested(x).to_dense(copy=True), which unpacks them"
@@ -38,7 +41,7 @@ NODE_KINDS[:] = [
     NodeKind(b"flat",         NUMBERS,                   2,       0,        NULL),
     NodeKind(b"bits",         BIT_PACKED,                2,       0,        _PACKED),
     NodeKind(b"list",         LISTS | ENDS,              2,       1,        _LENGTHS),
-    NodeKind(b"list_view",    LISTS | SIZES,             3,       1,        _LENGTHS),
+    NodeKind(b"list_view",    LISTS | SIZES,             3,       1,        _LIST_VIEWS),
     NodeKind(b"regular",      LISTS | WIDTH,             1,       1,        _ROWS),
     NodeKind(b"string",       CHARACTERS | UTF8 | ENDS,  3,       0,        _STRINGS),
     NodeKind(b"bytes",        CHARACTERS | ENDS,         3,       0,        _BINARY),

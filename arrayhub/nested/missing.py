@@ -268,7 +268,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
     if len(order) == len(values):
         return values
     kind = kind_of(values)
-    if kind.numbers or kind.indices:  # `concatenate` would repeat the categories
+    if kind.numbers or kind.indices:  # without a comparison of the categories, as in `concatenate`
         facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
         if kind.numbers:
             return make(values.kind, len(order), content=asarray(as_numpy(values.content)[order]), **facts)

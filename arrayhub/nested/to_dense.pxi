@@ -8,7 +8,6 @@ from arrayhub._core.tree cimport (
     CHUNKS,
     FIELDS,
     INDICES,
-    LISTS,
     NUMBERS,
     RUNS,
     SIZES,

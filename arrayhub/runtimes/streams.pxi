@@ -60,8 +60,8 @@ cdef int check_stream(object stream) except -1:
 cdef int order_by_producer(Descriptor a, object stream) except -1:
     """Call the producer's ``__dlpack__`` to order a stream after the producer's work.
 
-    This function is used for device types without a module in ``runtimes/``, such as ROCm. Handles are passed unchanged, because 0 is
-    ROCm's default stream. For the handle -1, the producer is not called.
+    This function is used for device types without a module in ``runtimes/``, such as ROCm. Handles are passed unchanged,
+    because 0 is ROCm's default stream. For the handle -1, the producer is not called.
     """
     cdef intptr_t handle = cuda.handle_or_null(stream, 0)
     if handle == cuda.NO_STREAM:

@@ -450,7 +450,8 @@ cdef Descriptor described(object shape, object strides, object element):
             raise state_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
+            raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0"
+                              " count as 1")
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")

@@ -1002,8 +1002,8 @@ def test_value_keeps_the_type_of_missing_rows_for_arrow():
 
 
 def test_rows_of_another_length_lose_the_extension_type():
-    tensors = column_of([[1, 2], None], pa.fixed_shape_tensor(pa.int8(), [2, 1]))
-    assert ah.as_arrow(tensors, missing=[3]).to_pylist() == [[1, 2], [3]]
+    rows = column_of([[1, 2], None], pa.opaque(pa.list_(pa.int8(), 2), "type", "vendor"))
+    assert ah.as_arrow(rows, missing=[3]).to_pylist() == [[1, 2], [3]]
 
 
 RUN = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([None], pa.int8()))

@@ -140,11 +140,12 @@ cdef str sharing_obstacle(Descriptor a, int form):
     if a.flags_ & C_CONTIGUOUS:
         return None
     if a.nd_ == 1 or memory_order(a) is None:
-        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call arrayhub.asarray(x, copy=True) first"
+        return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call" \
+            " arrayhub.asarray(x, copy=True) first"
     if form & TENSOR:
         return None
-    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; call arrayhub.asarray(x, copy=True) first," \
-        " or arrayhub.as_arrow(x, extension=True)"
+    return f"byte strides {stride_tuple(a)} are not in C order, which lists require; call" \
+        " arrayhub.asarray(x, copy=True) first, or arrayhub.as_arrow(x, extension=True)"
 
 
 def strided(Descriptor a not None, bint extension):

@@ -183,8 +183,8 @@ cdef int fill_from_buffer(Descriptor a, object exporter, object offset) except -
     cdef Py_ssize_t start = integer(offset, ARRAY_INTERFACE, "offset", -1)
     if not PyObject_CheckBuffer(exporter):
         raise dict_error(ARRAY_INTERFACE, "data", exporter,
-                         "a pair (address, read-only), an object that supports the buffer protocol, or None if the producer itself"
-                         " supports it")
+                         "a pair (address, read-only), an object that supports the buffer protocol, or None if the"
+                         " producer itself supports it")
     cdef MemoryBlock block = buffer.hold(exporter, PyBUF_SIMPLE)
     cdef Py_buffer* view = <Py_buffer*> block.resource
     if start < 0 or start > view.len:
@@ -384,7 +384,7 @@ cdef int set_struct_strides(Descriptor a, const ArrayStruct* seen) except -1:
     if seen.strides != NULL and seen.nd > 0:
         memcpy(a.byte_strides_, seen.strides, seen.nd * sizeof(Py_ssize_t))
     elif layout.fill_strides(a.nd_, a.shape_, a.itemsize_, fortran, a.byte_strides_):
-        raise dict_error(ARRAY_STRUCT, "shape", shape_tuple(a), "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
+        raise dict_error(ARRAY_STRUCT, "shape", shape_tuple(a), TOO_LARGE)
     return 0
 
 

@@ -98,6 +98,9 @@ cdef int set_access(Descriptor a, object read_only) except -1:
     return 0
 
 
+cdef str TOO_LARGE = "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1"
+
+
 cdef int check_version(object version, int protocol, const Dialect* dialect) except -1:
     cdef Py_ssize_t number
     cdef str accepted
@@ -118,7 +121,7 @@ cdef int set_strides(Descriptor a, object strides, int protocol, const Dialect* 
     cdef int k
     if strides is None:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise dict_error(protocol, "shape", shape_tuple(a), "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
+            raise dict_error(protocol, "shape", shape_tuple(a), TOO_LARGE)
         return 0
     if not isinstance(strides, tuple) or len(<tuple> strides) != a.nd_:
         raise dict_error(protocol, "strides", strides, f"None, or a tuple of {a.nd_} integers in units of"
