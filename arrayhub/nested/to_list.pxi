@@ -2,7 +2,19 @@
 
 from cpython.list cimport PyList_GetSlice
 
-from arrayhub._core.tree cimport KINDS, Tree, codes_of, check_again, count_nulls, is_missing, part_inside, part_of, run_of
+from arrayhub._core.tree cimport (
+    KINDS,
+    LISTS,
+    Tree,
+    check_again,
+    codes_of,
+    count_nulls,
+    has,
+    is_missing,
+    part_inside,
+    part_of,
+    run_of,
+)
 
 from arrayhub.convert.functions import as_numpy
 from arrayhub.nested import logical_types
