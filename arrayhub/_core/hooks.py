@@ -30,7 +30,7 @@ UPWARD = {
     "asnested": "arrayhub.nested.asnested:asnested",
     "dense_copy": "arrayhub.nested.asnested:dense_copy",
     "DENSE_CONSUMERS": "arrayhub.nested.export:DENSE_CONSUMERS",
-    "dense_for": "arrayhub.nested.export:dense_for",
+    "dense_for": "arrayhub.nested.export.dense:dense_for",
     "NESTED_CONSUMERS": "arrayhub.nested.export:NESTED_CONSUMERS",
     "why_always_copied": "arrayhub.nested.export:why_always_copied",
     "with_missing": "arrayhub.nested.missing:with_missing",
@@ -72,7 +72,7 @@ UPWARD = {
     "nested_deep_copy": "arrayhub.nested.pickling:deep_copy",
     "nested_token": "arrayhub.nested.pickling:token",
     "nested_nbytes": "arrayhub.nested.pickling:nbytes",
-    "nested_array_method": "arrayhub.nested.export:for_array_method",
+    "nested_array_method": "arrayhub.nested.export.dense:for_array_method",
     # called by sparse/array
     "sparse_reduce": "arrayhub.sparse.pickling:reduce",
     "sparse_deep_copy": "arrayhub.sparse.pickling:deep_copy",
@@ -82,7 +82,7 @@ UPWARD = {
     "fill_null": "arrayhub.nested.missing:fill_null",
     "conform": "arrayhub.nested.conform:conform",
     "concatenate": "arrayhub.nested.concatenate:concatenate",
-    "chunks_to_arrow": "arrayhub.nested.export:chunks_to_arrow",
+    "chunks_to_arrow": "arrayhub.nested.export.arrow:chunks_to_arrow",
     "nested_decoded": "arrayhub.nested.runs:decoded",
     "covered_without_bitmap": "arrayhub.nested.missing:covered_without_bitmap",
 }

@@ -39,7 +39,7 @@ from arrayhub.nested.array import (
 from arrayhub.nested.asnested import refuse_storage
 from arrayhub.nested.concatenate import concatenate, in_order
 from arrayhub.nested.conform import element_type, identity, rebuild
-from arrayhub.nested.export import dense_or_nested, single_chunk
+from arrayhub.nested.export.shared import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
 from arrayhub.nested.matrix import columns_of_frame, dense_column, fields_of, index_columns, matrix
 from arrayhub.nested.to_device import offsets_on_host, reached_runs, type_codes

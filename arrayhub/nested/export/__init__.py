@@ -1,0 +1,28 @@
+"""Export of NestedArrays, with one module per library."""
+
+from typing import Any
+
+from arrayhub.nested.export import arrow, awkward, pandas, polars
+from arrayhub.nested.export.arrow import as_arrow
+from arrayhub.nested.export.awkward import as_awkward
+from arrayhub.nested.export.dense import numpy_from, torch_from
+from arrayhub.nested.export.pandas import as_pandas
+from arrayhub.nested.export.polars import as_polars
+
+__all__ = ["as_arrow", "as_awkward", "as_pandas", "as_polars"]
+
+# Export functions by the library's name in `convert`. The arrays of the libraries in NESTED_CONSUMERS can be nested.
+DENSE_CONSUMERS = {"numpy": numpy_from, "torch": torch_from}
+NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}
+_WHY_COPIED = {module.__name__.rpartition(".")[2]: module.why_copied for module in (arrow, polars, pandas, awkward)}
+
+
+def why_always_copied(array: Any, library: str, obj: Any) -> str:
+    """Return why the export of `array`, imported from `obj`, copies without ``copy=True``, or "" if it does not.
+
+    The export copies booleans of one byte each, and the parts that `as_awkward` documents. For pandas, the export also
+    copies string views and list views that are out of order. For polars, the export also copies runs, list views that
+    are out of order, and times in some units.
+    """
+    why_copied: Any = _WHY_COPIED.get(library)
+    return "" if why_copied is None else why_copied(array, obj)

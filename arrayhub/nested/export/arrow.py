@@ -1,0 +1,133 @@
+"""Export to pyarrow: `as_arrow`."""
+
+from functools import partial
+from typing import Any
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
+from arrayhub._core.hooks import hooks
+from arrayhub.adapters.arrow import extension_schema, packs_booleans, strided
+from arrayhub.nested.array import (
+    NestedArray,
+    is_on_host,
+)
+from arrayhub.nested.conform import with_days
+from arrayhub.nested.export.shared import device_error, export, is_chunked
+
+
+def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing: Any = None) -> Any:
+    """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
+
+    A dense array is exported with the type that ``pyarrow.array`` infers from its dtype. Each dimension after the first
+    becomes a fixed-size list. Booleans are copied, because Arrow stores eight booleans in a byte.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        True: copy to host memory, and convert ``datetime64[D]`` to date32. "if_needed": share the memory if possible,
+        otherwise copy. None: copy booleans, and share all other memory or raise BufferError. False: share the memory,
+        or raise BufferError.
+    extension : bool, default: False
+        Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
+        ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. A tensor keeps the names
+        and the order of the dimensions in memory. Nested arrays always keep their own extension types.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray
+        Tables and records become structs. ``arrayhub.convert(x, pyarrow.Table)`` returns a table instead. Chunks are
+        shared individually, and ``copy=True`` concatenates the chunks.
+
+    Raises
+    ------
+    BufferError
+        Arrow cannot represent the type, pyarrow does not support the device, or a copy is needed and `copy` does not
+        permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> arrayhub.as_arrow(np.array([1, 2])).to_pylist()
+    [1, 2]
+    >>> print(arrayhub.as_arrow(np.array([True, False])).type)
+    bool
+    >>> print(arrayhub.as_arrow(np.array([True, False]), extension=True).type)
+    extension<arrow.bool8>
+    """
+    if missing is not None:
+        return hooks.with_value(obj, partial(as_arrow, extension=extension), missing, copy, "arrow")
+    needed("pyarrow", "to create its arrays")
+    return export(
+        "as_arrow", partial(to_arrow, extension=extension), obj, copy, partial(why_copied, extension=extension)
+    )
+
+
+def to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:
+    """Return a ``pyarrow.Array`` or ``pyarrow.ChunkedArray``. In copies, ``datetime64[D]`` becomes date32."""
+    pyarrow = needed("pyarrow", "to create its arrays")
+    array = with_days(array) if copied else array
+    if is_chunked(array):
+        return chunks_to_arrow(array)
+    if extension and not isinstance(array, NestedArray):
+        need_arrow(array, extension)
+        array = _WithExtension(array)
+    elif is_on_host(array):
+        need_arrow(array)
+        import_capsules = getattr(pyarrow.Array, "_import_from_c_capsule", None)  # private, but faster
+        return pyarrow.array(array) if import_capsules is None else import_capsules(*array.__arrow_c_array__())
+    try:
+        return pyarrow.array(array)
+    except (pyarrow.ArrowException, KeyError) as error:
+        raise device_error(array, "pyarrow") from error
+
+
+class _WithExtension:
+    """Arrow producer that exports a dense array with extension types."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        self.device = array.device
+
+    def __arrow_c_device_array__(self, requested_schema: Any = None, **keywords: Any) -> Any:
+        return self._array.__arrow_c_device_array__(extension_schema(self._array), **keywords)
+
+
+def chunks_to_arrow(x: NestedArray, type: Any = None) -> Any:
+    """Return a ``pyarrow.ChunkedArray`` that shares the chunks of `x`, for ``NestedArray.__arrow_array__``."""
+    pyarrow = needed("pyarrow", "to create its arrays")
+    if not is_on_host(x):
+        raise device_error(x, "pyarrow")
+    try:
+        column = pyarrow.chunked_array(x)
+    except pyarrow.ArrowException as error:
+        raise BufferError(f"pyarrow: {first_line(error)}") from error
+    return column if type is None else column.cast(type)
+
+
+def need_arrow(array: Any, extension: bool = False) -> None:
+    """Raise BufferError if an array cannot be exported to Arrow, or if a strided array would be copied."""
+    why = None
+    try:
+        array.__arrow_c_schema__  # noqa: B018
+    except AttributeError as error:
+        why = str(error).removeprefix("__arrow_c_schema__: ")
+    if why is None and not isinstance(array, NestedArray):
+        why = strided(array, extension)
+    if why is not None:
+        raise BufferError(f"Arrow: {why}{', or pass copy=True' if 'byte strides' in why else ''}")
+
+
+def why_copied(array: Any, obj: Any, extension: bool = False) -> str:
+    """Return why `as_arrow` copies `array` without ``copy=True``, or "" if it does not."""
+    shared = extension and not isinstance(array, NestedArray)
+    return PACKED_BOOLEANS if not shared and packs_booleans(array) else ""

@@ -1,0 +1,310 @@
+"""Export to awkward, without pyarrow: `as_awkward`."""
+
+import math
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy, CopyForbidden, forbidden
+from arrayhub._core.errors import needed, wider_dtype
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import kind_of, per_kind
+from arrayhub.adapters.arrow import type_name
+from arrayhub.array import casting
+from arrayhub.convert.containers import without_index
+from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.nested.array import (
+    NestedArray,
+    check,
+    check_names,
+    nested_of,
+    unpacked,
+    valid_mask,
+    with_offsets,
+)
+from arrayhub.nested.concatenate import in_order
+from arrayhub.nested.conform import child_nodes
+from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
+from arrayhub.nested.runs import decoded
+from arrayhub.nested.to_device import offsets_on_host, type_codes
+
+
+def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+    """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
+
+    The index of a pandas DataFrame is not exported. Numbers, offsets, characters and validity bitmaps are shared. The
+    following parts are copied, and raise BufferError with ``copy=False``:
+
+    - string views, packed booleans and run-end encoded arrays;
+    - list views, unless their rows are adjacent and in order;
+    - indices of categories, unless they are int64 and no element is missing;
+    - type codes of unions, unless the code of each child is its position;
+    - children of a union that awkward merges because their types have a common type, such as integers and floats. If
+      awkward would round an integer, OverflowError is raised;
+    - date32, which is converted to ``datetime64[D]``.
+
+    Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of
+    sparse unions, and validity bitmaps that start at a byte boundary.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    awkward.Array
+        On the host. Records become records, and the columns of a table become their fields.
+
+    Raises
+    ------
+    BufferError
+        awkward does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        awkward is not installed.
+
+    Examples
+    --------
+    >>> import awkward
+    >>> arrayhub.as_awkward(arrayhub.asnested([[1], [2, 3]]))
+    <Array [[1], [2, 3]] type='2 * var * int64'>
+    """
+    needed("awkward", "to create its arrays")
+    obj = without_index(obj)
+    if missing is not None:
+        return hooks.with_value(obj, as_awkward, missing, copy, "awkward")
+    return export("as_awkward", partial(_to_awkward, obj=obj, copy=copy), obj, copy)
+
+
+def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:
+    """Convert an array that was imported from `obj` to an ``awkward.Array``."""
+    awkward = needed("awkward", "to create its arrays")
+    array = on_host(array, "awkward")
+    if is_chunked(array):
+        array = single_chunk(array, copied, "awkward", obj)
+    return awkward.Array(_layout(awkward, array, copy))
+
+
+def why_copied(array: Any, obj: Any) -> str:
+    """Return why `as_awkward` copies `array`, imported from `obj`, without ``copy=True``, or "" if it does not."""
+    try:
+        _to_awkward(array, False, obj, copy=False)
+    except CopyForbidden as error:
+        return error.why
+    except BufferError:  # the export raises it
+        pass
+    return ""
+
+
+def _numbers(awkward: Any, x: Any) -> Any:
+    array = dense_as_numpy(x)
+    if array.dtype.type is np.void and array.dtype.names is None and array.dtype.itemsize:
+        return _fixed_bytes(awkward, x)
+    try:
+        return awkward.contents.NumpyArray(array)
+    except TypeError as error:
+        raise BufferError(
+            f"awkward: dtype {array.dtype} is not supported; accepted: NumPy's own numbers, booleans and times."
+            f" {_instead_of(array.dtype)}"
+        ) from error
+
+
+def _instead_of(dtype: np.dtype[Any]) -> str:
+    """Return the advice for elements, possibly of a field, that awkward does not support."""
+    if not dtype.isnative:
+        return "Pass copy=True, which converts the elements into native byte order"
+    wider = wider_dtype(dtype)
+    if wider is None:
+        return "Use arrayhub.asnested(x)"
+    return f"Convert the elements first. For dense data, use arrayhub.asarray(x, dtype={wider!r})"
+
+
+def _fixed_bytes(awkward: Any, x: Any) -> Any:
+    """Return fixed-size byte strings in the layout that ``awkward.from_arrow`` creates."""
+    if not x.flags["C"]:
+        raise BufferError(
+            f"awkward: elements of dtype {x.dtype} have byte strides {x.byte_strides}; accepted: contiguous elements."
+            " Pass copy=True"
+        )
+    flat = dense_as_numpy(x.reshape(-1)).view(np.uint8)
+    characters = awkward.contents.NumpyArray(flat, parameters={"__array__": "byte"})
+    layout = awkward.contents.RegularArray(
+        characters, x.itemsize, zeros_length=x.size, parameters={"__array__": "bytestring"}
+    )
+    for axis in range(x.ndim - 1, 0, -1):
+        layout = awkward.contents.RegularArray(layout, x.shape[axis], zeros_length=math.prod(x.shape[:axis]))
+    return layout
+
+
+def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
+    """Return the layout of a node. For ``copy=False``, raise BufferError if a part of the node must be copied."""
+    if not isinstance(node, NestedArray):
+        return _numbers(awkward, node)
+    check(node)  # awkward does not validate offsets and indices
+    layout = _LAYOUTS[node.kind](awkward, node, copy)
+    if node.validity is None or node.null_count == 0 or kind_of(node).indices:
+        return layout
+    if node.validity_offset:
+        mask = np.packbits(valid_mask(node), bitorder="little")
+    else:
+        mask = dense_as_numpy(node.validity)
+    index = awkward.index.IndexU8(mask)
+    return awkward.contents.BitMaskedArray(index, layout, True, len(node), True)
+
+
+def _flat(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    if node.meaning is None or node.meaning == "tdm":
+        return _numbers(awkward, node.content)
+    if node.meaning != "tdD":
+        raise BufferError(
+            f"awkward: {type_name(node.meaning)} is not supported; accepted: numbers, booleans, dates, and times"
+            " without a zone. Use arrayhub.asnested(x).content, which holds the values without this type, or"
+            " arrayhub.asnested(x).to_list()"
+        )
+    forbidden(copy, "as_awkward", "Arrow's dates of 4 bytes are converted to NumPy's dates of 8 bytes")
+    days = dense_as_numpy(node.content).astype("M8[D]")
+    return awkward.contents.NumpyArray(days)
+
+
+def _bits(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    forbidden(copy, "as_awkward", "packed booleans are converted to one byte each")
+    return _numbers(awkward, unpacked(node))
+
+
+def _offsets(awkward: Any, node: NestedArray) -> Any:
+    numbers = offsets_on_host(node)
+    return awkward.index.Index64(numbers) if numbers.dtype == np.int64 else awkward.index.Index32(numbers)
+
+
+def _list(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    return awkward.contents.ListOffsetArray(_offsets(awkward, node), _layout(awkward, node.content, copy))
+
+
+def _list_view(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    lists = in_order(node)
+    if lists.content is not node.content and len(lists.content):
+        forbidden(copy, "as_awkward", OUT_OF_ORDER)
+    return _list(awkward, lists, copy)
+
+
+def _text(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    if kind_of(node).views:
+        forbidden(copy, "as_awkward", "string views are converted to strings with offsets")
+        node = with_offsets(node)
+    text = kind_of(node).utf8
+    characters = awkward.contents.NumpyArray(
+        dense_as_numpy(node.content), parameters={"__array__": "char" if text else "byte"}
+    )
+    return awkward.contents.ListOffsetArray(
+        _offsets(awkward, node), characters, parameters={"__array__": "string" if text else "bytestring"}
+    )
+
+
+def _regular(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    return awkward.contents.RegularArray(_layout(awkward, node.content, copy), node.width, zeros_length=len(node))
+
+
+def _record(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, but its to_list loses fields
+    columns = [_layout(awkward, field, copy) for field in node.children]
+    return awkward.contents.RecordArray(columns, list(node.field_names), length=len(node))
+
+
+def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    indices = dense_as_numpy(node.indices)
+    if indices.dtype != np.int64:
+        forbidden(copy, "as_awkward", f"the indices of categories are converted from {indices.dtype} to int64")
+        indices = indices.astype(np.int64)  # unsigned integers cannot represent the index -1 of a missing element
+    parameters = {"__array__": "categorical"}
+    content = _layout(awkward, node.content, copy)
+    if node.validity is None or node.null_count == 0:
+        return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
+    forbidden(copy, "as_awkward", "the indices of missing categories are replaced by -1")
+    indices = np.where(valid_mask(node), indices, -1)
+    return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
+
+
+def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    index = awkward.index.Index64(np.full(len(node), -1, np.int64))
+    return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
+
+
+def _runs(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    forbidden(copy, "as_awkward", "the value of each run is repeated for its elements")
+    return _layout(awkward, decoded(node, "awkward"), copy)
+
+
+def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    """Return a UnionArray. awkward requires an index, and tags equal to the positions of the children."""
+    codes = dense_as_numpy(node.type_codes)
+    tags = codes
+    if type_codes(node) != list(range(len(node.children))):
+        forbidden(
+            copy, "as_awkward", f"the type codes {type_codes(node)} are converted to the positions of the children"
+        )
+        positions = np.zeros(128, np.int8)
+        positions[type_codes(node)] = np.arange(len(node.children))
+        tags = positions[codes]
+    index = dense_as_numpy(node.offsets) if node.offsets is not None else np.arange(len(node), dtype=np.int64)
+    contents = [_layout(awkward, child, copy) for child in node.children]
+    if len(contents) < 2:  # awkward requires two children
+        raise BufferError(
+            f"awkward: a union of {len(contents)} types is not supported; accepted: two or more. Use x.children"
+        )
+    of_awkward = awkward.index.Index32 if index.dtype == np.int32 else awkward.index.Index64
+    union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
+    if len(getattr(union, "contents", ())) != len(contents):
+        forbidden(copy, "as_awkward", "awkward merges children of a union whose types have a common type")
+        for k, child in enumerate(node.children):
+            _check_merged(child, index[tags == k], str(union.form.type))
+    return union
+
+
+def _check_merged(child: Any, places: Any, merged: str) -> None:
+    """Raise OverflowError if awkward rounded integers to the type `merged` when it merged the children of a union.
+
+    `places` contains the places of the union's elements in `child`. Of lists and records, all integers are checked.
+    """
+    if isinstance(child, NestedArray) and not kind_of(child).numbers:
+        for part in child_nodes(child):
+            _check_merged(part, slice(None), merged)
+        return
+    numbers = dense_as_numpy(nested_of(child).content)
+    if numbers.dtype.kind in "iu" and not re.search(rf"\b{numbers.dtype.name}\b", merged):
+        lost = casting.rounded(numbers[places], np.dtype(np.float64))
+        if lost is not None:
+            raise OverflowError(
+                f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
+                " common type; accepted: integers that float64 represents. Use arrayhub.asnested(x).to_list()"
+            )
+
+
+_LAYOUTS = per_kind(
+    flat=_flat,
+    bits=_bits,
+    list=_list,
+    list_view=_list_view,
+    regular=_regular,
+    string=_text,
+    bytes=_text,
+    string_view=_text,
+    bytes_view=_text,
+    record=_record,
+    categorical=_categorical,
+    union=_union,
+    chunked=lambda awkward, node, copy: _layout(awkward, single_chunk(node, False, "awkward"), copy),
+    decimal=_flat,
+    interval=_flat,
+    run_end=_runs,
+    null=_nulls,
+)

@@ -1,0 +1,135 @@
+"""Export to the libraries of dense arrays, NumPy and torch."""
+
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import wanted
+from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import type_name
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.convert.functions import as_torch
+from arrayhub.nested.array import (
+    NestedArray,
+    check_names,
+    is_on_host,
+    nested_of,
+    to_string_dtype,
+)
+from arrayhub.nested.concatenate import in_order, is_in_order
+from arrayhub.nested.export.shared import copied_chunk, single_chunk
+from arrayhub.nested.from_torch import as_jagged
+
+
+def numpy_from(x: NestedArray, copy: bool | None) -> Any:
+    """Return an ndarray of numbers, records or strings (StringDType), for `arrayhub.as_numpy`."""
+    return _ndarray(single_chunk(x, copy, "numpy"), copy, "x")
+
+
+def _ndarray(x: NestedArray, copy: bool | None, name: str) -> Any:
+    """Return the ndarray of a node. `name` is the node's name in errors, such as ``x`` or ``x['field']``."""
+    kind = kind_of(x)
+    if kind.fields:
+        check_names(x, "numpy", f"arrayhub.as_numpy({name}.children[0], copy=True), one field", BufferError)
+    x = x.to_host() if copy else x
+    if x.null_count and not (kind.utf8 or kind.indices):
+        numbers = f"arrayhub.as_numpy({name}, missing='mask'), " if kind.numbers or kind.packed else ""
+        parts = f"{name}[field] for each field, " if kind.fields else numbers
+        raise BufferError(
+            f"numpy: {x.null_count} of {len(x)} elements of {name} {'is' if x.null_count == 1 else 'are'} missing,"
+            f" which NumPy cannot represent. Use {parts}{name}.fill_null(value) or {name}.to_list()"
+        )
+    if kind.utf8:
+        _need_copy(copy, "strings become NumPy's StringDType, which stores them in its own arena")
+        return to_string_dtype(x)
+    if kind.fields:
+        _need_copy(copy, "the fields are separate arrays, and NumPy stores the fields of a record side by side")
+        columns = {key: _field(nested_of(field), f"{name}[{key!r}]") for key, field in x.fields.items()}
+        dtype = [(key, column.dtype, column.shape[1:]) for key, column in columns.items()]
+        records = np.empty(len(x), dtype)
+        for key, column in columns.items():
+            records[key] = column
+        return records
+    return dense_as_numpy(dense_for(x, copy, "numpy", name), copy=copy)
+
+
+def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") -> Any:
+    """Convert a node to a dense array for a library. `name` is the node's name in errors.
+
+    Raises
+    ------
+    ValueError, BufferError
+        As `NestedArray.to_dense`.
+    """
+    x = single_chunk(x, copy, library)
+    _check_logical(x, library)
+    try:
+        return x.to_dense(copy=True if copy else None)
+    except (BufferError, ValueError) as error:
+        why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
+        prefix = "" if name == "x" else f"{name}: "
+        advice = f". Use {name}.to_list(), or arrayhub.as_awkward({name})" if "equal lengths" in why else ""
+        why = why.replace("x.", f"{name}.") if "several types" in why else why
+        if "categories" in why:
+            why = "the elements are categories"
+            advice = f". Use arrayhub.as_{library}({name}.indices, copy=True) for the codes, or {name}.to_list()"
+        if "missing" in why:
+            advice = f" or arrayhub.as_{library}({name}, missing=value)"
+        raise type(error)(f"{library}: {prefix}{why}{advice}") from None
+
+
+def _check_logical(x: NestedArray, library: str) -> None:
+    """Raise BufferError for Arrow's logical types unless the library is NumPy, which supports some of them."""
+    if library != "numpy" and kind_of(x).numbers and x.meaning is not None:
+        raise BufferError(
+            f"{library}: {type_name(x.meaning)} is not supported. Use arrayhub.asnested(x).content, which holds the"
+            " values without this type"
+        )
+
+
+def _field(field: NestedArray, name: str) -> Any:
+    """Return the column of a record field, which may itself be a record."""
+    if kind_of(field).utf8:
+        raise BufferError(
+            f"numpy: {name} has strings of variable length, which NumPy's records do not support. Convert the fields"
+            f" one by one, as in arrayhub.as_numpy({name}, copy=True)"
+        )
+    return _ndarray(field, True, name)
+
+
+def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
+    """Return the ndarray for ``NestedArray.__array__``.
+
+    A BufferError is raised as a TypeError, as ``cupy.ndarray.__array__`` does for memory that NumPy cannot read.
+    """
+    try:
+        array = numpy_from(x, True if copy else None)
+    except BufferError as error:
+        raise TypeError(str(error).replace("pass copy=True", "call arrayhub.as_numpy(x, copy=True)")) from error
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def _need_copy(copy: bool | None, why: str) -> None:
+    if not wanted(copy, "as_numpy"):
+        raise BufferError(f"numpy: {why}; pass copy=True")
+
+
+def torch_from(x: NestedArray, copy: bool | None, allow_readonly: bool = False) -> Any:
+    """Return a plain tensor of numbers, or a jagged tensor of lists of variable length.
+
+    If `copy` is true, records and lists of fixed length also become a plain tensor.
+    """
+    x = single_chunk(x, copy, "torch")
+    kind = kind_of(x)
+    if kind.numbers and x.null_count == 0:
+        _check_logical(x, "torch")
+        return as_torch(x.content, copy=copy, allow_readonly=allow_readonly)
+    if kind.indices or kind.runs or (not x.null_count and (kind.packed or (copy and (kind.fields or kind.width)))):
+        return as_torch(dense_for(x, copy, "torch"), copy=copy, allow_readonly=allow_readonly)
+    x = copied_chunk(x) if copy else x  # a copy of list views is in order
+    if kind.sizes and isinstance(x.content, USMArray) and is_on_host(x) and not x.null_count:
+        if not is_in_order(x):
+            raise BufferError("torch: the rows of the list views are out of order; pass copy=True, which orders them")
+        x = in_order(x)
+    return as_jagged(x, copy, allow_readonly)

@@ -1,0 +1,178 @@
+"""Export to pandas: `as_pandas`."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.errors import PACKED_BOOLEANS, needed
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import packs_booleans
+from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.containers import are_complete_records, pandas_frame, without_index
+from arrayhub.convert.functions import as_numpy as dense_as_numpy
+from arrayhub.nested.array import (
+    NestedArray,
+    unwrapped,
+)
+from arrayhub.nested.asnested import arrow_loses_structure, is_column, name_of
+from arrayhub.nested.concatenate import is_in_order
+from arrayhub.nested.conform import child_nodes, for_pandas
+from arrayhub.nested.export.arrow import to_arrow
+from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
+
+
+def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+    """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
+
+    The type of `obj` determines the result and the types of its columns:
+
+    - A Series or a DataFrame of pandas is returned unchanged, or copied if `copy` is True. An Index or an
+      ExtensionArray becomes a Series on the same memory.
+    - Dense arrays, such as those of NumPy or torch, get the types of ``pandas.Series(numpy_array)``. NaN means missing.
+    - Arrow columns and tables, such as those of pyarrow or polars, and NestedArrays get Arrow types
+      (``pandas.ArrowDtype``).
+    - Data without a NumPy type, such as strings, lists and integers with missing values, also gets Arrow types.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
+        because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
+        any depth, and list views to lists if their rows are out of order. False raises BufferError for these copies.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    pandas.Series or pandas.DataFrame
+        If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows. The name
+        of a Series of pandas or polars is kept, even if `asnested` imported the Series. The index of a table is
+        restored from the pandas metadata in the table's schema.
+
+    Raises
+    ------
+    BufferError
+        pandas does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        pandas is not installed.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> arrayhub.as_pandas(np.array([1.5, np.nan])).isna().tolist()
+    [False, True]
+    >>> arrayhub.as_pandas(np.eye(2)).shape
+    (2, 2)
+    """
+    pandas = needed("pandas", "to create its arrays")
+    name = name_of(obj)
+    if missing is not None:
+        made = hooks.with_value(without_index(obj), as_pandas, missing, copy, "pandas")
+        if isinstance(obj, (pandas.Series, pandas.DataFrame)):
+            made.index = obj.index
+        if isinstance(obj, pandas.DataFrame):
+            made.columns = obj.columns
+    else:
+        column = _of_pandas(pandas, obj)
+        if column is not None:
+            return column.copy() if wanted(copy, "as_pandas") else column
+        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy, why_copied)
+    if name is not None and isinstance(made, pandas.Series):
+        made.name = name
+    return made
+
+
+def _of_pandas(pandas: Any, obj: Any) -> Any:
+    """Return a pandas object as a Series or a DataFrame on the same memory, or None for other objects."""
+    cls = type(obj)
+    if issubclass(cls, (pandas.Series, pandas.DataFrame)):
+        return obj
+    if issubclass(cls, (pandas.Index, pandas.api.extensions.ExtensionArray)) and not issubclass(cls, pandas.MultiIndex):
+        return pandas.Series(obj, copy=False)
+    return None
+
+
+def has_arrow_types(obj: Any) -> bool:
+    """Return whether `as_pandas` converts all columns of an object to Arrow types."""
+    return is_column(obj) and not issubclass(type(obj), USMArray) and not arrow_loses_structure(obj)
+
+
+def _to_pandas(array: Any, copied: bool, obj: Any) -> Any:
+    """Convert an array that was imported from `obj` to a Series or a DataFrame."""
+    pandas = needed("pandas", "to create its arrays")
+    if has_arrow_types(obj):
+        return _with_arrow_types(pandas, array, copied)
+    if are_complete_records(array):
+        return pandas_frame([_column(pandas, field, copied, 1) for field in array.children], array.field_names)
+    return _column(pandas, array, copied, 2)
+
+
+def _column(pandas: Any, array: Any, copied: bool, max_ndim: int) -> Any:
+    """Return a Series or a DataFrame, with Arrow types unless the array is dense and pandas supports its dtype.
+
+    If `max_ndim` is 1, the result is a Series, also for records.
+    """
+    array = unwrapped(array) if isinstance(array, NestedArray) else array
+    if not isinstance(array, USMArray) or array.dtype.kind not in "biufcmM" or array.ndim > max_ndim:
+        if max_ndim == 1:
+            return _arrow_series(pandas, to_arrow(for_pandas(array), copied))
+        return _with_arrow_types(pandas, array, copied)
+    values = dense_as_numpy(on_host(array, "pandas"))
+    made = (pandas.Series if values.ndim == 1 else pandas.DataFrame)(values, copy=False)
+    dtype = made.dtypes if made.ndim == 1 else next(iter(made.dtypes), values.dtype)
+    if not copied and dtype != values.dtype:
+        raise BufferError(
+            f"pandas: elements of {values.dtype} are not supported; pass copy=True, which casts to {dtype}"
+        )
+    return made
+
+
+def _with_arrow_types(pandas: Any, array: Any, copied: bool) -> Any:
+    """Return a Series of an Arrow type. Records become a DataFrame, with the index from the pandas metadata."""
+    pyarrow = needed("pyarrow", "to create its arrays")
+    metadata = array.metadata if isinstance(array, NestedArray) else None
+    array = to_arrow(for_pandas(array), copied)
+    if pyarrow.types.is_struct(array.type) and not array.null_count:
+        if metadata and b"pandas" in metadata:
+            table = pyarrow.Table.from_arrays(array.flatten(), schema=pyarrow.schema(list(array.type), metadata))
+            return table.to_pandas(types_mapper=pandas.ArrowDtype)
+        if not array.type.num_fields:
+            return pandas.DataFrame(index=pandas.RangeIndex(len(array)))  # without columns, the index sets the length
+        return pandas_frame(map(_arrow_series, repeat(pandas), array.flatten()), [field.name for field in array.type])
+    return _arrow_series(pandas, array)
+
+
+def _arrow_series(pandas: Any, array: Any) -> Any:
+    return pandas.Series(pandas.arrays.ArrowExtensionArray(array))
+
+
+def _why_views_are_copied(array: Any) -> str:
+    """Return why `as_pandas` copies string views or list views at any depth of `array`, or "" if it does not."""
+    if not isinstance(array, NestedArray):
+        return ""
+    if kind_of(array).views:
+        return "string views are copied, because most functions of pandas do not support string views"
+    if kind_of(array).sizes and not is_in_order(array):
+        return OUT_OF_ORDER
+    return next(filter(None, map(_why_views_are_copied, child_nodes(array))), "")
+
+
+def why_copied(array: Any, obj: Any) -> str:
+    """Return why `as_pandas` copies `array`, imported from `obj`, without ``copy=True``, or "" if it does not."""
+    why = _why_views_are_copied(array)
+    if why:
+        return why
+    parts: Sequence[Any] = [array]
+    if not has_arrow_types(obj):  # dense parts keep NumPy's types, so booleans are shared
+        parts = array.children if isinstance(array, NestedArray) and kind_of(array).fields else parts
+        parts = [part for part in parts if isinstance(part, NestedArray)]
+    return PACKED_BOOLEANS if any(map(packs_booleans, parts)) else ""

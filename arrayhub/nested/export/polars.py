@@ -1,0 +1,166 @@
+"""Export to polars: `as_polars`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from arrayhub._core.copying import Copy
+from arrayhub._core.errors import PACKED_BOOLEANS, first_line, needed
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import packs_booleans
+from arrayhub.convert.containers import without_index
+from arrayhub.nested.array import (
+    NestedArray,
+    nested_of,
+)
+from arrayhub.nested.asnested import name_of
+from arrayhub.nested.concatenate import is_in_order
+from arrayhub.nested.conform import child_nodes, for_polars, with_days
+from arrayhub.nested.export.arrow import need_arrow
+from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
+
+
+def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+    """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
+
+    Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
+    string, because polars' layout requires both. polars' own conversion would also copy the characters. List views that
+    are out of order, run-end encoded arrays and categories that are not strings are copied. The name of a Series of
+    pandas or polars is kept, even if `asnested` imported the Series. Like ``polars.from_pandas``, this function drops
+    the index of a pandas DataFrame.
+
+    If some records are missing, the result is a Series, because a DataFrame cannot represent missing rows. Ordered
+    categories become an ``Enum``, unless a category is missing or repeated, or the categories of two chunks differ.
+    Inside lists, and inside records of a Series, ordered categories stay a ``Categorical``.
+
+    An array of two dimensions becomes a Series of rows. ``polars.DataFrame(arrayhub.as_numpy(x))`` and
+    ``arrayhub.like(x, frame)`` return a DataFrame of its columns.
+
+    Parameters
+    ----------
+    obj : object
+        Any object that `asnested` accepts, including dense arrays.
+    copy : {None, True, False, "if_needed"}, optional
+        As in `as_arrow`.
+    missing : value, optional
+        Replaces missing values, in a copy. None keeps missing values.
+
+    Returns
+    -------
+    polars.Series or polars.DataFrame
+        A DataFrame for records and tables, and a Series for other data.
+
+    Raises
+    ------
+    BufferError
+        polars does not support the element type or the device, or a copy is needed and `copy` does not permit it.
+    TypeError
+        `obj` is not an array, or `missing` has another type than the elements.
+    OverflowError
+        `missing` is out of the range of the element type.
+    ImportError
+        polars is not installed.
+
+    Examples
+    --------
+    >>> import polars
+    >>> arrayhub.as_polars(np.array([1, 2])).to_list()
+    [1, 2]
+    """
+    polars = needed("polars", "to create its arrays")
+    name = name_of(obj)
+    if missing is None:
+        made = export("as_polars", _to_polars, without_index(obj), copy, why_copied)
+    else:
+        made = hooks.with_value(without_index(obj), as_polars, missing, copy, "polars")
+    return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made
+
+
+def _to_polars(array: Any, copied: bool) -> Any:
+    """Return a ``polars.Series`` with the chunks of `array`, or a ``polars.DataFrame`` of records."""
+    polars = needed("polars", "to create its arrays")
+    array = on_host(with_days(array) if copied else array, "polars")
+    need_arrow(array)
+    try:
+        series = polars.Series(for_polars(array))
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
+        raise _polars_error(array, error) from error
+    if series.dtype != polars.Struct or series.null_count():
+        return _with_order(polars, series, nested_of(array))
+    frame = series.struct.unnest()
+    if polars.Categorical not in frame.dtypes:
+        return frame
+    columns = zip(frame.get_columns(), array.fields.values(), strict=True)
+    return frame.with_columns([_with_order(polars, column, nested_of(field)) for column, field in columns])
+
+
+def _with_order(polars: Any, series: Any, x: NestedArray) -> Any:
+    """Return a column of ordered categories as an Enum in the same order. Return other columns unchanged.
+
+    A column is also returned unchanged if a category is missing or repeated, or if the categories of two chunks differ.
+    """
+    chunks = x.chunks
+    if series.dtype != polars.Categorical or not all(kind_of(c).indices and c.meaning == "ordered" for c in chunks):
+        return series
+    categories = nested_of(chunks[0].content).to_list()
+    if None in categories or len(set(categories)) < len(categories):
+        return series
+    if any(nested_of(chunk.content).to_list() != categories for chunk in chunks[1:]):
+        return series
+    return series.cast(polars.Enum(categories))
+
+
+def _polars_error(array: Any, error: BaseException) -> BufferError:
+    """Return a BufferError for an error or a panic in polars."""
+    message, zones = first_line(error), list(_zones(array, "x"))
+    if zones and "time zone" in message:
+        name, unit, _zone = next((part for part in zones if repr(part[2]) in message), zones[0])
+        return BufferError(
+            f"polars: the time zone of {name} is unknown to polars ({message}); accepted: names of the IANA time zone"
+            f" database. Convert to UTC, as in arrayhub.as_polars(arrayhub.as_arrow({name}).cast(pyarrow.timestamp("
+            f"{unit!r}, 'UTC'))), or use arrayhub.as_arrow(x)"
+        )
+    return BufferError(f"polars: the array was rejected ({message}). Use arrayhub.as_arrow(x), and convert the result")
+
+
+def _zones(node: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (expression, unit, zone) for each node of times with a time zone. `path` is the expression for `node`."""
+    if not isinstance(node, NestedArray):
+        return
+    node = node.chunks[0]
+    if kind_of(node).fields:
+        for name, field in zip(node.field_names, node.children, strict=True):
+            yield from _zones(field, f"{path}[{name!r}]")
+        return
+    if kind_of(node).types:
+        for k, child in enumerate(node.children):
+            yield from _zones(child, f"{path}.children[{k}]")
+        return
+    if node.meaning is not None and node.meaning[:2] == "ts" and node.meaning[4:]:
+        yield path, np.datetime_data(node.content.dtype)[0], node.meaning[4:]
+    yield from _zones(node.content, f"{path}.content")
+
+
+def _why_values_are_copied(array: Any) -> str:
+    """Return why `as_polars` copies values at any depth of `array`, or "" if it shares the values."""
+    if not isinstance(array, NestedArray):
+        return _SECONDS if array.dtype.kind in "mM" and np.datetime_data(array.dtype) == ("s", 1) else ""
+    if array.meaning is not None and array.meaning.startswith("tt") and array.meaning != "ttn":
+        return "polars has times of day only in nanoseconds, and converts other times of day"
+    if kind_of(array).runs:
+        return "the value of each run is repeated for its elements"
+    if kind_of(array).indices and not kind_of(nested_of(array.content)).characters:
+        return "polars has categories of strings only, and replaces each index by its value"
+    if kind_of(array).sizes and not is_in_order(array):
+        return OUT_OF_ORDER
+    return next(filter(None, map(_why_values_are_copied, child_nodes(array))), "")
+
+
+_SECONDS = "polars does not have times in seconds, and converts them to milliseconds"
+
+
+def why_copied(array: Any, obj: Any) -> str:
+    """Return why `as_polars` copies `array` without ``copy=True``, or "" if it does not."""
+    return PACKED_BOOLEANS if packs_booleans(array) else _why_values_are_copied(array)

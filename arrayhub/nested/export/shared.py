@@ -1,0 +1,122 @@
+"""Steps that all exports share: the import, the argument `copy`, chunks, and errors about memory on a device."""
+
+from collections.abc import Callable
+from typing import Any
+
+from arrayhub._core import tracing
+from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.errors import PACKED_BOOLEANS, unreadable
+from arrayhub._core.hooks import hooks
+from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import unread
+from arrayhub.convert.names import sparse_library
+from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk, unwrapped
+from arrayhub.nested.asnested import asnested
+from arrayhub.nested.concatenate import concatenate
+
+Emit = Callable[[Any, bool], Any]  # from the array, and whether it is a copy, to the result
+WhyCopied = Callable[[Any, Any], str] | None
+
+
+def export(call: str, emit: Emit, obj: Any, copy: Copy, why_copied: WhyCopied = None) -> Any:
+    """Import `obj`, and return ``emit(array, copied)`` for the imported array.
+
+    If tracing is active, the export is reported under the name `call`. For ``copy=False``, `why_copied` returns why the
+    export of the array would copy, or "". If `why_copied` is None, `emit` itself raises an error instead of copying.
+    """
+    try:
+        if not tracing.is_active():
+            return _exported(obj, call, emit, copy, why_copied)[0]
+        return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, why_copied)
+    except TypeError:
+        if sparse_library(obj) is None:
+            raise
+    return hooks.give_sparse(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
+
+
+def _with_size(obj: Any, call: str, emit: Emit, copy: Copy, why_copied: WhyCopied) -> tuple[Any, int]:
+    """Return the result of `emit`, and the size of the array in bytes."""
+    result, array = _exported(obj, call, emit, copy, why_copied)
+    return result, hooks.nested_nbytes(nested_of(array))
+
+
+def _exported(obj: Any, call: str, emit: Emit, copy: Copy, why_copied: WhyCopied) -> tuple[Any, Any]:
+    """Return the result of `emit`, and the imported array. `obj` is imported only once, because it may be a stream."""
+    if not if_needed(copy):
+        copied = bool(wanted(copy, call))
+        array = imported(obj, copy, call)
+        if copy is False and why_copied is not None:
+            _refuse_copy(call, why_copied(array, obj))
+        return emit(array, copied), array
+    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
+    try:
+        return emit(array, False), array
+    except BufferError:
+        pass
+    array = imported(array, True, call)
+    return emit(array, True), array
+
+
+def imported(obj: Any, copy: Copy, call: str) -> Any:
+    """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
+    if wanted(copy, call) and not issubclass(type(obj), NestedArray):
+        return unwrapped(asnested(obj, copy=True))
+    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
+    return concatenate([array]) if copy else array
+
+
+def _refuse_copy(call: str, why: str) -> None:
+    """Raise BufferError if `why`, the reason for a copy, is not ""."""
+    if why:
+        other = "arrayhub.as_arrow(x)"
+        if why == PACKED_BOOLEANS:
+            other = "arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
+        raise BufferError(f"{call}: copy is False, and {why}. Omit copy= to permit this copy, or call {other}")
+
+
+def dense_or_nested(obj: Any, copy: Copy) -> Any:
+    """Import an object as a NestedArray, or as a USMArray if the object is dense."""
+    return unwrapped(asnested(obj, copy=copy))
+
+
+def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> NestedArray:
+    """Return a chunked array as one array. Two or more chunks with elements require a copy.
+
+    Return other arrays unchanged. If `obj` is a stream, the error also states that this call has read the stream.
+    """
+    one = one_chunk(x)
+    if one is not None:
+        return one
+    if not copy:
+        read = ". This call has read the stream x; create the stream again first" if unread(obj) else ""
+        raise BufferError(
+            f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"
+            f" them{read}"
+        )
+    return concatenate([x]) if library in _HOST_ONLY else copied_chunk(x)
+
+
+_HOST_ONLY = ("numpy", "awkward", "missing")  # exports whose copies are in host memory
+
+
+def copied_chunk(x: NestedArray) -> NestedArray:
+    """Return a copy of the elements that `x` references, in one chunk on the same device."""
+    joined = concatenate([x])
+    return joined if is_on_host(x) else joined.to_device(x.device)
+
+
+def is_chunked(array: Any) -> bool:
+    return isinstance(array, NestedArray) and kind_of(array).chunks
+
+
+def device_error(x: Any, library: str) -> BufferError:
+    return BufferError(unreadable(library, x.device, library, "call x.to_host(), or pass copy=True"))
+
+
+def on_host(x: Any, library: str) -> Any:
+    if not is_on_host(x):
+        raise device_error(x, library)
+    return x
+
+
+OUT_OF_ORDER = "the rows of list views that are out of order are copied"
