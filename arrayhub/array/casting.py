@@ -330,7 +330,7 @@ def out_of_range(given, own):
     if wide <= _INTEGERS:
         limits = _limits(own, "iinfo") if wide else None
         return _outside(given, int(limits.min) if limits else 0, int(limits.max) if limits else 1)
-    numbers = _Numbers(own)
+    numbers = _numbers(own)
     for part in _parts(given) if kind.kind == "c" else (given,):
         odd = numbers.odd(part)
         if odd is not None:
@@ -373,7 +373,6 @@ def _outside(numbers, least, most):
     return low if low < least else high if high > most else None
 
 
-@functools.lru_cache(512)
 class _Numbers:
     """Range of a real or complex dtype."""
 
@@ -404,6 +403,9 @@ class _Numbers:
         if self.infinite:
             fits |= np.isinf(part)
         return None if fits.all() else part[~fits][0]
+
+
+_numbers = functools.lru_cache(512)(_Numbers)
 
 
 def _check_lengths(given, own, call):

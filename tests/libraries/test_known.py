@@ -77,6 +77,6 @@ CALLS = {
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_calls_succeed_while_another_thread_imports_a_library(call, library, monkeypatch):
     casting._limits.cache_clear()
-    casting._Numbers.cache_clear()
+    casting._numbers.cache_clear()
     monkeypatch.setitem(sys.modules, library, types.ModuleType(library))  # the import has not defined a name yet
     assert call()
