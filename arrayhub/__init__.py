@@ -51,7 +51,7 @@ C, C++, and other processes
     ipc_handle(x)           return a handle by which another process of the machine opens the memory, without a copy
     register_library        add support for another library
     register_dask           send arrays in dask without pickling their elements
-    testing                 tests of another library's arrays against the rules of the protocols
+    testing                 checks of another library's arrays against the protocols' rules
     transfer                settings of copies between devices, and of the memory that copies keep for reuse
     sycl_runtime            detection of the SYCL CPU device
 

@@ -26,7 +26,7 @@ cdef const char* _PACKED = \
 cdef const char* _COLUMNS = \
     b"has columns; pass copy=True, which makes a matrix of them, or call arrayhub.asnested(x), or pass one column"
 cdef const char* _ENCODED = \
-    b"is dictionary-encoded; call arrayhub.asnested(x), or use arrayhub.asnested(x).indices, the codes as an array"
+    b"is dictionary-encoded; call arrayhub.asnested(x), or use arrayhub.asnested(x).indices, the indices as an array"
 cdef const char* _REPEATED = \
     b"is run-end encoded; call arrayhub.asnested(x).to_dense(copy=True), which repeats the elements"
 cdef const char* _ABSENT = \

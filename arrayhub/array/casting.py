@@ -282,8 +282,8 @@ def check_fit(given, own, call):
         number = out_of_range(given, own)
         if number is not None:
             raise OverflowError(
-                f"{call}: {number} is out of the range of {own.name}; call numpy.asarray(value).astype({own.name!r})"
-                " first, or use a larger dtype"
+                f"{call}: {number} is out of the range of {own.name}; use a larger dtype, or call"
+                f" numpy.asarray(value).astype({own.name!r}) first, which does not check the range"
             )
 
 

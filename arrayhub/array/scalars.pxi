@@ -246,7 +246,7 @@ cdef object beyond_error(object index, Py_ssize_t length, int dimension):
 
 
 cdef str named(int dimension):
-    """Return the index of a dimension as text, or "item: the index" for a position in C order, whose dimension is -1."""
+    """Return the subject of an error about ``item``. `dimension` is -1 for a position in C order."""
     return "item: the index" if dimension < 0 else f"item: index {dimension}"
 
 

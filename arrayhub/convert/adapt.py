@@ -62,9 +62,10 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         The library that the function is written for, as in `convert`. Functions for pyarrow receive tables as
         ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
     copy : {None, True, False, "if_needed"}, optional
-        None: raise BufferError, with the name of the argument, if an array has to be copied. Lists are copied.
-        "if_needed": copy if a view is impossible, including copies between devices. True: copy each array. False: as
-        None, but lists also raise BufferError.
+        - None: raise BufferError, with the name of the argument, if an array has to be copied. Lists are copied.
+        - "if_needed": copy if a view is impossible, including copies between devices.
+        - True: copy each array.
+        - False: as None, but lists also raise BufferError.
     labels : bool, default: True
         Whether results get the labels of an argument: index, names of columns, dims and coords.
     missing : {None, "nan"} or value, optional
@@ -379,10 +380,10 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
 
 
 def _is_refused_array(arg: Any) -> bool:
-    """Return whether an argument is an array of a type that `asarray` refuses, such as a dask array, but not a scalar.
+    """Return whether an argument is an array with dimensions whose type `asarray` refuses, such as a dask array.
 
-    The conversion of such an argument raises an error that names the call to make. The function would otherwise receive
-    an array of another library than its own.
+    The conversion of such an argument raises an error that names the call to make. Otherwise, the function would receive
+    an array of a library that it is not written for.
     """
     cls: Any = type(arg)
     return hasattr(cls, "shape") and hasattr(cls, "dtype") and wrappers.unwraps(cls) and getattr(arg, "shape", ()) != ()
@@ -416,5 +417,5 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         return returned(result, place, copy, labels)
     except _REFUSALS as error:
         hint = _copy_hint(error, copy, result, place.library)
-        own = f". Here, x is the result of {name}. Convert it in {name}"
+        own = f". In this message, x is the value that {name} returns. Convert this value inside {name}"
         raise _named(error, name, "the result", hint or own) from error

@@ -556,9 +556,10 @@ cdef Descriptor import_via(object obj, object stream, object via):
         return a if stream is None else on_stream(a, stream, True)
     a = import_by_row(obj, stream, row)
     if a is None:
+        supported = ", ".join(protocols_of_type(type(obj))[1])
         raise TypeError(
-            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; call arrayhub.asarray(x), which uses"
-            " a protocol that the object supports"
+            f"asarray: {name_of_type(type(obj))} does not support the protocol {via!r}; "
+            + (f"it supports {supported}: call arrayhub.asarray(x)" if supported else "accepted: objects that support it")
         )
     if is_labelled(obj, labels_of(record_of(obj))):
         a = labelled(obj, a)

@@ -79,9 +79,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     ValueError
-        `device` does not exist, or `via` is not the name of a protocol.
+        `device` is not the name of a device, or `via` is not the name of a protocol.
     BufferError
-        The memory cannot be shared. The message names a call to use instead.
+        The memory cannot be shared, or `device` does not exist. The message names a call to use instead.
     OverflowError
         A number, or an element of a sequence, is out of the range of `dtype` (see above), or the common type of a table
         or sequence would round an integer, or a time exceeds the range of the common type of a table.
@@ -244,9 +244,9 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     InterfaceError
         The producer describes its memory incorrectly. InterfaceError is a subclass of ValueError.
     BufferError
-        The producer does not export the array, or a copy is required and ``copy=False`` forbids it.
+        The producer does not export the array, `device` does not exist, or a copy is required and ``copy=False`` forbids it.
     ValueError
-        `device` does not exist.
+        `device` is not the name of a device.
 
     Examples
     --------
@@ -581,13 +581,13 @@ def as_numpy(obj, /, *, copy=None, missing=None):
     Raises
     ------
     TypeError
-        `obj` is not an array, its elements are Python objects or have a type that NumPy does not have, or `missing` has
-        another type than the elements.
+        `obj` is not an array, or is a list whose rows differ in length. Its elements are Python objects or have a type that
+        NumPy does not have. `missing` has another type than the elements.
     BufferError
         A copy is required and `copy` does not permit it, the host cannot read the memory, or a value is missing. The message
         names a call that works.
     ValueError
-        The rows of `obj` differ in length.
+        The rows of a NestedArray differ in length, or a row is missing and `missing` is not a list.
     OverflowError
         `missing` is out of the range of the element type.
 
@@ -630,7 +630,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
         False, a copy is required and `copy` does not permit it, or a value is missing. The message names a call that works.
     ImportError
         torch is not installed.
-    TypeError, OverflowError
+    TypeError, ValueError, OverflowError
         As in `as_numpy`.
 
     Examples

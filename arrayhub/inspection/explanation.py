@@ -41,10 +41,8 @@ class Verdict:
         The name in `convert`.
     verdict : str
         - ``"zero-copy"``: the result shares the memory of the object, and the conversion accepts ``copy=False``.
-        - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for Python values, booleans to
-          Arrow or polars, nested booleans and string views to pandas, list views out of order to pandas or polars,
-          runs, times in seconds and categories of numbers to polars, NumPy strings and pandas columns that pyarrow
-          copies to Arrow, polars, pandas or awkward, and parts of nested arrays to awkward.
+        - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for the data that docs/inspect.md
+          lists.
         - ``"cannot"``: the conversion also fails with ``copy=True``.
         - ``"not tried"``: `explain` does not try the conversion, for example because it would consume a stream.
     reason : str

@@ -220,7 +220,7 @@ cdef object emit(Descriptor a, bint may_copy):
     except (TypeError, ValueError, RuntimeError) as error:
         raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != dtype:
-        # A copy may come from a table or from a device, whose elements `asarray` converts only with these arguments.
+        # `asarray` casts the elements of a table only with copy=, and those of a device array only with device='cpu'.
         arguments = ", device='cpu', copy='if_needed'" if may_copy else "" if host_readable(a) else ", device='cpu'"
         raise BufferError(
             f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"

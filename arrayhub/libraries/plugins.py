@@ -118,14 +118,13 @@ def _check_name(root: str, argument: str, name: Any) -> None:
     if not isinstance(name, str):
         instead = name.__qualname__ if isinstance(name, type) else "Array"
         raise TypeError(
-            f"register_library: {argument}[{show(name)}] is not keyed by the name of a type; accepted: names such as"
-            f" {instead!r}"
+            f"register_library: a key of {argument} is {show(name)}; accepted: the name of a type, such as {instead!r}"
         )
     module, _, last = name.rpartition(".")
     if module and (module == root or module.startswith(f"{root}.") or f"{root}.{module}" in sys.modules):
         raise ValueError(
-            f"register_library: {argument} has the key {name!r}, which contains a module; accepted: names of types"
-            f" without modules. Write {last!r}"
+            f"register_library: a key of {argument} is {name!r}; accepted: names of types without the module. Write"
+            f" {last!r}"
         )
 
 

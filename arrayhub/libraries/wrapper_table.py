@@ -300,9 +300,10 @@ _MULTIPROCESSING: dict[str, dict[str, Any]] = dict(
 #     that returns the object's element type. If the function returns a NumPy dtype, the array must have this dtype. If
 #     it returns None, the array may have any dtype. For any other result, the object is rejected. Types with the path
 #     None are not imported, not even through their protocols.
-# advice: text that follows "pass" in errors: an expression that returns an array, optionally with a remark. A function
-#     returns this text for an object. Symbolic objects, which do not have values, have the text "". The default is the
-#     path of the type in `types`. For types that only `advice` lists, the protocols are tried first.
+# advice: text that follows "pass" in errors, or "use" if it starts with "arrayhub.": an expression that returns an
+#     array, optionally with a remark, or a function that returns this text for an object. Symbolic objects, which do
+#     not have values, have "". The default is "x." and the path in `types`. For types that only `advice` lists, the
+#     protocols are tried first.
 BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     "MDAnalysis": dict(advice={"AtomGroup": "x.positions, a copy", "Timestep": "x.positions"}),
     "PyQt6": dict(

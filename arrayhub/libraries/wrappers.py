@@ -113,7 +113,7 @@ def inside(obj):
         raise wrapper_error(obj, "is not imported as an array")
     dtype = row.dtype(obj)
     if dtype is not None and not isinstance(dtype, np.dtype):
-        raise wrapper_error(obj, f"has elements of {dtype}, which x.{row.attribute} does not represent")
+        raise wrapper_error(obj, f"has elements of {dtype}, and x.{row.attribute} is not a NumPy array of this type")
     inner = path_getter(row.attribute)(obj)
     if inner is None:  # such as a closed SharedMemory
         raise BufferError(f"{name_of_type(type(obj))}: {row.attribute} is None, so the memory was released")
@@ -170,7 +170,7 @@ def _advice(obj):
     call = advice if isinstance(advice, str) else advice(obj)
     if not call:
         return "it is symbolic, with no values yet"
-    # The result of an `arrayhub` call stands for itself. The caller's function may reject it, unlike other results.
+    # The result of a call of arrayhub replaces the failed call. Other results are passed to the failed function again.
     return f"{'use' if call.startswith('arrayhub.') else 'pass'} {call}"
 
 
@@ -284,5 +284,5 @@ def hint(obj, reasons=""):
         return ""
     registered = sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
     if registered:
-        return f"; types registered for {root!r}: {', '.join(registered)}"
+        return f"; registered types of {root!r}: {', '.join(registered)}. Add the type to arrayhub.register_library"
     return "; if its library has a method that returns a NumPy array, pass the method's result"

@@ -268,7 +268,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
     if len(order) == len(values):
         return values
     kind = kind_of(values)
-    if kind.numbers or kind.indices:  # without a comparison of the categories, as in `concatenate`
+    if kind.numbers or kind.indices:  # `concatenate` would compare the categories
         facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
         if kind.numbers:
             return make(values.kind, len(order), content=asarray(as_numpy(values.content)[order]), **facts)
@@ -291,8 +291,8 @@ def fill_null(x: NestedArray, value: Any) -> Any:
 def _filled_chunks(x: NestedArray, value: Any) -> Any:
     """Return an array with missing elements replaced by `value`.
 
-    Chunks are concatenated if elements are missing, and chunks of numbers always, because an array without chunks can
-    become dense.
+    Chunks of numbers are always concatenated, so that the result can be dense. Other chunks are concatenated only if an
+    element is missing.
     """
     _check_value(x, value, "x")
     kind, missing = kind_of(x.chunks[0]), has_missing(x)
@@ -331,7 +331,7 @@ def _unknown_keys(value: Any, names: Iterable[str]) -> list[Any]:
 
 
 def _check_element(node: NestedArray, value: Any, name: str) -> None:
-    """Raise TypeError unless `value` is a single number or time, or bytes of the length of fixed-size bytes.
+    """Raise TypeError unless `value` is a single number or time or, for fixed-size bytes, bytes of this size.
 
     The range of the dtype is not checked.
     """
@@ -867,7 +867,10 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
 
 
 def _with_names(frame: Any, missing: Any) -> tuple[Any, Any]:
-    """Return a frame whose columns have unique names, as in Arrow, and `missing` with these names if it is a dict."""
+    """Return a frame whose columns are named by unique strings, and `missing`.
+
+    If `missing` is a dict, its keys become these names.
+    """
     labels = frame.columns.tolist()
     _check_labels(missing, labels)
     names = list(map(str, labels))
@@ -959,7 +962,7 @@ def _copy_of_import(copy: Copy, fills: bool) -> Copy:
 
 
 def _is_scalar(obj: Any) -> bool:
-    """Return whether an object is a number, or an array without dimensions of numbers or times."""
+    """Return whether an object is a number or a 0-d array. Arrays of NumPy must contain numbers or times."""
     if issubclass(type(obj), (bool, int, float, complex)):
         return True
     if getattr(obj, "ndim", None) != 0:
@@ -970,7 +973,7 @@ def _is_scalar(obj: Any) -> bool:
 
 
 def _one_element(obj: Any, copy: Copy, fills: bool) -> Any:
-    """Return an array without dimensions as an array of one element, because a NestedArray has a length."""
+    """Return a 0-d array as an array of one element, because a NestedArray has at least one dimension."""
     if issubclass(type(obj), np.ma.MaskedArray):  # `asarray` rejects masks
         return np.ma.MaskedArray(obj.data.reshape(1), np.ma.getmaskarray(obj).reshape(1))
     return asarray(obj, copy=_copy_of_import(copy, fills)).reshape(1)

@@ -110,7 +110,7 @@ cdef object densified_chunks(Tree t, bint copy):
 
 
 cdef object copied(object node):
-    """Return a node that is a copy as one array, which is marked as a copy."""
+    """Return a node, which is already a copy, as a dense array with the flag COPIED."""
     dense = <Descriptor> densified(node, True)
     dense.flags_ |= COPIED
     return dense

@@ -9,8 +9,8 @@ import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-# Aspect of each optional element type, and the type to suggest on devices without the aspect. dpnp also uses this type
-# on such devices, but for complex32, which dpnp does not have.
+# Aspect of each optional element type, and the type to suggest on devices without the aspect. dpnp uses the same
+# types, except for complex32, which dpnp does not support.
 OPTIONAL = {
     "float64": ("fp64", "float32"),
     "complex128": ("fp64", "complex64"),

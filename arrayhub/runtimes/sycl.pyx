@@ -798,8 +798,8 @@ def submit_copy(queue, size_t target, size_t source, size_t nbytes, list after=N
 def hand_over(queue, list after):
     """Make later work of a queue wait for events, without waiting on the host.
 
-    After this call, a wait for `queue`, on the host or in another queue, also waits for the events. They are also added to
-    dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
+    After this call, a wait for `queue`, on the host or in another queue, also waits for the events. The events are also added
+    to dpctl's order manager, because dpnp's kernels depend only on the events that the manager records for their queue.
     """
     cdef EventRef events[MOST_EVENTS]
     cdef int n = read_events(after, events, "hand_over")

@@ -149,7 +149,9 @@ class SparseArray(SparseParts):
         shape = self.shape[::-1]
         if self.format == "coo":
             coords = self.coords[::-1]  # type: ignore[index]
-            state = self._state & SEEN & ~(CANONICAL | NOT_CANONICAL)  # the order depends on the first dimension
+            state = (
+                self._state & SEEN & ~(CANONICAL | NOT_CANONICAL)
+            )  # whether the indices are sorted depends on which dimension is first
             return type(self)("coo", shape, self.data, coords=coords, state=state)
         return type(self)(row.transposed, shape, self.data, self.indices, self.indptr, state=self._state & SEEN)
 

@@ -38,7 +38,7 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
         return None
     consumers = (*RULES,) if to is None else (to,)
     if x is None:
-        # A library returns its own arrays unchanged, for example SciPy a lil_array.
+        # `as_scipy` returns SciPy's own arrays unchanged, also a lil_array, which `assparse` rejects.
         own = [consumer for consumer in consumers if not attempt(convert, obj, consumer)[1]]
         verdicts = tuple(Verdict(c, ZERO_COPY, "") if c in own else Verdict(c, CANNOT, refusal) for c in consumers)
         call = f"arrayhub.as_{own[0]}(x)" if own else ""

@@ -215,13 +215,18 @@ cdef str pool_of(Descriptor model, object obj):
     return "torch" if model.device_.device_type == kDLCUDA and root_of(type(owner)) == "torch" else None
 
 
-def memory_of(Descriptor model, str call):
-    """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`."""
+def memory_of(Descriptor model, str argument, str advice):
+    """Return the arguments `memory` and `device` for an allocation of the same kind and on the same device as `model`.
+
+    `argument` is the name of the argument that contains `model`, and `advice` a call that works, for an error.
+    """
     if model.usm_type_:
         return f"usm_{model.usm_type}", queue_of(model)
     kind = model.device.type
     if kind not in _ROWS:
-        raise ValueError(f"{call}: the array is on {model.device}; accepted: the host, and SYCL or CUDA devices")
+        raise ValueError(
+            f"{argument}: the array is on {model.device}; accepted: arrays on the host, SYCL or CUDA devices. {advice}"
+        )
     return kind, None if kind == "cpu" else model.device
 
 
@@ -422,7 +427,7 @@ cdef object new_like(tuple arguments, object dtype, object memory, object device
     cdef cnp.dtype element = element_of(get_dtype(model) if dtype is None else dtype)
     cdef str pool = pool_of(model, like)
     if pool is None:
-        memory, device = memory_of(model, "like")
+        memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
     else:
         memory = "cpu"
     return new((element.itemsize, *arguments), element, memory, device, zeroed, model, pool)

@@ -407,7 +407,7 @@ def _options_of(model: USMArray, given: LikeOptions) -> Options:
         order = slowest_first(model)
         options["layout"] = list(map(order.index, range(model.ndim)))
     if options.get("memory") is None and options.get("like") is None:
-        options["memory"], device = memory_of(model, "memory")
+        options["memory"], device = memory_of(model, "obj", "Pass memory='cpu'")
         if options.get("device") is None:
             options["device"] = device
     return options

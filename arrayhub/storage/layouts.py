@@ -119,8 +119,8 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
         ranks = integers(base_layout, "base_layout")
         if sorted(ranks) != [0, 1, 2]:
             raise ValueError(
-                f"layouts.register: base_layout is {show(ranks)}; accepted: the ranks of I, J and K, such as (2, 0, 1),"
-                " or a function of the dimensions"
+                f"layouts.register: base_layout is {show(ranks)}; accepted: the ranks 0, 1 and 2 of I, J and K in any"
+                " order, such as (2, 0, 1), or a function of the dimensions"
             )
         _registered[name] = Preset(ByMeaning(ranks), elements)
 

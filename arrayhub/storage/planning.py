@@ -160,7 +160,7 @@ def layout_ranks(layout: LayoutLike | None, nd: int) -> tuple[int, ...]:
 def _accepted_layouts(nd: int) -> str:
     if nd == 0:
         return "'C', 'F' or ()"
-    return f"'C', 'F' or a permutation of {(*range(nd),)}, in which the rank 0 is the dimension with the largest stride"
+    return f"'C', 'F' or a permutation of {(*range(nd),)}, where rank 0 marks the dimension with the largest stride"
 
 
 def checked_index(aligned_index: Sequence[SupportsIndex] | None, lengths: tuple[int, ...]) -> tuple[int, ...]:

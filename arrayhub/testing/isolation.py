@@ -43,8 +43,8 @@ def report_of(
     name = f"{module}.{getattr(function, '__qualname__', type(function).__qualname__)}"
     if not any(has_layout(dtype, layout) for dtype in chosen_dtypes for layout in chosen_layouts):
         raise ValueError(
-            f"check_{kind}: layouts is {', '.join(chosen_layouts)}, which {', '.join(chosen_dtypes)} cannot have;"
-            " accepted, for example: layouts='C'"
+            f"check_{kind}: layouts is {', '.join(map(repr, chosen_layouts))}, and elements of"
+            f" {', '.join(chosen_dtypes)} do not have such a layout; accepted: other layouts, such as 'C'"
         )
     cells = _failed_if_untested(kind, cells_of(kind, function, chosen_dtypes, chosen_layouts))
     return Report(f"{kind} {name}", [rule for rule, _ in rules], cells)

@@ -46,7 +46,7 @@ def check_producer(
     -------
     Report
         Results by rule, element type and layout. If the test of a rule ends the process, the rule fails. If `make`
-        does not return an array for any element type and layout, the rule "values" fails with the exceptions of `make`.
+        raises an exception for every element type and layout, the rule "values" fails with these exceptions.
 
     Raises
     ------

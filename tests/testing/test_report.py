@@ -101,7 +101,7 @@ def test_invalid_arguments_raise(check):
         check(np.ones(3))
     with pytest.raises(ValueError, match=f"^{name}: dtypes has None"):
         check(broken_arrays.read, dtypes=[None])
-    with pytest.raises(ValueError, match=f"^{name}: layouts is unaligned, which uint8 cannot have"):
+    with pytest.raises(ValueError, match=f"^{name}: layouts is 'unaligned', and elements of uint8 do not have"):
         check(broken_arrays.read, dtypes="uint8", layouts="unaligned")
 
 

@@ -62,7 +62,7 @@ cdef Import new_import():
 
 
 cdef void* pointer_in(object capsule, const char* name, str source) except NULL:
-    """Return the pointer in a capsule. `source` names the method or argument that the capsule comes from in errors."""
+    """Return the pointer in a capsule. `source` is the method or argument that supplied the capsule, for error messages."""
     if not PyCapsule_IsValid(capsule, name):
         raise interface_error("Arrow", source, capsule if not PyCapsule_CheckExact(capsule) else name_of(capsule),
                               f"a capsule named {name.decode()!r}")

@@ -1,4 +1,4 @@
-"""Export of NestedArrays, with one module per library."""
+"""Export of NestedArrays: one module each for Arrow, polars, pandas and awkward, and `dense` for NumPy and torch."""
 
 from typing import Any
 
@@ -20,9 +20,10 @@ _WHY_COPIED = {module.__name__.rpartition(".")[2]: module.why_copied for module 
 def why_always_copied(array: Any, library: str, obj: Any) -> str:
     """Return why the export of `array`, imported from `obj`, copies without ``copy=True``, or "" if it does not.
 
-    The export copies booleans of one byte each, and the parts that `as_awkward` documents. For pandas, the export also
-    copies string views and list views that are out of order. For polars, the export also copies runs, list views that
-    are out of order, and times in some units.
+    - arrow, polars, pandas: booleans of one byte each are copied.
+    - pandas: string views, and list views that are out of order, are copied, too.
+    - polars: runs, list views that are out of order, and times in some units are copied, too.
+    - awkward: the parts that `as_awkward` lists are copied.
     """
     why_copied: Any = _WHY_COPIED.get(library)
     return "" if why_copied is None else why_copied(array, obj)

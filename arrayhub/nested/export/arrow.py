@@ -49,6 +49,8 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
         permit it.
     TypeError
         `obj` is not an array, or `missing` has another type than the elements.
+    ValueError
+        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
     OverflowError
         `missing` is out of the range of the element type.
     ImportError

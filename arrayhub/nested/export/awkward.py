@@ -68,8 +68,10 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
         awkward does not support the element type or the device, or a copy is needed and `copy` does not permit it.
     TypeError
         `obj` is not an array, or `missing` has another type than the elements.
+    ValueError
+        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
     OverflowError
-        `missing` is out of the range of the element type.
+        `missing` is out of the range of the element type, or awkward would round an integer of a union.
     ImportError
         awkward is not installed.
 
@@ -270,10 +272,10 @@ def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     return union
 
 
-def _check_merged(child: Any, places: Any, merged: str) -> None:
+def _check_merged(child: Any, indices: Any, merged: str) -> None:
     """Raise OverflowError if awkward rounded integers to the type `merged` when it merged the children of a union.
 
-    `places` contains the places of the union's elements in `child`. Of lists and records, all integers are checked.
+    `indices` contains the indices of the union's elements in `child`. In lists and records, all integers are checked.
     """
     if isinstance(child, NestedArray) and not kind_of(child).numbers:
         for part in child_nodes(child):
@@ -281,7 +283,7 @@ def _check_merged(child: Any, places: Any, merged: str) -> None:
         return
     numbers = dense_as_numpy(nested_of(child).content)
     if numbers.dtype.kind in "iu" and not re.search(rf"\b{numbers.dtype.name}\b", merged):
-        lost = casting.rounded(numbers[places], np.dtype(np.float64))
+        lost = casting.rounded(numbers[indices], np.dtype(np.float64))
         if lost is not None:
             raise OverflowError(
                 f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"

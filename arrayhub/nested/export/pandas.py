@@ -60,6 +60,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
         pandas does not support the element type or the device, or a copy is needed and `copy` does not permit it.
     TypeError
         `obj` is not an array, or `missing` has another type than the elements.
+    ValueError
+        `missing` is "nan" or "mask", or a row is missing and `missing` is not a list.
     OverflowError
         `missing` is out of the range of the element type.
     ImportError

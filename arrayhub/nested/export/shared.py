@@ -14,7 +14,7 @@ from arrayhub.nested.array import NestedArray, is_on_host, nested_of, one_chunk,
 from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 
-Emit = Callable[[Any, bool], Any]  # from the array, and whether it is a copy, to the result
+Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the library
 WhyCopied = Callable[[Any, Any], str] | None
 
 
