@@ -382,8 +382,8 @@ def _is_sequence(arg: Any, sequences: Any) -> bool:
 def _is_refused_array(arg: Any) -> bool:
     """Return whether an argument is an array with dimensions whose type `asarray` refuses, such as a dask array.
 
-    The conversion of such an argument raises an error that names the call to make. Otherwise, the function would receive
-    an array of a library that it is not written for.
+    The conversion of such an argument raises an error that names the call to make. Otherwise, the function would
+    receive an array of a library that it is not written for.
     """
     cls: Any = type(arg)
     return hasattr(cls, "shape") and hasattr(cls, "dtype") and wrappers.unwraps(cls) and getattr(arg, "shape", ()) != ()

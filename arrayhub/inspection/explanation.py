@@ -41,8 +41,8 @@ class Verdict:
         The name in `convert`.
     verdict : str
         - ``"zero-copy"``: the result shares the memory of the object, and the conversion accepts ``copy=False``.
-        - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for the data that docs/inspect.md
-          lists.
+        - ``"copy=True"``: the result is a copy. The call requires ``copy=True``, except for the data that
+          docs/inspect.md lists.
         - ``"cannot"``: the conversion also fails with ``copy=True``.
         - ``"not tried"``: `explain` does not try the conversion, for example because it would consume a stream.
     reason : str
