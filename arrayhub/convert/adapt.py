@@ -389,6 +389,17 @@ def _is_refused_array(arg: Any) -> bool:
     return hasattr(cls, "shape") and hasattr(cls, "dtype") and wrappers.unwraps(cls) and getattr(arg, "shape", ()) != ()
 
 
+def _with_values(result: Any, changed: dict[Any, Any], values: dict[Any, Any]) -> Any:
+    """Return a copy of a mapping with the values in `changed`, or `values` if it cannot be copied or changed."""
+    try:
+        made = shallow_copy(result)
+        for key, value in changed.items():
+            made[key] = value
+    except Exception:
+        return values
+    return made
+
+
 def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> Any:
     """Convert the arrays in a function's result to the library and the device of a placement. Return the result."""
     cls: Any = type(result)
@@ -396,6 +407,8 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         return result
     if issubclass(cls, tuple):
         parts = [_returned(part, place, copy, name, labels) for part in result]
+        if all(part is own for part, own in zip(parts, result, strict=True)):
+            return result
         if hasattr(cls, "_fields"):
             return cls(*parts)
         return cls(parts) if hasattr(cls, "n_sequence_fields") else tuple(parts)  # such as torch.return_types.sort
@@ -405,9 +418,8 @@ def _returned(result: Any, place: Any, copy: Copy, name: str, labels: bool) -> A
         values = {key: _returned(value, place, copy, name, labels) for key, value in result.items()}
         if cls is dict:
             return values
-        made = shallow_copy(result)
-        made.update(values)
-        return made
+        changed = {key: value for key, value in values.items() if value is not result[key]}
+        return _with_values(result, changed, values) if changed else result
     kind = array_kind(result)
     if kind is None:
         return result

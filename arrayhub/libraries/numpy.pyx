@@ -1,7 +1,6 @@
 """NumPy: import and export of ndarrays through the C API, which is several times faster than NumPy's protocols."""
 
 from datetime import date, timedelta
-from decimal import Decimal
 from numbers import Real
 
 import numpy as np
@@ -141,6 +140,8 @@ cdef Descriptor copy_values(object obj):
 
 cdef bint are_numbers(object array) except -1:
     """Return whether all objects in an array are real numbers, such as decimals, and integers beyond 64 bits."""
+    from decimal import Decimal
+
     for value in array.ravel():
         if not isinstance(value, (Real, Decimal)):
             return False

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core.tree import kind_of
+from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
@@ -180,9 +181,11 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
     """
     encodings: list[tuple[Any, ...]] = []
     contents: dict[tuple[Any, ...], Any] = {}
+    distinct: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # so that equal encodings are kept only once
     for k, node in enumerate(nodes):
         same = k and node.content is nodes[k - 1].content
-        encodings.append(encodings[-1] if same else _encoding(node.content))
+        encoding = encodings[-1] if same else _encoding(node.content)
+        encodings.append(distinct.setdefault(encoding, encoding))
         contents.setdefault(encodings[-1], node.content)
     content, positions = _unified(contents)
     indices = [
@@ -196,9 +199,10 @@ def _joined_categories(nodes: list[NestedArray], length: int, facts: dict[str, A
 
 
 def _encoding(content: Any) -> tuple[Any, ...]:
-    """Return a hashable encoding of a dictionary: the offsets of the categories, their bytes, and a mask of valid ones.
+    """Return a hashable encoding of a dictionary.
 
-    For lists, records and other nested categories, which are not compared, return the identity of the dictionary.
+    It consists of the type and the offsets of the categories, their bytes, and a mask of valid ones. For lists, records
+    and other nested categories, which are not compared, it is the identity of the dictionary.
     """
     node = nested_of(content)
     check(node)
@@ -207,11 +211,11 @@ def _encoding(content: Any) -> tuple[Any, ...]:
         node = with_offsets(node) if kind.views else node
         offsets = offsets_on_host(node).astype(np.int64)
         data = as_numpy(part(node.content, int(offsets[0]), int(offsets[-1]))).tobytes()
-        return (offsets - offsets[0]).tobytes(), data, valid.tobytes()
+        return (kind.utf8, node.meaning), (offsets - offsets[0]).tobytes(), data, valid.tobytes()
     if kind.numbers or kind.packed:
-        data = as_numpy(unpacked(node) if kind.packed else node.content).tobytes()
-        width = len(data) // max(len(node), 1)
-        return (np.arange(len(node) + 1) * width).tobytes(), data, valid.tobytes()
+        values = as_numpy(unpacked(node) if kind.packed else node.content)
+        offsets = np.arange(len(node) + 1) * (values.nbytes // max(len(node), 1))
+        return (values.dtype.str, node.meaning), offsets.tobytes(), values.tobytes(), valid.tobytes()
     return (id(content),)
 
 
@@ -222,12 +226,12 @@ def _unified(contents: dict[Any, Any]) -> tuple[Any, dict[Any, Any]]:
     this array is 0, for the index -1 of missing elements.
     """
     parts, positions, total = [], {}, 0
-    known: dict[Any, int] = {}  # the new index of each category
+    known: dict[Any, int] = {}  # the new index of each category, by its type and bytes
     for encoding, content in contents.items():
         if len(contents) == 1 or len(encoding) == 1:
             own = np.arange(total, total + len(content))
         else:
-            categories = _categories(*encoding)
+            categories = [(encoding[0], category) for category in _categories(*encoding[1:])]
             for category in categories:
                 known.setdefault(category, len(known))
             own = np.array([known[category] for category in categories], np.int64)
@@ -275,7 +279,18 @@ def in_order(node: NestedArray) -> NestedArray:
     if start is not None:
         content, ends = node.content, ends + start
     else:
-        rows = [part(node.content, start, start + size) for start, size in zip(starts, sizes, strict=True) if size]
-        content = _joined(rows)
+        content = _in_rows(node.content, starts[sizes > 0], sizes[sizes > 0])
     return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
                 bit=node.validity_offset, **field_facts(node))  # fmt: skip
+
+
+def _in_rows(content: Any, starts: Any, sizes: Any) -> Any:
+    """Return the elements of rows, none of them empty, one row after another."""
+    stops = starts + sizes
+    first = np.flatnonzero(np.append(True, starts[1:] != stops[:-1]))  # rows that do not follow the row before them
+    last = np.append(first[1:], len(starts)) - 1
+    if isinstance(content, USMArray):
+        lengths = stops[last] - starts[first]
+        ends = np.cumsum(lengths)
+        return asarray(as_numpy(content)[np.arange(ends[-1]) + np.repeat(starts[first] - ends + lengths, lengths)])
+    return _joined([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])

@@ -106,6 +106,8 @@ def _nat(node: NestedArray) -> Any:
 
 def _null_mask_of_union(node: NestedArray) -> Any:
     """Return the mask of a union. An element is missing if the child element that it references is missing."""
+    if is_on_host(node):
+        check(node)
     codes, mask = as_numpy(node.type_codes.to_host()), np.zeros(len(node), bool)
     for code, child in zip(type_codes(node), node.children, strict=True):
         rows = codes == code

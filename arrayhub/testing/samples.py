@@ -68,7 +68,7 @@ def name_of_dtype(value: Any) -> str | None:
         return None
     try:
         dtype = np.dtype(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, SyntaxError):
         return None
     return next((name for name in DTYPES if dtype_of(name) == dtype), None)
 

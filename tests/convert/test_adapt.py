@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import os
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -475,3 +476,28 @@ def test_xarray_functions_receive_and_return_coordinates():
     assert made.identical(array) and np.shares_memory(made.values, array.values)
     assert ah.adapt("xarray")(lambda x: x[::-1])(array).identical(array[::-1])
     assert ah.adapt("xarray")(lambda x: x.sel(t=[30, 10]))(array).coords["t"].values.tolist() == [30, 10]
+
+
+def test_values_of_a_counter_in_the_result_are_kept():
+    torch = pytest.importorskip("torch")
+    counts = collections.Counter("abca")
+    assert ah.adapt("numpy")(lambda x: counts)(torch.ones(2)) is counts
+    made = ah.adapt("numpy")(lambda x: collections.Counter(a=x, b=2))(torch.ones(2))
+    assert type(made) is collections.Counter and type(made["a"]) is torch.Tensor and made["b"] == 2
+
+
+class Sealed(dict):
+    def __setitem__(self, key, value):
+        raise TypeError("sealed")
+
+
+def test_mapping_in_the_result_that_cannot_be_changed_becomes_a_dict():
+    torch = pytest.importorskip("torch")
+    made = ah.adapt("numpy")(lambda x: Sealed(a=x))(torch.ones(2))
+    assert type(made) is dict and type(made["a"]) is torch.Tensor
+
+
+def test_struct_sequence_without_arrays_is_returned_unchanged():
+    torch = pytest.importorskip("torch")
+    status = os.stat(".")
+    assert ah.adapt("numpy")(lambda x: status)(torch.ones(2)) is status

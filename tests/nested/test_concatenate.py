@@ -1,10 +1,12 @@
 """Test the concatenation of chunks."""
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import arrayhub as ah
+from arrayhub.nested.concatenate import concatenate
 
 
 def chunks(*parts, ordered=False):
@@ -90,3 +92,20 @@ def test_copies_of_a_dictionary_have_their_own_memory():
     source = pa.array([1.5, 2.5]).dictionary_encode()
     x = ah.asnested(source, copy=True)
     assert x.content.ptr != source.dictionary.buffers()[1].address and x.access == "readwrite"
+
+
+def test_equal_bytes_of_categories_of_several_types_are_distinct():
+    strings, binary = pa.array(["a"]).dictionary_encode(), pa.array([b"a"]).dictionary_encode()
+    with pytest.raises(TypeError, match="several types"):
+        concatenate([ah.asnested(strings), ah.asnested(binary)])
+    seconds, nanoseconds = (pa.array([1], pa.timestamp(unit)).dictionary_encode() for unit in ("s", "ns"))
+    assert concatenate([ah.asnested(seconds), ah.asnested(nanoseconds)]).to_list() == [10**9, 1]  # in nanoseconds
+
+
+def test_copies_of_list_views_out_of_order_have_the_rows_in_order():
+    rng = np.random.default_rng(0)
+    starts, sizes = rng.integers(0, 90, 200), rng.integers(0, 10, 200)
+    for content in (pa.array(np.arange(100.0)), pa.array([str(k) for k in range(100)])):
+        source = pa.ListViewArray.from_arrays(pa.array(starts, pa.int32()), pa.array(sizes, pa.int32()), content)
+        assert concatenate([ah.asnested(source)]).to_list() == source.to_pylist()
+        assert ah.as_pandas(source).tolist() == source.to_pylist()

@@ -1,7 +1,6 @@
 """Export to awkward, without pyarrow: `as_awkward`."""
 
 import math
-import re
 from functools import partial
 from typing import Any
 
@@ -20,12 +19,12 @@ from arrayhub.nested.array import (
     check,
     check_names,
     nested_of,
+    part,
     unpacked,
     valid_mask,
     with_offsets,
 )
 from arrayhub.nested.concatenate import in_order
-from arrayhub.nested.conform import child_nodes
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
@@ -267,28 +266,41 @@ def _union(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     union = awkward.contents.UnionArray.simplified(awkward.index.Index8(tags), of_awkward(index), contents)
     if len(getattr(union, "contents", ())) != len(contents):
         forbidden(copy, "as_awkward", "awkward merges children of a union whose types have a common type")
-        for k, child in enumerate(node.children):
-            _check_merged(child, index[tags == k], str(union.form.type))
+        _check_merged([(nested_of(child), index[tags == k]) for k, child in enumerate(node.children)])
     return union
 
 
-def _check_merged(child: Any, indices: Any, merged: str) -> None:
-    """Raise OverflowError if awkward rounded integers to the type `merged` when it merged the children of a union.
+def _check_merged(nodes: list[tuple[NestedArray, Any]]) -> None:
+    """Raise OverflowError if awkward rounds integers when it merges nodes, each given with the indices of its elements.
 
-    `indices` contains the indices of the union's elements in `child`. In lists and records, all integers are checked.
+    awkward merges numbers to NumPy's common type, lists by their content, and records by their fields.
     """
-    if isinstance(child, NestedArray) and not kind_of(child).numbers:
-        for part in child_nodes(child):
-            _check_merged(part, slice(None), merged)
-        return
-    numbers = dense_as_numpy(nested_of(child).content)
-    if numbers.dtype.kind in "iu" and not re.search(rf"\b{numbers.dtype.name}\b", merged):
-        lost = casting.rounded(numbers[indices], np.dtype(np.float64))
+    numbers = [(dense_as_numpy(x.content), valid_mask(x), i) for x, i in nodes if kind_of(x).numbers and not x.meaning]
+    numbers = [(values, valid, indices) for values, valid, indices in numbers if values.dtype.kind in "iuf"]
+    common = np.result_type(*(values.dtype for values, _, _ in numbers)) if numbers else np.dtype(np.int64)
+    for values, valid, indices in numbers if common.kind == "f" else ():
+        lost = casting.rounded(values[indices][valid[indices]], common)
         if lost is not None:
             raise OverflowError(
                 f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
-                " common type; accepted: integers that float64 represents. Use arrayhub.asnested(x).to_list()"
+                f" common type; accepted: integers that {common} represents. Use arrayhub.asnested(x).to_list()"
             )
+    contents = [_content_of_rows(x) for x, _ in nodes if kind_of(x).lists and not kind_of(x).characters]
+    records = [x for x, _ in nodes if kind_of(x).fields]
+    names = records[0].field_names if records else ()
+    columns = [[x.fields[name] for x in records if name in x.field_names] for name in names]
+    for merged in (contents, *columns):
+        if len(merged) > 1:
+            _check_merged([(nested_of(column), slice(None)) for column in merged])
+
+
+def _content_of_rows(node: NestedArray) -> Any:
+    """Return the elements of all rows of lists."""
+    if kind_of(node).width:
+        return node.content
+    node = in_order(node) if kind_of(node).sizes else node
+    offsets = offsets_on_host(node)
+    return part(node.content, int(offsets[0]), int(offsets[-1]))
 
 
 _LAYOUTS = per_kind(

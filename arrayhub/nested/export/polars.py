@@ -89,6 +89,11 @@ def _to_polars(array: Any, copied: bool) -> Any:
         series = polars.Series(for_polars(array))
     except (polars.exceptions.PolarsError, polars.exceptions.PanicException) as error:
         raise _polars_error(array, error) from error
+    if len(series) != len(array):  # polars 2.1 loses the rows of a chunk whose lists of categories are all empty
+        raise BufferError(
+            f"polars: {len(array) - len(series)} of {len(array)} rows were lost in the import of several chunks; pass"
+            " copy=True, which concatenates them"
+        )
     if series.dtype != polars.Struct or series.null_count():
         return _with_order(polars, series, nested_of(array))
     frame = series.struct.unnest()

@@ -66,3 +66,14 @@ def test_maps_in_tables_and_lists_become_maps_of_polars():
 def test_maps_share_their_values_with_polars():
     x = ah.asnested(ah.as_polars(MAPS))
     assert x.content["value"].content.ptr == MAPS.items.buffers()[1].address
+
+
+def test_rows_that_polars_loses_are_an_error():
+    """polars 2.1 loses the rows of a chunk of lists of categories if all of its lists are empty or missing."""
+    kind = pl.List(pl.Categorical)
+    source = pl.Series([["a"]], dtype=kind).append(pl.Series([[], None], dtype=kind))
+    assert source.n_chunks() == 2
+    assert ah.as_polars(source, copy=True).to_list() == [["a"], [], None]
+    assert ah.as_polars(source, copy="if_needed").to_list() == [["a"], [], None]
+    with pytest.raises(BufferError, match="2 of 3 rows were lost in the import of several chunks; pass copy=True"):
+        ah.as_polars(source)
