@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice, repeat
 from typing import Any
@@ -486,7 +487,7 @@ def _dtype_of_value(obj: Any) -> np.dtype[Any]:
 
 def _sequence_of(sequence: Any) -> Any:
     """Return the base class of `sequence` in `_SEQUENCES`, so that methods of a subclass are not called."""
-    return next(cls for cls in _SEQUENCES if issubclass(type(sequence), cls))
+    return next(filter(partial(issubclass, type(sequence)), _SEQUENCES))
 
 
 def _dtype_of_item(item: Any) -> Any:

@@ -265,6 +265,11 @@ def refuse_missing(obj):
         )
 
 
+def _registered(root):
+    """Return the names of the types that `register_library` has registered for a library."""
+    return sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
+
+
 def hint(obj, reasons=""):
     """Return advice for an object that no protocol can import. The caller appends the advice to its error text.
 
@@ -282,7 +287,7 @@ def hint(obj, reasons=""):
     root = root_of(cls)
     if reasons or root == "builtins":
         return ""
-    registered = sorted(name for own, name in ROWS.keys() - BUILT_IN_ROWS if own == root and name is not None)
+    registered = _registered(root)
     if registered:
         return f"; registered types of {root!r}: {', '.join(registered)}. Add the type to arrayhub.register_library"
     return "; if its library has a method that returns a NumPy array, pass the method's result"

@@ -107,7 +107,10 @@ def name_of(obj: Any) -> Any:
     """Return the name of a NestedArray, a pandas or polars Series, or a pandas Index. Return None for other objects."""
     if issubclass(type(obj), NestedArray):
         return column_name(obj)
-    name = obj.name if any(has_name(type(obj)) for has_name in _has_name) else None
+    name = None
+    for has_name in _has_name:
+        if has_name(type(obj)):
+            name = obj.name
     return None if isinstance(name, str) and not name else name  # the default name in polars is ""
 
 

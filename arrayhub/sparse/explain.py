@@ -37,11 +37,14 @@ def explain_sparse(obj: Any, name: str, offers: tuple[Offer, ...], to: str | Non
     if x is None and not refusal:
         return None
     consumers = (*RULES,) if to is None else (to,)
+    verdicts: tuple[Verdict, ...]
     if x is None:
         # `as_scipy` returns SciPy's own arrays unchanged, also a lil_array, which `assparse` rejects.
-        own = [consumer for consumer in consumers if not attempt(convert, obj, consumer)[1]]
-        verdicts = tuple(Verdict(c, ZERO_COPY, "") if c in own else Verdict(c, CANNOT, refusal) for c in consumers)
-        call = f"arrayhub.as_{own[0]}(x)" if own else ""
+        verdicts, call = (), ""
+        for consumer in consumers:
+            accepted = not attempt(convert, obj, consumer)[1]
+            verdicts += (Verdict(consumer, ZERO_COPY, "") if accepted else Verdict(consumer, CANNOT, refusal),)
+            call = call or (f"arrayhub.as_{consumer}(x)" if accepted else "")
         return Explanation(name, "a sparse array that assparse rejects", (), offers, None, refusal, verdicts, call)
     advice = f"in memory of {x.device}, which the host cannot read; x.to_host() returns a copy on the host"
     facts = () if is_on_host(x) else (advice,)

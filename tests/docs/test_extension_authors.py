@@ -313,7 +313,7 @@ TAKEN = {
 REFUSED = {
     "None": lambda: (None, TypeError, "None"),
     "list": lambda: ([1.0, 2.0], TypeError, "this list is not an array"),
-    "integers": lambda: ([1, 2], TypeError, "accepted: an array, such as numpy.asarray(x, dtype='float64')"),
+    "integers": lambda: ([1, 2], TypeError, r"accepted: an array, such as numpy\.asarray\(x, dtype='float64'\)"),
     "number": lambda: (1.5, TypeError, "this float is not an array"),
     "text": lambda: ("1.5", TypeError, "str"),
     "float32": lambda: (BASE.astype("f4"), TypeError, "elements of float32; accepted: float64"),

@@ -1,7 +1,9 @@
 """Pictures of the memory layout of an array, from numbers or from a USMArray. The elements are never read."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import gcd
+from operator import floordiv
 from typing import Any, SupportsIndex
 
 from arrayhub._core.descriptor import MAX_NDIM, integer, name_of_elements
@@ -153,7 +155,7 @@ def picture(
     return Picture(
         lengths,
         steps,
-        None if width is None else tuple(step * width for step in steps),
+        None if width is None else tuple(map(width.__mul__, steps)),
         _integer("offset", offset),
         None if size is None else _integer("size", size, least=0),
         width,
@@ -178,7 +180,7 @@ def picture_of(array: USMArray) -> Picture:
         return Picture(
             array.shape, None, byte_strides, distance, block.nbytes, itemsize, "byte", labels=labels, **facts
         )
-    strides = tuple(stride // itemsize for stride in byte_strides)
+    strides = tuple(map(floordiv, byte_strides, repeat(itemsize)))
     size = None if block.nbytes is None else block.nbytes // itemsize
     return Picture(array.shape, strides, byte_strides, distance // itemsize, size, itemsize, labels=labels, **facts)
 

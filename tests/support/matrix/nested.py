@@ -364,7 +364,7 @@ REFUSALS = [
     ),
     Refusal(
         ("numpy (copy)",), ("bytes", "categories"), ALL, BufferError,
-        "accepted: lists of numbers with equal lengths|the elements are categories",
+        "the elements are byte strings|the elements are categories",
         "NumPy does not have categories or byte strings of variable length",
     ),
 ]  # fmt: skip
