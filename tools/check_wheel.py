@@ -26,7 +26,7 @@ ALLOWED = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-
 NEEDS = ("pytest", "pytest-timeout", "hypothesis", "ml_dtypes", "numpy")
 TESTS = (
     "tests/array/test_usm_array.py",
-    "tests/adapters/test_array_interface.py",
+    "tests/adapters/interface_dict/test_array_interface.py",
     "tests/adapters/test_buffer.py",
     "tests/adapters/test_format_language.py",
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from arrayhub._core.copying import Copy, wanted
-from arrayhub._core.errors import first_line, show
+from arrayhub._core.errors import PASSES_ON, first_line, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import container_of, without_index
 from arrayhub.convert.functions import convert
@@ -395,6 +395,8 @@ def _with_values(result: Any, changed: dict[Any, Any], values: dict[Any, Any]) -
         made = shallow_copy(result)
         for key, value in changed.items():
             made[key] = value
+    except PASSES_ON:
+        raise
     except Exception:
         return values
     return made
