@@ -33,6 +33,9 @@ TIMES_AS_INTEGERS = (
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
 NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 
+# Accepted shapes, where the strides of C order must fit 64 bits.
+TOO_LARGE = "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1"
+
 # Advice for missing dates and times, which torch does not support. The advice contains copy='if_needed', because
 # missing='mask' copies booleans, dates and records.
 MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy='if_needed', to arrayhub.as_numpy"

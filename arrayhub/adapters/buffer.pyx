@@ -55,7 +55,7 @@ from arrayhub.adapters.table cimport PEP3118
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, interface_error
 
 cnp.import_array()
 
@@ -300,8 +300,7 @@ cdef int fill_layout(Descriptor a, Py_buffer* view, tuple inner) except -1:
         a.shape_[view.ndim + k] = inner[k]
     if view.strides == NULL or len(inner) != 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a),
-                                  "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1")
+            raise interface_error("PEP 3118 buffer", "shape", shape_tuple(a), TOO_LARGE)
     if view.strides != NULL:
         for k in range(view.ndim):
             a.byte_strides_[k] = view.strides[k]

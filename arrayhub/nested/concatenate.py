@@ -41,14 +41,18 @@ def _joined(nodes: list[Any]) -> Any:
     nodes = [nested_of(node) for node in nodes]
     kind = kind_of(nodes[0])
     if kind.sizes:
-        return _as_list_views(_joined_in_order([in_order(node) for node in nodes]), nodes[0].offsets.dtype)
+        return as_list_views(_joined_in_order([in_order(node) for node in nodes]), nodes[0].offsets.dtype)
     if kind.views:
-        joined = _joined_in_order([with_offsets(node) for node in nodes])
-        return with_views(joined) if joined.content.nbytes < 2**31 else joined  # a view contains an int32 offset
+        return as_views(_joined_in_order([with_offsets(node) for node in nodes]))
     return _joined_in_order(nodes)
 
 
-def _as_list_views(node: NestedArray, dtype: Any) -> NestedArray:
+def as_views(node: NestedArray) -> NestedArray:
+    """Convert strings to string views, unless the int32 offsets of views cannot address the characters."""
+    return with_views(node) if node.content.nbytes < 2**31 else node
+
+
+def as_list_views(node: NestedArray, dtype: Any) -> NestedArray:
     """Convert lists to list views with offsets of `dtype`, or of int64 if the offsets do not fit `dtype`."""
     offsets = as_numpy(node.offsets)
     offsets = offsets if offsets[-1] > np.iinfo(dtype).max else offsets.astype(dtype)
@@ -282,6 +286,15 @@ def in_order(node: NestedArray) -> NestedArray:
         content = _in_rows(node.content, starts[sizes > 0], sizes[sizes > 0])
     return make("list", len(node), offsets=asarray(ends), content=content, validity=node.validity,
                 bit=node.validity_offset, **field_facts(node))  # fmt: skip
+
+
+def content_of_rows(node: NestedArray) -> Any:
+    """Return the elements of all rows of lists, in the order of the rows."""
+    if kind_of(node).width:
+        return node.content
+    node = in_order(node) if kind_of(node).sizes else node
+    offsets = offsets_on_host(node)
+    return part(node.content, int(offsets[0]), int(offsets[-1]))
 
 
 def _in_rows(content: Any, starts: Any, sizes: Any) -> Any:

@@ -34,10 +34,9 @@ from arrayhub.nested.array import (
     unpacked,
     unwrapped,
     valid_mask,
-    with_views,
 )
 from arrayhub.nested.asnested import refuse_storage
-from arrayhub.nested.concatenate import concatenate, in_order
+from arrayhub.nested.concatenate import as_list_views, as_views, concatenate, content_of_rows, in_order
 from arrayhub.nested.conform import element_type, identity, rebuild
 from arrayhub.nested.export.shared import dense_or_nested, single_chunk
 from arrayhub.nested.from_python import characters, from_python, offsets_of
@@ -154,11 +153,7 @@ def _dense_mask(node: Any) -> Any:
     own = _null_mask(node) if node.validity is not None or kind.all_missing else None
     if kind.packed or kind.all_missing:
         return own
-    content = node.content
-    if not kind.width:
-        lists = in_order(node) if kind.sizes else node
-        offsets = offsets_on_host(lists)
-        content = part(lists.content, int(offsets[0]), int(offsets[-1]))
+    content = content_of_rows(node)
     inner = _dense_mask(content)
     if inner is not None:
         width = len(content) // max(len(node), 1)
@@ -584,7 +579,7 @@ def _filled_characters(node: NestedArray, mask: Any, value: Any, name: str) -> A
     else:
         filled = characters("bytes", [value if item is None else item for item in node.to_list()])
     if kind_of(node).views:
-        return with_views(filled) if filled.content.nbytes < 2**31 else filled  # a view contains an int32 offset
+        return as_views(filled)
     dtype = np.promote_types(filled.offsets.dtype, node.offsets.dtype)
     return rebuild(filled, identity, offsets=asarray(as_numpy(filled.offsets).astype(dtype)))
 
@@ -706,13 +701,11 @@ def _lists_like(node: NestedArray, ends: Any, content: Any) -> NestedArray:
 
     Lists keep the logical type of the node, such as that of a map, unless their offsets become int64.
     """
-    dtype = node.offsets.dtype if ends[-1] <= np.iinfo(node.offsets.dtype).max else np.dtype(np.int64)
-    offsets = ends.astype(dtype)
-    if kind_of(node).sizes:
-        sizes = asarray(np.diff(offsets))
-        return make("list_view", len(sizes), offsets=asarray(offsets[:-1]), sizes=sizes, content=content)
-    meaning = node.meaning if dtype == node.offsets.dtype else None
-    return make("list", len(ends) - 1, offsets=asarray(offsets), content=content, meaning=meaning)
+    fits = ends[-1] <= np.iinfo(node.offsets.dtype).max
+    offsets = asarray(ends.astype(node.offsets.dtype if fits else np.int64))
+    meaning = node.meaning if fits and not kind_of(node).sizes else None
+    lists = make("list", len(ends) - 1, offsets=offsets, content=content, meaning=meaning)
+    return as_list_views(lists, node.offsets.dtype) if kind_of(node).sizes else lists
 
 
 def _filled_record(node: NestedArray, value: Any, name: str) -> Any:

@@ -60,7 +60,7 @@ from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.transfer.host_copies cimport footprint
 
-from arrayhub._core.errors import PASSES_ON, show
+from arrayhub._core.errors import PASSES_ON, TOO_LARGE, show
 from arrayhub._core.descriptor import label
 from arrayhub._core.tracing import copied as tell_copy
 from arrayhub._core.tracing import started
@@ -450,8 +450,7 @@ cdef Descriptor described(object shape, object strides, object element):
             raise state_error("strides", strides, "None for packed elements")
     elif strides is None or size == 0:
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
-            raise state_error("shape", shape, "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0"
-                              " count as 1")
+            raise state_error("shape", shape, TOO_LARGE)
     else:
         for k in range(a.nd_):
             a.byte_strides_[k] = index_of((<tuple> strides)[k], "strides")

@@ -48,7 +48,7 @@ from gc import get_referents
 
 import numpy
 
-from arrayhub._core.errors import PACKED_ELEMENTS, unreadable
+from arrayhub._core.errors import PACKED_ELEMENTS, TOO_LARGE, unreadable
 
 
 cdef extern from "Python.h":

@@ -10,6 +10,8 @@ from arrayhub._core cimport layout
 from arrayhub._core.descriptor cimport WRITEABLE, Descriptor, new_array, set_dtype, shape_tuple
 from arrayhub.adapters.table cimport ARRAY_INTERFACE, CUDA_DICT, PROTOCOL_NUMBERS, SYCL_DICT
 
+from arrayhub._core.errors import TOO_LARGE
+
 cdef struct Dialect:
     bint in_elements          # whether strides count elements, not bytes
     bint has_mask             # whether the protocol has the key `mask`
@@ -96,9 +98,6 @@ cdef int set_access(Descriptor a, object read_only) except -1:
     if not read_only:
         a.flags_ |= WRITEABLE
     return 0
-
-
-cdef str TOO_LARGE = "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1"
 
 
 cdef int check_version(object version, int protocol, const Dialect* dialect) except -1:

@@ -14,7 +14,12 @@ __all__ = ["as_arrow", "as_awkward", "as_pandas", "as_polars"]
 # Export functions by the library's name in `convert`. The arrays of the libraries in NESTED_CONSUMERS can be nested.
 DENSE_CONSUMERS = {"numpy": numpy_from, "torch": torch_from}
 NESTED_CONSUMERS = {"arrow": as_arrow, "polars": as_polars, "pandas": as_pandas, "awkward": as_awkward}
-_WHY_COPIED = {module.__name__.rpartition(".")[2]: module.why_copied for module in (arrow, polars, pandas, awkward)}
+_WHY_COPIED = {
+    "arrow": arrow.why_copied,
+    "polars": polars.why_copied,
+    "pandas": pandas.why_copied,
+    "awkward": awkward.why_copied,
+}
 
 
 def why_always_copied(array: Any, library: str, obj: Any) -> str:

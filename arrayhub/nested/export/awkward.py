@@ -19,12 +19,11 @@ from arrayhub.nested.array import (
     check,
     check_names,
     nested_of,
-    part,
     unpacked,
     valid_mask,
     with_offsets,
 )
-from arrayhub.nested.concatenate import in_order
+from arrayhub.nested.concatenate import content_of_rows, in_order
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
@@ -285,22 +284,13 @@ def _check_merged(nodes: list[tuple[NestedArray, Any]]) -> None:
                 f"awkward: {lost} would be rounded, because awkward merges children of a union whose types have a"
                 f" common type; accepted: integers that {common} represents. Use arrayhub.asnested(x).to_list()"
             )
-    contents = [_content_of_rows(x) for x, _ in nodes if kind_of(x).lists and not kind_of(x).characters]
+    contents = [content_of_rows(x) for x, _ in nodes if kind_of(x).lists and not kind_of(x).characters]
     records = [x for x, _ in nodes if kind_of(x).fields]
     names = records[0].field_names if records else ()
     columns = [[x.fields[name] for x in records if name in x.field_names] for name in names]
     for merged in (contents, *columns):
         if len(merged) > 1:
             _check_merged([(nested_of(column), slice(None)) for column in merged])
-
-
-def _content_of_rows(node: NestedArray) -> Any:
-    """Return the elements of all rows of lists."""
-    if kind_of(node).width:
-        return node.content
-    node = in_order(node) if kind_of(node).sizes else node
-    offsets = offsets_on_host(node)
-    return part(node.content, int(offsets[0]), int(offsets[-1]))
 
 
 _LAYOUTS = per_kind(
