@@ -7,7 +7,7 @@ import numpy as np
 from arrayhub import transfer
 from arrayhub._core import tracing
 from arrayhub._core.hooks import hooks
-from arrayhub.array.casting import check_fit, checked, converted
+from arrayhub.array.casting import cast_checked, check_fit, checked, converted
 from arrayhub.libraries.numpy import addresses, ndarray, refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_host_readable
 from arrayhub.transfer.host_copies import have_one_type
@@ -44,9 +44,7 @@ def copy_into(source, out, device, *, copy=None, stream=None, progress=None):
     """Copy `source` to `out`, an array on `device`. Cast on the host if the types differ. See `arrayhub.to_device`."""
     if source.shape == out.shape and not have_one_type(source, out):
         shared = stream if source.device.type == out.device.type else None
-        given = ndarray(transfer.to_host(source, stream=shared))
-        check_fit(given, out.dtype, "to_device: out")
-        source = hooks.asarray(given.astype(out.dtype))
+        source = cast_checked(transfer.to_host(source, stream=shared), out.dtype, "to_device: out")
     transfer.into(source, out, device, copy=copy, stream=stream, progress=progress)
 
 

@@ -1,4 +1,4 @@
-"""Check that a dtype can represent values.
+"""The two casts of elements: `cast` casts as NumPy does, and `cast_checked` raises an error for values that do not fit.
 
 Values keep their kind and magnitude, and are not truncated, wrapped or parsed.
 
@@ -14,8 +14,10 @@ import sys
 
 import numpy as np
 
+from arrayhub import transfer
 from arrayhub._core.dtypes import FIRST_USER_TYPENUM
 from arrayhub._core.errors import show
+from arrayhub.libraries.numpy import ndarray
 
 # The widest types of booleans, integers, real and complex numbers. `rank` calls numpy.can_cast with these types,
 # because the kind of most types of ml_dtypes is V.
@@ -26,6 +28,28 @@ _INTEGER_TYPES = (int, np.integer, np.bool_)  # `is_integer` excludes np.timedel
 _INT64 = np.dtype(np.int64)  # represents an object array of integers in `is_of_kind`
 _EXACT = 2.0**53  # float64 represents all integers up to this magnitude
 _EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+# -------------------------------------------------------------------------------------------------------------- arrays
+
+
+def cast(array, dtype):
+    """Return a copy of a USMArray on its device, cast to `dtype` as by ``numpy.ndarray.astype``, for ``dtype=``."""
+    return transfer.astype(array, dtype)
+
+
+def cast_checked(array, dtype, subject):
+    """Return a copy of a USMArray like `cast`. Raise an error for a value that `dtype` cannot represent.
+
+    Every cast that the argument ``dtype=`` does not request calls this function. `subject` is the start of messages.
+
+    Raises
+    ------
+    TypeError, OverflowError, ValueError
+        As in `check_fit`: an integer is out of range, a finite number would become infinite, or the kind would change.
+    """
+    check_fit(ndarray(transfer.to_host(array)), dtype, subject)
+    return cast(array, dtype)
 
 
 # ------------------------------------------------------------------------------------------------------ Python values

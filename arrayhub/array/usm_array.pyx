@@ -747,7 +747,7 @@ cdef class USMArray(Descriptor):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice instead")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-        """Return a copy with a different element type, like ``numpy.ndarray.astype``. Elements are cast on the host.
+        """Return a copy with a different element type, like ``numpy.ndarray.astype``. The host casts the elements.
 
         Parameters
         ----------
@@ -766,9 +766,6 @@ cdef class USMArray(Descriptor):
         ------
         TypeError
             `casting` forbids the conversion.
-        BufferError
-            The type differs, and the host cannot read the memory. Convert the array with a library of the device, or call
-            ``to_host()`` first.
 
         Examples
         --------

@@ -65,8 +65,8 @@ cdef class Request:
         Accepted memory: ``"host"`` (readable by the host), ``"usm"``, ``"cuda"`` or ``"any"``.
     may : str or tuple of str, optional
         Allowed copies: ``"cast"`` (to native byte order, or to a different element type of the same or a higher kind, in the
-        order bool, integer, real, complex), ``"relayout"`` (to a different order or alignment, or to native byte order),
-        ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
+        order bool, integer, real, complex; a value out of the range of this type raises OverflowError), ``"relayout"`` (to a
+        different order or alignment, or to native byte order), ``"transfer"`` (between host and device), ``"build"`` (from numbers and lists).
     name : str, optional
         Prefix of error messages, such as ``"blur: x"``.
 
@@ -186,7 +186,7 @@ cdef class Request:
         BufferError
             The kind of memory or the layout is not accepted.
         OverflowError
-            A number is out of the range of every accepted type.
+            A number is out of the range of the accepted types.
 
         Examples
         --------

@@ -450,7 +450,9 @@ cdef Descriptor mended(Descriptor a, object obj, const PyUSMArrayRequest* r, Mis
                 a = transfer.to_host(a, stream=stream)
             if is_built(a, obj, r):
                 return in_same_memory(numpy_library.copy_values_as(obj, target_type(a, obj, r)), a, r)
-            return in_same_memory(transfer.astype(a, target_type(a, obj, r)), a, r)
+            from arrayhub.array.casting import cast_checked
+
+            return cast_checked(a, target_type(a, obj, r), f"this {name_of_type(obj)}")
         if wrong == MEMORY:
             device = target_device(r)
             return transfer.to_device(a, device, stream=stream_for(device, stream))
@@ -624,8 +626,6 @@ cdef object type_error(Descriptor a, object obj, const PyUSMArrayRequest* r):
     first = accepted.partition(" or ")[0]
     if r.may & <int> USM_ARRAY_MAY_CAST:
         return error_about(r, TypeError, obj, f"{words}, or a type of the same or a lower kind (bool, integer, real, complex)")
-    if not host_readable(a):
-        return error_about(r, TypeError, obj, f"{words}. Convert it with its own library, or call arrayhub.to_host(x) first")
     if not is_cast_of_kind(a, r):      # asarray(dtype=) would change the kind or raise, so do not suggest it
         return error_about(r, TypeError, obj, words)
     return error_about(r, TypeError, obj, f"{words}. Call arrayhub.asarray(x, dtype={first!r}), which copies")

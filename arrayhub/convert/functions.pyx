@@ -154,8 +154,8 @@ cdef object converted(Descriptor a, object obj, object dtype, object device, obj
             raise BufferError(
                 f"asarray: converting {a.dtype!r} to {requested_dtype(dtype)!r} requires a copy, and copy=False forbids it"
             )
-        if device is not None and not host_readable(a):     # elements can be cast only on the host
-            result = transfer.to_device(result, device, stream=stream)
+        if device is not None:      # the host casts the elements
+            result = transfer.to_host(result, stream=stream)
         result = of_type(result, obj, requested_dtype(dtype))
     if device is not None:
         result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)

@@ -174,7 +174,8 @@ typedef struct PyUSMArrayFields {
 
 /* PyUSMArrayRequest.may: copies allowed to meet the other conditions. 0: none; the error names the unmet condition.
    USM_ARRAY_MAY_CAST copies to the first accepted element type to which numpy.can_cast allows a safe cast, or else to the first
-   of the same or a higher kind, in the order bool, integer, real, complex. */
+   of the same or a higher kind, in the order bool, integer, real, complex. A value that this type cannot represent raises
+   OverflowError: an integer out of range, or a finite number that would become infinite. */
 #define USM_ARRAY_MAY_CAST     1 /* copy to an accepted element type, or to native byte order */
 #define USM_ARRAY_MAY_RELAYOUT 2 /* copy for layout, alignment or byte order */
 #define USM_ARRAY_MAY_TRANSFER 4 /* copy between host and device */

@@ -322,13 +322,9 @@ def _no_pair(dl_device):
 
 
 def astype(array, dtype):
-    """Return a host copy of `array` cast to `dtype`, as by ``numpy.ndarray.astype``."""
-    if not is_host_readable(array):
-        raise BufferError(
-            f"asarray: dtype is {dtype!r} for an array of {array.dtype!r} on {array.device}; accepted: arrays in host"
-            " memory. Call to_host(x) first, or cast with the library that owns the memory"
-        )
-    return _engine("host").astype(array, dtype)
+    """Return a copy of `array` on its device, cast on the host to `dtype` as by ``numpy.ndarray.astype``."""
+    made = _engine("host").astype(array if is_host_readable(array) else to_host(array), dtype)
+    return made if array.device.type in ("cpu", "cuda_host") else to_memory_of(array, made)
 
 
 def aligned(array, *, copy=None):

@@ -271,3 +271,56 @@ def test_range_check_of_an_assignment_uses_little_memory(dtype, source):
         assert tracemalloc.get_traced_memory()[1] < 1 << 17
     finally:
         tracemalloc.stop()
+
+
+# ------------------------------------------------------------------------------------------------ the two rules of casts
+
+
+OUT_OF_RANGE = [("i8", 2**32 + 5, "i4"), ("i8", 300, "i1"), ("i8", -1, "u8"), ("f8", 1e300, "f4"), ("c16", 1e300, "c8")]
+
+
+def request(x, dtype):
+    return ah.Request(np.dtype(dtype).name, may="cast").asarray(x)
+
+
+def assign(x, dtype):
+    y = ah.zeros(x.shape, dtype)
+    y[...] = x
+    return y
+
+
+CHECKED = {  # casts that the argument dtype= does not request
+    "assignment": assign,
+    "assignment of a list": lambda x, dtype: assign(x, dtype) if x.ndim == 0 else ah.zeros(1, dtype).__setitem__(0, x[0]),
+    "out": lambda x, dtype: ah.to_device(x, "cpu", out=ah.zeros(x.shape, dtype)),
+    "request": request,
+    "built by a request": lambda x, dtype: ah.Request(np.dtype(dtype).name, may="build").asarray(x.tolist()),
+    "full": lambda x, dtype: ah.full(1, x[0], dtype),
+    "fill_null": lambda x, dtype: ah.asnested(np.ma.MaskedArray(np.zeros(1, dtype), [True])).fill_null(x[0].item()),
+    "missing": lambda x, dtype: ah.as_numpy(np.ma.MaskedArray(np.zeros(1, dtype), [True]), missing=x[0].item()),
+    "a list with a dtype": lambda x, dtype: ah.asarray(x.tolist(), dtype=dtype) if x.dtype != "f8" else assign(x, dtype),
+}
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE, ids=str)
+@pytest.mark.parametrize("spelling", CHECKED)
+def test_casts_that_nobody_requested_by_dtype_check_the_values(spelling, case):
+    given, value, dtype = case
+    if given == "c16" and spelling == "a list with a dtype":
+        pytest.skip("NumPy builds complex lists, and warns of infinite parts")
+    with pytest.raises((OverflowError, ValueError), match="range"):
+        CHECKED[spelling](np.array([value], given), dtype)
+
+
+@pytest.mark.parametrize("case", OUT_OF_RANGE, ids=str)
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_dtype_casts_as_numpy_does(case):
+    given, value, dtype = case
+    x = np.array([value, 1], given)
+    for cast in (lambda: ah.asarray(x, dtype=dtype), lambda: ah.asarray(x).astype(dtype)):
+        assert ah.as_numpy(cast()).tobytes() == x.astype(dtype).tobytes()
+
+
+def test_error_of_a_checked_cast_names_the_argument_and_the_value():
+    with pytest.raises(OverflowError, match="^f: x: this numpy.ndarray: 4294967301 is out of the range of int32"):
+        ah.Request("n * int32", may="cast", name="f: x").asarray(np.array([2**32 + 5]))
