@@ -275,13 +275,13 @@ def _is_shared(x: Any, again: Any) -> bool:
 def _by_series(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import a pandas Index or ExtensionArray through a Series that shares its memory.
 
-    Return None for other objects, for a MultiIndex, for arrays that pyarrow converts by ``__arrow_array__``, and for
-    data that `asarray` accepts.
+    As in a Series, NaN is missing. Return None for other objects, for a MultiIndex, and for arrays that pyarrow
+    converts by ``__arrow_array__``.
     """
     cls = type(obj)
     if not (_is_index(cls) or _is_extension_array(cls)) or _is_multi_index(cls) or hasattr(cls, "__arrow_array__"):
         return None
-    return None if _dense_column(obj) is not None else _by_arrow(sys.modules["pandas"].Series(obj, copy=False), copy)
+    return _by_arrow(sys.modules["pandas"].Series(obj, copy=False), copy)
 
 
 def _dense_column(obj: Any) -> NestedArray | None:

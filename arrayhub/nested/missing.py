@@ -494,20 +494,35 @@ def _filled_by_kind(node: NestedArray, value: Any, name: str) -> Any:
     return rebuild(node, lambda content: _filled(content, value, f"{name}.content"), validity=None, bit=0)
 
 
-def _as_floats(array: Any, value: Any) -> Any:
-    """Convert bools and integers to float64 if `value` is `_NAN`, the marker for ``missing="nan"``."""
-    rank = casting.rank(array.dtype)
-    return asarray(array, dtype=np.float64) if value is _NAN and rank in (0, 1) else array
+def _as_floats(content: Any, mask: Any, name: str) -> Any:
+    """Convert bools and integers to float64, for ``missing="nan"``. Return other elements unchanged.
+
+    Raises
+    ------
+    OverflowError
+        float64 cannot represent an integer that is not missing.
+    """
+    rank = casting.rank(content.dtype)
+    if rank not in (0, 1):
+        return content
+    if content.dtype.kind in "iu":
+        lost = casting.rounded(as_numpy(content)[~mask], np.dtype(np.float64))
+        if lost is not None:
+            raise OverflowError(
+                f"fill_null: {name} has the integer {lost}, which float64 would round; accepted: integers that float64"
+                " represents. Pass missing='mask', or a value, which keeps the integers"
+            )
+    return casting.cast(content, np.dtype(np.float64))
 
 
 def _filled_numbers(node: NestedArray, mask: Any, value: Any, name: str) -> Any:
     content = node.content
     if value is _NAN and node.meaning == "tdD":  # date32 does not have a NaT
         days = as_numpy(content).astype("M8[D]")
-        days[mask] = np.datetime64("NaT")
+        days[mask] = np.datetime64("NaT", "D")
         return asarray(days)
     if value is _NAN and node.meaning is None:
-        content = _as_floats(content, value)
+        content = _as_floats(content, mask, name)
     if mask.any():
         if content is node.content:
             content = content.copy()
@@ -523,7 +538,7 @@ def _fitting(value: Any, dtype: Any, node: NestedArray, name: str) -> Any:
     if node.meaning is not None:
         return _count_of(value, dtype, node, name)
     if value is _NAN:
-        value = np.datetime64("NaT") if dtype.kind == "M" else np.timedelta64("NaT") if dtype.kind == "m" else np.nan
+        value = np.array("NaT", dtype)[()] if dtype.kind in "mM" else np.nan  # NumPy 2.5 deprecates NaT without a unit
     if isinstance(value, bytes):
         value = np.void(bytes(value))  # NumPy strips NUL from the end of bytes
     return _cast(value, dtype, node, name)

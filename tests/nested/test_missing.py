@@ -1221,3 +1221,64 @@ def test_complete_columns_of_long_polars_strings_are_filled_unchanged(dtype):
     column = pl.Series(rows, dtype=dtype)
     assert ah.asnested(column).fill_null("a").to_list() == rows
     assert ah.as_polars(column, missing="a").to_list() == rows
+
+
+# -------------------------------------------------------------------------------------- what is missing, and exact integers
+
+BIG = 2**53 + 1
+WITH_A_LARGE_INTEGER = {
+    "pyarrow": lambda: pa.array([BIG, None]),
+    "pyarrow, negative": lambda: pa.array([-BIG, None]),
+    "pyarrow, without missing values": lambda: pa.array([BIG]),
+    "chunks": lambda: pa.chunked_array([[BIG], [None]]),
+    "lists": lambda: pa.array([[BIG, None]]),
+    "Table": lambda: pa.table({"a": [BIG, None]}),
+    "polars": lambda: pl.Series([BIG, None]),
+    "polars frame": lambda: pl.DataFrame({"a": [BIG, None]}),
+    "Series": lambda: pd.Series([BIG, None], dtype="Int64"),
+    "Series of Arrow": lambda: pd.Series([BIG, None], dtype="int64[pyarrow]"),
+    "Index": lambda: pd.Index([BIG, None], dtype="Int64"),
+    "frame": lambda: pd.DataFrame({"a": pd.array([BIG, None], "Int64"), "b": [1.0, 2.0]}),
+    "list": lambda: [BIG, None],
+    "rows": lambda: [[BIG, None]],
+    "masked array": lambda: np.ma.MaskedArray([BIG, 1], [False, True]),
+    "ndarray": lambda: np.array([BIG]),
+    "uint64": lambda: pa.array([2**64 - 1, None], pa.uint64()),
+}
+
+
+@pytest.mark.parametrize("export", [ah.as_numpy, ah.as_torch])
+@pytest.mark.parametrize("producer", WITH_A_LARGE_INTEGER)
+def test_nan_raises_for_integers_that_float64_rounds(producer, export):
+    x = WITH_A_LARGE_INTEGER[producer]()
+    with pytest.raises(OverflowError, match="which float64 would round"):
+        export(x, missing="nan", copy=True)
+    if producer != "frame":
+        assert BIG in np.abs(ah.as_numpy(x, missing=0, copy=True)).ravel() or producer == "uint64"
+
+
+def test_integers_of_missing_elements_are_not_checked():
+    x = ah.asnested(np.ma.MaskedArray([BIG, 1], [True, False]))
+    assert np.array_equal(ah.as_numpy(x, missing="nan"), [np.nan, 1], equal_nan=True)
+
+
+NAN = {  # producers, and whether they call NaN missing
+    "Series": (pd.Series([1, np.nan]), True),
+    "Index": (pd.Index([1, np.nan]), True),
+    "array of pandas": (pd.Series([1, np.nan]).array, True),
+    "Float64": (pd.array([1.0, np.nan], "Float64"), True),
+    "frame": (pd.DataFrame({"a": [1, np.nan]}), True),
+    "DatetimeIndex": (pd.DatetimeIndex(["1970-01-01", "NaT"]), True),
+    "ndarray": (np.array([1, np.nan]), False),
+    "pyarrow": (pa.array([1, np.nan]), False),
+    "polars": (pl.Series([1.0, np.nan]), False),
+    "NaT of NumPy": (np.array([0, "NaT"], "M8[s]"), True),
+}
+
+
+@pytest.mark.parametrize("producer", NAN)
+def test_missing_is_what_the_producer_calls_missing(producer):
+    x, is_missing = NAN[producer]
+    assert ah.as_numpy(x, missing="mask", copy=True).mask.ravel().tolist() == [False, is_missing]
+    if not isinstance(x, pd.DataFrame) and producer != "NaT of NumPy":
+        assert ah.asnested(x).null_count == (1 if is_missing else 0)
