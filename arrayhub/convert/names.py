@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -120,6 +119,8 @@ def known_names() -> tuple[str, ...]:
 def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
     """Return the name of the library that `to` (a name, module or type) denotes. Errors name `call` and `argument`.
 
+    A string is looked up in the table of libraries, and among the loaded modules. It never imports a module.
+
     Raises
     ------
     ValueError
@@ -143,7 +144,10 @@ def library_name(to: Any, call: str = "convert", argument: str = "to") -> str:
         if found in known_names() or found in NAMED_EXPORTS:
             return found
     if plugins.emitter(name) is None and _from_dlpack(name) is None:
-        raise ValueError(f"{call}: {argument} is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}")
+        raise ValueError(
+            f"{call}: {argument} is {show(to)}{_suggestion(lowered)}; accepted: {_accepted()}."
+            " A string does not import a module: import it, and pass the module or the class itself"
+        )
     return name
 
 
@@ -205,17 +209,9 @@ def from_dlpack_of(name: str) -> Callable[[Any], Any]:
 
 
 def _from_dlpack(name: str) -> Callable[[Any], Any] | None:
-    if not all(part.isidentifier() for part in name.split(".")):
-        return None
-    found: Any = None
-    try:
-        found = import_module(name)
-    except ImportError:
-        module, _, attribute = name.rpartition(".")
-        try:
-            found = getattr(import_module(module), attribute, None) if module else None
-        except ImportError:
-            return None
+    """Return the ``from_dlpack`` of a loaded module, or of a class in a loaded module, or None."""
+    module, _, attribute = name.rpartition(".")
+    found = sys.modules.get(name, getattr(sys.modules.get(module), attribute, None))
     taker = getattr(found, "from_dlpack", None)
     return taker if callable(taker) else None
 
@@ -224,12 +220,13 @@ def _suggestion(name: str) -> str:
     from difflib import get_close_matches
 
     spellings = {**dict.fromkeys(known_names()), **SPELLINGS}
-    near = get_close_matches(name, spellings, n=1, cutoff=0.7)
-    return f" (did you mean {(spellings[near[0]] or near[0])!r}?)" if near else ""
+    # Abbreviations such as "pl" are near to any short word.
+    candidates = [spelling for spelling in spellings if len(spelling) > 3]
+    near = get_close_matches(name, candidates, n=1, cutoff=0.7) or [name.partition(".")[0]][: "." in name]
+    if not near or near[0] not in spellings:
+        return ""
+    return f" (did you mean {(spellings[near[0]] or near[0])!r}?)"
 
 
 def _accepted() -> str:
-    return (
-        f"{', '.join(known_names())}, a module or array type of these libraries, or the name of a module or class"
-        " that is installed and has from_dlpack, such as 'mlx.core'"
-    )
+    return f"{', '.join(known_names())}, one of their modules or array types, or a module or class with from_dlpack"

@@ -88,3 +88,22 @@ def test_nearest_name_is_suggested(to, near):
     with pytest.raises(ValueError, match="convert: to is .*accepted: numpy, torch") as info:
         ah.convert(np.ones(3), to)
     assert (f"did you mean {near!r}?" in str(info.value)) if near else ("did you mean" not in str(info.value))
+
+
+NOT_IN_THE_TABLE = ["this", "antigravity", "pil", "tf", "tensorflow", "mlx.core", "numpy.ndarray", "json", "this.s"]
+
+
+@pytest.mark.parametrize("name", NOT_IN_THE_TABLE)
+@pytest.mark.parametrize("call", [ah.convert, lambda x, to: ah.adapt(to), lambda x, to: ah.placement(x, prefer=to)])
+def test_a_string_never_imports_a_module(call, name):
+    before = set(sys.modules)
+    with pytest.raises(ValueError, match="import it, and pass the module or the class itself") as info:
+        call(np.ones(3), name)
+    assert name.partition(".")[0] in before or name.partition(".")[0] not in sys.modules
+    assert ("did you mean 'numpy'?" in str(info.value)) == (name == "numpy.ndarray")
+
+
+def test_a_module_that_is_passed_as_an_object_is_accepted():
+    strict = pytest.importorskip("array_api_strict")
+    assert isinstance(ah.convert(np.ones(3), strict), type(strict.ones(3)))
+    assert isinstance(ah.convert(np.ones(3), type(strict.ones(3))), type(strict.ones(3)))

@@ -104,6 +104,9 @@ def written_module(tmp_path, monkeypatch, text):
     (tmp_path / "taker.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(__import__("sys").modules, "taker", raising=False)
+    with pytest.raises(ValueError, match="import it, and pass the module"):
+        ah.convert(np.ones(3), "taker")
+    return __import__("taker")
 
 
 @pytest.mark.parametrize(
@@ -124,22 +127,22 @@ def written_module(tmp_path, monkeypatch, text):
 def test_convert_raises_if_a_library_breaks_the_copy_rules(tmp_path, monkeypatch, text, words):
     if "torch" in text:
         pytest.importorskip("torch")
-    written_module(tmp_path, monkeypatch, text)
+    taker = written_module(tmp_path, monkeypatch, text)
     x = np.arange(4.0)
     x.flags.writeable = False
     with pytest.raises(BufferError, match=words):
-        ah.convert(x, "taker")
+        ah.convert(x, taker)
 
 
 def test_read_only_memory_in_a_legacy_capsule_needs_allow_readonly(tmp_path, monkeypatch):
-    written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
+    taker = written_module(tmp_path, monkeypatch, "import arrayhub\nfrom_dlpack = lambda x: arrayhub.as_torch(x)")
     pytest.importorskip("torch")
     x = np.arange(4.0)
     x.flags.writeable = False
     with pytest.raises(BufferError, match="read-only"):
-        ah.convert(x, "taker")
-    assert ah.convert(x, "taker", allow_readonly=True).data_ptr() == x.ctypes.data
-    assert ah.convert(x, "taker", copy=True).data_ptr() != x.ctypes.data
+        ah.convert(x, taker)
+    assert ah.convert(x, taker, allow_readonly=True).data_ptr() == x.ctypes.data
+    assert ah.convert(x, taker, copy=True).data_ptr() != x.ctypes.data
 
 
 # --------------------------------------------------------------------------------------- exception classes of libraries

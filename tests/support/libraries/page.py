@@ -45,7 +45,7 @@ can be exported as host memory in these ways:
 - If a consumer requests `dl_device=(1, 0)`, as `numpy.from_dlpack(x, device='cpu')` does, DLPack describes the memory
   as host memory. The same applies to consumers that support only DLPack before 1.0.
 
-The argument `to` of `convert(x, to)` can be the name of any module with a function `from_dlpack`. Libraries that always
+The argument `to` of `convert(x, to)` can be any module or class with a function `from_dlpack`. Libraries that always
 copy require `copy=True`. Libraries that do not support read-only memory require `copy=True` or `allow_readonly=True`
 for read-only arrays.
 

@@ -311,7 +311,7 @@ library(
         "its protocols ignore the index",
     ),
     Out("warp.from_dlpack(x)", usm="x.to_host()"),
-    Out("convert(x, 'warp')"),
+    Out("convert(x, warp)"),
     distribution="warp-lang",
 )
 
@@ -459,7 +459,7 @@ library(
         "sparse",
     ),
     Out("paddle.from_dlpack(x)", usm="x.to_host()"),
-    Out("convert(x, 'paddle')"),
+    Out("convert(x, paddle)"),
     distribution="paddlepaddle",
     in_extra=False,
 )
@@ -480,7 +480,7 @@ library(
         note="through DLPack, because its buffer does not have a PEP 3118 format",
     ),
     Out("mx.array(x), mx.from_dlpack(x)", lambda x: importing("mlx.core").from_dlpack(x), copies=True),
-    Out("convert(x, 'mlx.core', copy=True)", copies=True, note="rejected without `copy=True`, because mlx copies"),
+    Out("convert(x, mlx.core, copy=True)", copies=True, note="rejected without `copy=True`, because mlx copies"),
     module="mlx.core",
     in_extra=False,
 )
@@ -527,7 +527,7 @@ library(
         "x.numpy()",
         "neither its buffer nor its DLPack export specifies the type",
     ),
-    Out("convert(x, 'tensorflow.experimental.dlpack')"),
+    Out("convert(x, tensorflow.experimental.dlpack)"),
     distribution="tensorflow-cpu",
     environment={"TF_CPP_MIN_LOG_LEVEL": "3"},
     in_extra=False,
@@ -1459,12 +1459,12 @@ library(
     View("Shard", lambda jax: jax.numpy.arange(3.0).addressable_shards[0], lambda x: x.data, "immutable"),
     Refused("Ref", lambda jax: jax.new_ref(jax.numpy.ones(3)), "x[...]", "a write replaces the array"),
     Out("jax.dlpack.from_dlpack(x)", usm="x.to_host()"),
-    Out("convert(x, 'jax.numpy')"),
+    Out("convert(x, jax.numpy)"),
 )
 library(
     "array_api_strict",
     Out("array_api_strict.from_dlpack(x)", usm="x.to_host()"),
-    Out("convert(x, 'array_api_strict')"),
+    Out("convert(x, array_api_strict)"),
     distribution="array-api-strict",
 )
 library(
@@ -1472,7 +1472,7 @@ library(
     Refused("DTensor", _dtensor, "x.to_local()", "its parts may belong to several processes"),
     Refused("UntypedStorage", _storage, "torch.empty(0, dtype=torch.uint8).set_(x)", "has neither a shape nor a dtype"),
     Out("torch.from_dlpack(x)", usm="x.to_host()", note="torch for XPU accepts oneAPI's device"),
-    Out("convert(x, 'torch.utils.dlpack')"),
+    Out("convert(x, torch.utils.dlpack)"),
 )
 
 LIBRARIES = tuple(BY_NAME.values())
