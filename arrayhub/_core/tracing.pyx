@@ -93,7 +93,10 @@ def is_active():
 cdef int tell(str kind, str method, str source, str target, Py_ssize_t nbytes, double since) except -1:
     cdef Listener listener
     seconds = perf_counter() - since
-    for listener in _listeners:
+    _lock.acquire()      # another thread may replace the tuple, and thereby free it
+    listeners = _listeners
+    _lock.release()
+    for listener in listeners:
         if listener.blocks > 0:
             listener.function(kind, method, source, target, nbytes, seconds)
     return 0

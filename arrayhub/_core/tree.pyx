@@ -8,9 +8,10 @@ instances of NestedArray. `hooks` imports the class when the first node is creat
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.object cimport PyTypeObject
+from cpython.object cimport PyObject, PyTypeObject
 
 from arrayhub._core cimport layout
+from arrayhub._core.cpython.atomics cimport seen, set_once
 from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor, host_readable, seal, view_of
 from arrayhub._core.runtime cimport host_ready, device_name
 
@@ -105,7 +106,7 @@ cdef extern from *:
     bint arrayhub_never_fall_64(const char* data, Py_ssize_t n) noexcept nogil
     object arrayhub_node(PyTypeObject* base, PyTypeObject* cls, tuple no_arguments)
 
-cdef type _tree_class = None
+cdef PyObject* _tree_class = NULL
 cdef tuple _NO_ARGUMENTS = ()
 
 
@@ -122,10 +123,10 @@ cdef class Tree:
 
 cdef Tree new_tree(int kind, Py_ssize_t length):
     """Create a node without children and without missing values."""
-    global _tree_class
-    if _tree_class is None:
-        _tree_class = hooks.NestedArray
-    cdef Tree t = <Tree> arrayhub_node(<PyTypeObject*> Tree, <PyTypeObject*> _tree_class, _NO_ARGUMENTS)
+    cdef PyObject* tree_class = seen(&_tree_class)
+    if tree_class == NULL:
+        tree_class = set_once(&_tree_class, NULL, hooks.NestedArray)
+    cdef Tree t = <Tree> arrayhub_node(<PyTypeObject*> Tree, <PyTypeObject*> tree_class, _NO_ARGUMENTS)
     t.kind = kind
     t.length = length
     return t

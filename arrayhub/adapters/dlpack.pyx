@@ -19,7 +19,7 @@ from cpython.pycapsule cimport (
     PyCapsule_SetDestructor,
     PyCapsule_SetName,
 )
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int32_t, int64_t, intptr_t, uint64_t
 from libc.string cimport memcpy, strcmp
 
@@ -58,7 +58,7 @@ from arrayhub._core.descriptor cimport (
 )
 from arrayhub._core.cpython.finalizing cimport is_finalizing
 from arrayhub._core.runtime cimport Runtime, adopt, device_of, host_ready, order_consumer, runtime_of
-from arrayhub._core.cpython.exceptions cimport put_aside, put_back, raise_on, take
+from arrayhub._core.cpython.exceptions cimport drop_reference, put_aside, put_back, raise_on, take
 from arrayhub.adapters.dlpack_abi cimport (
     DL_IS_COPIED,
     DL_READ_ONLY,
@@ -375,7 +375,7 @@ cdef int describe_borrowed(Descriptor a, object obj, DLTensor* tensor) except -1
 
 
 cdef void _drop_object(void* held) noexcept:
-    Py_DECREF(<object> <PyObject*> held)
+    drop_reference(<PyObject*> held)
 
 
 cdef PyObject* _object_itself(void* held) noexcept:
@@ -523,15 +523,8 @@ cdef extern from *:
 
 cdef void free_managed(DLManagedTensorVersioned* managed) noexcept:
     """Free a versioned managed tensor that this module allocated. The caller must hold the GIL."""
-    drop_owner(managed.manager_ctx)
+    drop_reference(<PyObject*> managed.manager_ctx)
     keep_or_free(managed)
-
-
-cdef void drop_owner(void* owner) noexcept:
-    """Release the reference to an array. Deallocation may run Python code, so a pending exception is preserved."""
-    aside = put_aside()
-    Py_DECREF(<object> <PyObject*> owner)
-    put_back(aside)
 
 
 cdef void _managed_deleter(DLManagedTensorVersioned* managed) noexcept nogil:
@@ -546,7 +539,7 @@ cdef void _legacy_deleter(DLManagedTensor* managed) noexcept nogil:
     if managed == NULL or is_finalizing():
         return
     with gil:
-        drop_owner(managed.manager_ctx)
+        drop_reference(<PyObject*> managed.manager_ctx)
     PyMem_RawFree(managed)
 
 

@@ -6,6 +6,7 @@ from the specifications. Adapters read the record and do not refer to libraries.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE
+from libc.stdint cimport uintptr_t
 
 from arrayhub._core.cpython.type_notes cimport TypeNote, recall
 
@@ -44,12 +45,14 @@ cdef enum:
 
 ctypedef unsigned int (*ComputeRecord)(type cls) except 0
 
-cdef unsigned int generation      # number of times that the caches were erased
 cdef TypeNote records[REMEMBERED_TYPES]
 cdef TypeNote wrappers[REMEMBERED_WRAPPERS]      # the row of a wrapper type, as a number that `convert/dispatch` assigns
 
 cdef void register_compute_record(ComputeRecord compute_record)
 cdef unsigned int learn(object cls) except 0
+cdef void write_since(int computed_in, TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
+                      unsigned int facts) noexcept
+cpdef int types_generation() noexcept
 
 
 cdef inline unsigned int record_of(object obj) except 0:

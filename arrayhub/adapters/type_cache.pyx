@@ -2,11 +2,15 @@
 
 from cpython.object cimport PyTypeObject
 
+cimport cython
+
+from arrayhub._core.cpython.atomics cimport read_int, write_int
 from arrayhub._core.cpython.type_notes cimport write_down, write_note
 from arrayhub._core.cpython.type_version cimport version_tag
 
 cdef ComputeRecord _compute_record = NULL
-generation = 0
+cdef object _lock = object()
+cdef int _generation = 0      # number of times that the caches were erased
 
 
 cdef void register_compute_record(ComputeRecord compute_record):
@@ -20,25 +24,34 @@ cdef unsigned int learn(object cls) except 0:
     held = cls                      # keep a reference, because a metaclass may drop all other references
     hasattr(held, "__dlpack__")     # the lookup makes the interpreter assign a version tag
     cdef unsigned int version = version_tag(<PyTypeObject*> held)
-    cdef unsigned int computed_in = generation
+    cdef int computed_in = types_generation()
     cdef unsigned int record = _compute_record(<type> held)      # without a check, which would reject subclasses of `type`
     # If a metaclass has changed the type meanwhile, the version differs, and nothing is cached.
-    write_down(records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
-    if computed_in != generation:       # a library was registered meanwhile, so the record may be outdated
-        forget_types()
+    write_since(computed_in, records, REMEMBERED_TYPES, <PyTypeObject*> held, version, record)
     return record
 
 
-def types_generation():
+cdef void write_since(int computed_in, TypeNote* notes, uintptr_t slots, PyTypeObject* cls, unsigned int version,
+                      unsigned int facts) noexcept:
+    """Cache facts that were computed since `types_generation` returned `computed_in`.
+
+    If a library was registered meanwhile, the facts may be outdated, and nothing is cached.
+    """
+    with cython.critical_section(_lock):
+        if _generation == computed_in:
+            write_down(notes, slots, cls, version, facts)
+
+
+cpdef int types_generation() noexcept:
     """Return the number of calls of `forget_types`. Upper layers use it to invalidate their own caches of types."""
-    return generation
+    return read_int(&_generation)
 
 
 def forget_types():
     """Erase both caches. A newly registered library may add an importer for a type that is already cached."""
-    global generation
-    generation += 1
-    for k in range(REMEMBERED_TYPES):
-        write_note(&records[k], 0)
-    for k in range(REMEMBERED_WRAPPERS):
-        write_note(&wrappers[k], 0)
+    with cython.critical_section(_lock):
+        write_int(&_generation, _generation + 1)
+        for k in range(REMEMBERED_TYPES):
+            write_note(&records[k], 0)
+        for k in range(REMEMBERED_WRAPPERS):
+            write_note(&wrappers[k], 0)

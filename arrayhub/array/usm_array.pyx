@@ -12,11 +12,12 @@ Included files:
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE
 from cpython.long cimport PyLong_FromSsize_t
-from cpython.object cimport Py_EQ, Py_NE
+from cpython.object cimport Py_EQ, Py_NE, PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from arrayhub._core cimport tracing
+from arrayhub._core.cpython.atomics cimport seen, set_once
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     COPIED,
@@ -1096,17 +1097,17 @@ cdef object step_tuple(int nd, Py_ssize_t* values):
     return filled(new_strides(_Strides, nd), nd, values)
 
 
-cdef object _assign = None
+cdef PyObject* _assign = NULL
 
 
 cdef int assign(object array, object key, object value) except -1:
     """Implement ``array[key] = value``. Import the module on first use, to keep ``import arrayhub`` fast."""
-    global _assign
-    if _assign is None:
+    cdef PyObject* function = seen(&_assign)
+    if function == NULL:
         from arrayhub.array import assignment
 
-        _assign = assignment.assign
-    _assign(array, key, value)
+        function = set_once(&_assign, NULL, assignment.assign)
+    (<object> function)(array, key, value)
     return 0
 
 

@@ -9,6 +9,7 @@ The short functions are in this file.
 from cpython.object cimport PyObject
 
 from arrayhub._core cimport dtypes
+from arrayhub._core.cpython.atomics cimport found
 from arrayhub._core.descriptor cimport Descriptor, DLDevice, c_api
 from arrayhub._core.runtime cimport device_of
 from arrayhub._core.runtime cimport host_ready
@@ -59,8 +60,10 @@ cdef int queue_ref(object array, void** out) except -1:
         raise BufferError("PyUSMArray_QueueRef: the memory is not SYCL USM and does not have a queue; accepted: SYCL USM."
                           " Copy with arrayhub.to_device(x, 'oneapi:0')")
     queue = sycl.queue_of(a)
-    out[0] = sycl.ref_of(queue)
-    a.producer_ = queue      # keeps the queue alive as long as the array
+    # The queue outlives the array: the array, its memory or the table of the devices' queues refers to it.
+    out[0] = sycl.queue_ref_of(a)
+    if out[0] == NULL:
+        out[0] = sycl.ref_of(queue)
     return 0
 
 
@@ -103,7 +106,7 @@ cdef dict _interned_names = {}      # C code has pointers to these bytes objects
 
 cdef const char* name_of(const dtypes.ElementType* row) except NULL:
     """Return the name of a type in NumPy, ml_dtypes or arrayhub. The pointer is valid until the process ends."""
-    name = _names.get(row.typenum)
+    name = found(_names, row.typenum)
     if name is None:
         name = row.name.decode() if row.kind == c"E" or row.itemsize == 0 else dtypes.dtype_of(row).name
         _names[row.typenum] = name

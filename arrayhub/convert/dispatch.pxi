@@ -31,7 +31,7 @@ from arrayhub.adapters.type_cache cimport (
     register_compute_record,
 )
 from arrayhub.adapters cimport type_cache
-from arrayhub._core.cpython.type_notes cimport recall, write_down
+from arrayhub._core.cpython.type_notes cimport recall
 from arrayhub._core.cpython.type_version cimport version_tag
 from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport MAX_IMPORTERS, Library, Importer, library_of_type, importer_of_type, importers
@@ -454,7 +454,7 @@ cdef object wrapper_of(object obj):
     """Return the table row of a wrapper's type. The number of the row is cached, because the search compares names."""
     cdef unsigned int number = recall(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj))
     cdef unsigned int version = version_tag(Py_TYPE(obj))
-    cdef unsigned int looked_up_in = type_cache.generation
+    cdef int looked_up_in = type_cache.types_generation()
     if number != 0:
         return _wrappers[number]
     from arrayhub.libraries import wrappers
@@ -463,8 +463,7 @@ cdef object wrapper_of(object obj):
     if id(row) not in _numbers:
         _wrappers.append(row)      # another thread may append the same row
         _numbers[id(row)] = min([k for k, other in enumerate(_wrappers) if other is row])
-    if looked_up_in == type_cache.generation:
-        write_down(type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, _numbers[id(row)])
+    type_cache.write_since(looked_up_in, type_cache.wrappers, REMEMBERED_WRAPPERS, Py_TYPE(obj), version, _numbers[id(row)])
     return row
 
 

@@ -378,25 +378,16 @@ def on_memory(Descriptor model, memory, order):
 cdef dict _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 
 cdef dict _functions = {}      # functions and types of dpnp by name, after their first use
-cdef object _wide_queue = None      # last queue whose device was found to support complex128; the lookup takes 1 us
 
 
 cdef object function_of_dpnp(str module, str name):
     """Return a function or type of a module of dpnp, or None if the module is not imported or lacks the name."""
-    function = _functions.get(name)
+    function = found(_functions, name)
     if function is None:
         function = getattr(sys.modules.get(module), name, None)
         if function is not None:
             _functions[name] = function
     return function
-
-
-cdef bint supports_complex128(object queue) except -1:
-    """Return whether the device of a queue supports complex128, the type of dpnp with 16 bytes."""
-    global _wide_queue
-    if queue is not _wide_queue and limits.has_type("complex128", queue):
-        _wide_queue = queue
-    return queue is _wide_queue
 
 
 def can_pack(Descriptor array, Descriptor target=None):
@@ -409,7 +400,7 @@ def can_pack(Descriptor array, Descriptor target=None):
         return False
     if function_of_dpnp("dpnp.tensor", "usm_ndarray") is None:
         return False
-    return array.itemsize_ != 16 or supports_complex128(sycl.queue_of(array))
+    return array.itemsize_ != 16 or limits.has_type("complex128", sycl.queue_of(array))
 
 
 def pack(Descriptor array, Descriptor target, list after=None):

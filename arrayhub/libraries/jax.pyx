@@ -2,8 +2,10 @@
 
 import sys
 
+from cpython.object cimport PyObject
 from libc.stdint cimport intptr_t
 
+from arrayhub._core.cpython.atomics cimport read_int, seen, set_once, write_int
 from arrayhub._core.descriptor cimport (
     BOUNDARY,
     C_CONTIGUOUS,
@@ -27,8 +29,8 @@ from arrayhub.runtimes.host cimport as_host, for_host_library
 from arrayhub._core.errors import PACKED_ELEMENTS, PASSES_ON, first_line, needed
 
 
-cdef bint _on_gpu = False       # whether the last array was on a GPU; if so, the GPU path is tried first
-cdef object _to_capsule = None  # jaxlib's function that ``__dlpack__`` calls; False if it is missing
+cdef int _on_gpu = False        # whether the last array was on a GPU; if so, the GPU path is tried first
+cdef PyObject* _to_capsule = NULL     # jaxlib's function that ``__dlpack__`` calls; None if it is missing
 
 
 cdef Descriptor parse(object obj, object stream):
@@ -45,7 +47,7 @@ cdef Descriptor parse(object obj, object stream):
     BufferError
         The array was deleted or donated, is sharded over several devices, or has a type that DLPack does not have.
     """
-    cdef Descriptor a = parse_on_gpu(obj, stream) if _on_gpu else None
+    cdef Descriptor a = parse_on_gpu(obj, stream) if read_int(&_on_gpu) else None
     if a is None:
         try:
             a = buffer.parse(obj, None)
@@ -64,21 +66,21 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
 
     The caller then tries the usual path, which reports the error.
     """
-    global _on_gpu, _to_capsule
     cdef intptr_t handle
-    if _to_capsule is None:
+    cdef PyObject* to_capsule = seen(&_to_capsule)
+    if to_capsule == NULL:
         jaxlib = sys.modules.get("jaxlib._jax") or sys.modules.get("jaxlib.xla_extension")
-        _to_capsule = getattr(jaxlib, "buffer_to_dlpack_managed_tensor", False)
-    if _to_capsule is False:
+        to_capsule = set_once(&_to_capsule, NULL, getattr(jaxlib, "buffer_to_dlpack_managed_tensor", None))
+    if to_capsule == <PyObject*> None:
         return None
     try:
         if obj.platform() == "cpu":
-            _on_gpu = False
+            write_int(&_on_gpu, False)
             return None
         # Export a single shard instead of the array. Otherwise, if the array was deleted, the release of its capsule would
         # end the process (jaxlib 0.11).
         handle = order_of(stream)
-        return on_gpu(obj, stream, handle, _to_capsule(obj.addressable_data(0), stream=handle))
+        return on_gpu(obj, stream, handle, (<object> to_capsule)(obj.addressable_data(0), stream=handle))
     except PASSES_ON:
         raise
     except Exception:      # the private name is missing, or the array was deleted or is on several devices
@@ -109,11 +111,10 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
 
 cdef Descriptor parse_on_device(object obj, object stream, str platform):
     """Import a ``jax.Array`` through DLPack. On a GPU, pass an actual stream, because jax rejects -1."""
-    global _on_gpu
     cdef intptr_t handle
     if platform == "cpu":
         return dlpack.parse(obj, None)
-    _on_gpu = True
+    write_int(&_on_gpu, True)
     handle = order_of(stream)
     return on_gpu(obj, stream, handle, obj.__dlpack__(stream=handle))
 

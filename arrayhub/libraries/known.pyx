@@ -20,6 +20,7 @@ from functools import partial
 
 import numpy as np
 
+from arrayhub._core.cpython.atomics cimport is_done, mark_done
 from arrayhub.adapters cimport buffer
 from arrayhub.adapters.type_cache cimport (
     ARROW_ARRAY_FIRST,
@@ -111,9 +112,9 @@ cdef class Library:
 
     cdef int load(self) except -1:
         """Import the module of the library if it is not imported yet."""
-        if self.module is not None:
-            importlib.import_module(f"arrayhub.libraries.{self.module}")
-            self.module = None
+        if self.module is not None and not is_done(&self.loaded):
+            importlib.import_module(f"arrayhub.libraries.{self.module}")      # waits while another thread imports the module
+            mark_done(&self.loaded)
         return 0
 
     cdef int set_importer(self, int k, Importer importer, Importer plain) except -1:

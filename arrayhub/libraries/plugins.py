@@ -5,7 +5,7 @@ This module validates registrations, loads entry points, and names the plug-in i
 """
 
 import sys
-from _thread import get_ident
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, NoReturn
@@ -13,12 +13,16 @@ from typing import Any, NoReturn
 from arrayhub._core.errors import InterfaceError, first_line, name_of_type, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub.adapters.type_cache import forget_types
+from arrayhub.libraries import wrappers
 from arrayhub.libraries.known import LIBRARIES
-from arrayhub.libraries.wrappers import BUILT_IN_ROWS, ROWS, Wrapper, path_getter
+from arrayhub.libraries.wrappers import BUILT_IN_ROWS, Wrapper, path_getter
 
 GROUP = "arrayhub.libraries"  # of entry points
 
 BUILT_IN_ROOTS = {root for row in LIBRARIES for root in row.roots}
+
+# A registration replaces `wrappers.ROWS` and `_emitters` as a whole, because other threads may be reading them.
+_registering = allocate_lock()
 
 # The function that creates the library's arrays, or None, keyed by root. Each registered library has an entry.
 _emitters: dict[str, Callable[[Any], Any] | None] = {}
@@ -26,8 +30,7 @@ _emitters: dict[str, Callable[[Any], Any] | None] = {}
 # Roots for which `load_library` returns at once: their entry point was loaded, does not exist or is not needed.
 _settled = {"", "__main__", "arrayhub", *BUILT_IN_ROOTS, *sys.stdlib_module_names}
 _loading: set[tuple[str, int]] = set()  # roots that are being loaded, and the thread that loads each
-_points: dict[str, list[Any]] = {}
-_points_read = False
+_points: dict[str, list[Any]] | None = None  # entry points by root, or None before they are read
 
 _mro = type.__dict__["__mro__"].__get__
 
@@ -105,12 +108,18 @@ def register_library(
         raise TypeError("register_library: types, parse, emit and advice are omitted; accepted: one or more of them")
     rows = dict(_rows(root, types, parse, _advice(root, advice)))
     _refuse_built_in(root, rows, emit)
-    for key in [key for key, row in ROWS.items() if key[0] == root and key not in BUILT_IN_ROWS]:
-        del ROWS[key]
-    ROWS.update(rows)
-    _emitters[root] = emit
+    _publish(root, rows, emit)
     _settled.add(root)
     forget_types()  # the type cache may contain types of the library that were imported before the registration
+
+
+def _publish(root: str, rows: dict[Any, Wrapper], emit: Callable[[Any], Any] | None) -> None:
+    """Replace the rows and the emitter of a library."""
+    global _emitters
+    with _registering:
+        kept = {key: row for key, row in wrappers.ROWS.items() if key[0] != root or key in BUILT_IN_ROWS}
+        wrappers.ROWS = kept | rows
+        _emitters = {**_emitters, root: emit}
 
 
 def _check_name(root: str, argument: str, name: Any) -> None:
@@ -256,13 +265,14 @@ def load_library(root: str) -> None:
 
 def entry_points() -> dict[str, list[Any]]:
     """Return the entry points of all installed distributions, by root. The entry points are read on the first call."""
-    global _points_read
-    if not _points_read:
+    global _points
+    if _points is None:
         import importlib.metadata
 
+        points: dict[str, list[Any]] = {}
         for point in importlib.metadata.entry_points(group=GROUP):
-            _points.setdefault(point.name, []).append(point)
-        _points_read = True
+            points.setdefault(point.name, []).append(point)
+        _points = points
     return _points
 
 

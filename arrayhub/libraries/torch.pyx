@@ -70,15 +70,16 @@ cdef int find_torch() except -1:
     global exchange_table, _torch, _tensor_type, _parameter_type, _storage_type
     global _is_conj, _is_neg, _untyped_storage, _uint8, _int8
     torch = needed("torch", "to create its tensors")
-    tensor_type = torch.Tensor
+    tensor_type, parameter_type, storage_type = torch.Tensor, torch.nn.Parameter, torch.UntypedStorage
+    is_conj, is_neg, untyped_storage = tensor_type.is_conj, tensor_type.is_neg, tensor_type.untyped_storage
+    uint8, int8 = torch.uint8, torch.int8
     cdef DLPackExchangeAPI* api = dlpack.exchange_api(tensor_type)
     with cython.critical_section(torch):
         if not is_done(&torch_found):
             exchange_table, _torch, _tensor_type = api, torch, tensor_type
-            _parameter_type, _storage_type = torch.nn.Parameter, torch.UntypedStorage
-            _is_conj, _is_neg = tensor_type.is_conj, tensor_type.is_neg
-            _untyped_storage = tensor_type.untyped_storage
-            _uint8, _int8 = torch.uint8, torch.int8
+            _parameter_type, _storage_type = parameter_type, storage_type
+            _is_conj, _is_neg, _untyped_storage = is_conj, is_neg, untyped_storage
+            _uint8, _int8 = uint8, int8
             mark_done(&torch_found)
     return 0
 

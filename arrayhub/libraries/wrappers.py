@@ -60,7 +60,8 @@ def rows_of(
         yield (root, name), Wrapper(root, path, dtype, call, asked=name not in types)
 
 
-# Rows, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds rows.
+# Rows, keyed by root and class name. The class name None stands for all types of the library. `plugins` adds rows by
+# replacing the dict.
 ROWS: dict[tuple[str, str | None], Wrapper] = {}
 for _root, _entry in BUILT_IN.items():
     ROWS.update(rows_of(_root, **_entry))
@@ -88,9 +89,10 @@ _qualname = type.__dict__["__qualname__"].__get__
 
 def known(cls):
     """Return the row of a type or of its first base class that has a row, or None."""
+    rows = ROWS
     for base in _mro(cls):
         root = root_of(base)
-        row = ROWS.get((root, _qualname(base))) or ROWS.get((root, None))
+        row = rows.get((root, _qualname(base))) or rows.get((root, None))
         if row is not None:
             return row
     return None

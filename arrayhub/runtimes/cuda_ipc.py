@@ -43,24 +43,21 @@ class CudaError(BufferError):
     """Exception for a failed call of the CUDA driver."""
 
 
-_loaded: list[ctypes.CDLL] = []
+_loaded: ctypes.CDLL | None = None  # set after the driver is initialized
 _contexts: dict[tuple[int, int], ctypes.c_void_p] = {}  # keyed by (device, process)
 _streams: dict[tuple[int, int], int] = {}  # keyed by (device, process)
 
 
 def _driver() -> ctypes.CDLL:
-    if not _loaded:
+    global _loaded
+    if _loaded is None:
         try:
             driver = ctypes.CDLL(_LIBRARY)
         except OSError as error:
             raise CudaError(f"CUDA: this machine does not have a driver ({error})") from error
-        _loaded.append(driver)
-        try:
-            _call("cuInit", 0)
-        except CudaError:
-            _loaded.clear()
-            raise
-    return _loaded[0]
+        _call_of(driver, "cuInit", 0)
+        _loaded = driver
+    return _loaded
 
 
 def _call(name: str, *arguments: Any) -> None:
@@ -71,14 +68,18 @@ def _call(name: str, *arguments: Any) -> None:
     CudaError
         The function fails, or does not exist in the driver.
     """
+    _call_of(_driver(), name, *arguments)
+
+
+def _call_of(driver: ctypes.CDLL, name: str, *arguments: Any) -> None:
     try:
-        function = getattr(_driver(), name)
+        function = getattr(driver, name)
     except AttributeError as error:
         raise CudaError(f"CUDA: the driver does not have {name}") from error
     code = function(*arguments)
     if code != 0:
         text = ctypes.c_char_p()
-        _driver().cuGetErrorName(code, ctypes.byref(text))
+        driver.cuGetErrorName(code, ctypes.byref(text))
         raise CudaError(f"CUDA: {name} failed with {(text.value or b'an unknown error').decode()} ({code})")
 
 

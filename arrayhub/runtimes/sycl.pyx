@@ -247,18 +247,17 @@ cdef int find_functions(object dpctl) except -1:
     functions.wait_for_event = <UseRef> exported(library, "DPCTLEvent_Wait")
     functions.delete_event = <UseRef> exported(library, "DPCTLEvent_Delete")
     look(library)
+    in_device, shared, in_host = dpctl.memory.MemoryUSMDevice, dpctl.memory.MemoryUSMShared, dpctl.memory.MemoryUSMHost
+    memory_type, queue_type, context_type = memory._Memory, dpctl.SyclQueue, dpctl.SyclContext
+    os.register_at_fork(after_in_child=_after_fork)      # has the same effect if several threads register it
     with cython.critical_section(_lock):
-        if is_done(&_found):
-            return 0
-        _dpctl = functions
-        _memory_classes[<int> USM_DEVICE] = <PyObject*> dpctl.memory.MemoryUSMDevice
-        _memory_classes[<int> USM_SHARED] = <PyObject*> dpctl.memory.MemoryUSMShared
-        _memory_classes[<int> USM_HOST] = <PyObject*> dpctl.memory.MemoryUSMHost
-        _queue_type = dpctl.SyclQueue
-        _context_type = dpctl.SyclContext
-        _memory_type = memory._Memory
-        os.register_at_fork(after_in_child=_after_fork)
-        mark_done(&_found)
+        if not is_done(&_found):
+            _dpctl = functions
+            _memory_classes[<int> USM_DEVICE] = <PyObject*> in_device
+            _memory_classes[<int> USM_SHARED] = <PyObject*> shared
+            _memory_classes[<int> USM_HOST] = <PyObject*> in_host
+            _memory_type, _queue_type, _context_type = memory_type, queue_type, context_type
+            mark_done(&_found)
     return 0
 
 
@@ -481,7 +480,7 @@ cdef object queue_from_context(object context, void* pointer):
 
 
 cpdef object queue_of_ordinal(int ordinal):
-    """Return a queue for a root device and its default context. One queue per device is cached."""
+    """Return a queue for a root device and its default context. One queue per device is cached until the process ends."""
     queue = found(_ordinal_queues, ordinal)
     if queue is None:
         dpctl = import_dpctl()
@@ -491,7 +490,7 @@ cpdef object queue_of_ordinal(int ordinal):
             raise
         except Exception as error:
             raise no_device_error(f"oneapi:{ordinal} is not a SYCL device here", error) from error
-        _ordinal_queues[ordinal] = queue
+        queue = _ordinal_queues.setdefault(ordinal, queue)
     return queue
 
 
@@ -653,9 +652,10 @@ cdef int _resolve_device(Descriptor a) except -1:
         elsewhere = device.parent_device is not None or device.sycl_platform.default_context != asked.queue.sycl_context
         with cython.critical_section(asked):
             asked.ordinal, asked.elsewhere = ordinal, elsewhere
-    a.device_.device_id = ordinal
-    if elsewhere:
-        a.flags_ |= OTHER_CONTEXT
+    with cython.critical_section(a):
+        if elsewhere:
+            a.flags_ |= OTHER_CONTEXT
+        a.device_.device_id = ordinal      # last, because it tells other threads that the flag is set
     return 0
 
 

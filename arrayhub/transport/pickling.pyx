@@ -30,6 +30,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout, tracing
+from arrayhub._core.cpython.atomics cimport found
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     BOUNDARY,
@@ -277,7 +278,7 @@ cdef dict _kept = {}
 cdef object kept_view(Descriptor a, const Footprint* span):
     """Return a flat view of `a`, the same object on each call."""
     key = id(a)
-    kept = _kept.get(key)
+    kept = found(_kept, key)
     if kept is not None and kept[0]() is a:
         return kept[1]
     view = new_flat_view(a, span)

@@ -101,3 +101,35 @@ def test_stream_returns_enomem_without_memory():
     """)
         == f"{[(errno.ENOMEM, b'MemoryError: not enough memory for the export')]}\n"
     )
+
+
+class Owner:
+    """Owner of memory that keeps a capsule, whose destructor is a foreign function that runs Python code."""
+
+    def __init__(self, destructor):
+        self.values = np.arange(3.0)
+        self.__array_interface__ = self.values.__array_interface__
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.capsule = new(self.values.ctypes.data, None, ctypes.cast(destructor, ctypes.c_void_p))
+
+
+EXPORTS = {
+    "__array_struct__": lambda x: x.__array_struct__,
+    "imported __array_struct__": lambda x: ah.asarray(x, via="array_struct").__array_struct__,
+    "__dlpack__": lambda x: x.__dlpack__(max_version=(1, 0)),
+    "legacy __dlpack__": lambda x: x.__dlpack__(),
+    "__arrow_c_array__": lambda x: x.__arrow_c_array__()[1],
+    "__arrow_c_stream__": lambda x: ah.asnested(x).__arrow_c_stream__(),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_pending_exception_survives_the_release_of_an_export(export, reported):
+    """The interpreter frees temporary objects of an expression while the exception of the expression is pending."""
+    freed = []
+    destructor = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda capsule: freed.append(1))
+    with pytest.raises(ZeroDivisionError):
+        (export(ah.asarray(Owner(destructor))), 1 / 0)
+    gc.collect()
+    assert freed == [1] and reported == []

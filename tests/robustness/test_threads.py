@@ -6,6 +6,7 @@ docs/threads.md contains the command that runs this file with ThreadSanitizer.
 import gc
 import os
 import queue
+import sys
 import sysconfig
 import threading
 import time
@@ -13,7 +14,7 @@ import weakref
 
 import numpy as np
 import pytest
-from children import python
+from children import SUPPORT, python, run
 from producers import lending, lives, producer
 
 import arrayhub
@@ -39,7 +40,7 @@ def together(job, threads=THREADS):
         except BaseException as error:
             failures.append(error)
 
-    run([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
+    finish([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
     if failures:
         raise failures[0]
 
@@ -66,12 +67,12 @@ def in_step(make, job, threads=THREADS):
             failures.append(error)
             barrier.abort()
 
-    run([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
+    finish([threading.Thread(target=work, args=(thread,)) for thread in range(threads)])
     if failures:
         raise failures[0]
 
 
-def run(workers):
+def finish(workers):
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -99,6 +100,31 @@ def test_importing_arrayhub_does_not_enable_the_gil():
     )
     script = f"import sys, {modules or 'arrayhub'}\nassert not sys._is_gil_enabled()"
     python(script, options=["-W", "error"])
+
+
+# --------------------------------------------------------------------------------------------------------- first uses
+
+
+def test_threads_use_arrayhub_for_the_first_time():
+    """First imports of libraries' arrays, first plug-in objects and registrations in eight threads at once."""
+    assert run(sys.executable, "-X", "faulthandler", SUPPORT / "first_uses.py", SECONDS).endswith("0 errors\n")
+
+
+@pytest.mark.parametrize("turn", range(2))
+def test_threads_load_their_first_plugins(turn):
+    """The program without libraries starts faster, so it runs several times: each process has one first use."""
+    program = (sys.executable, "-X", "faulthandler", SUPPORT / "first_uses.py", "0.05", "numpy")
+    assert run(*program).endswith("0 errors\n")
+
+
+def test_listeners_come_and_go_while_threads_import():
+    a = numpy_array()
+
+    def job(thread, turn):
+        with arrayhub.trace():
+            assert arrayhub.as_numpy(arrayhub.asarray(a)).shape == (3, 4)
+
+    together(job)
 
 
 # ----------------------------------------------------------------------------------------------------------- imports

@@ -1,4 +1,12 @@
-"""Access to objects that threads share on free-threaded Python: dicts filled on demand, and variables that are set once.
+"""Access to state of a module that threads share on free-threaded Python. A module publishes its state in one of four ways:
+
+- A Python object that is created on first use: `seen` and `set_once`. The first thread's object stays.
+- A group of variables that is determined on first use: compute all values, enter a critical section, test `is_done` again,
+  store the values, and call `mark_done` last. Only stores belong in the section, because a call may suspend it.
+- A number that changes: `read_int` and `write_int`.
+- A dict that is filled on demand: `found`, and ``setdefault`` if two threads must use the same value.
+
+Python modules build a new dict or tuple and assign it, under a lock if it depends on the previous one (libraries/plugins).
 
 In builds with the GIL, these functions do not use atomic operations.
 """
@@ -40,8 +48,8 @@ cdef extern from *:
         Py_DECREF(value);
         return present;
     }
-    static CYTHON_UNUSED inline int arrayhub_is_done(int *done) { return _Py_atomic_load_int_acquire(done); }
-    static CYTHON_UNUSED inline void arrayhub_mark_done(int *done) { _Py_atomic_store_int_release(done, 1); }
+    #define arrayhub_read_int(place) _Py_atomic_load_int_acquire(place)
+    #define arrayhub_write_int(place, value) _Py_atomic_store_int_release(place, value)
     #else
     static CYTHON_UNUSED inline PyObject *arrayhub_seen(PyObject **place) { return *place; }
     static CYTHON_UNUSED inline PyObject *arrayhub_set_once(PyObject **place, PyObject *nothing, PyObject *value) {
@@ -51,9 +59,10 @@ cdef extern from *:
         }
         return *place;
     }
-    static CYTHON_UNUSED inline int arrayhub_is_done(int *done) { return *done; }
-    static CYTHON_UNUSED inline void arrayhub_mark_done(int *done) { *done = 1; }
+    #define arrayhub_read_int(place) (*(place))
+    #define arrayhub_write_int(place, value) ((void)(*(place) = (value)))
     #endif
+    #define arrayhub_mark_done(place) arrayhub_write_int(place, 1)
     #endif
     """
     # Return a new reference to the value of `key` in `table`. If the key is missing, return NULL without an exception. On
@@ -68,9 +77,12 @@ cdef extern from *:
     # Avoid contention on the reference count of an object that all threads use and that is never freed.
     void refer_from_everywhere "arrayhub_refer_from_everywhere"(object obj) noexcept
 
-    # Return whether a group of variables has been set. To set the variables, enter a critical section, test again, set the
-    # variables, and call mark_done last.
-    bint is_done "arrayhub_is_done"(int* done) noexcept nogil
+    # Read and write a number. What a thread wrote before `write_int` is visible to threads that read the new number.
+    int read_int "arrayhub_read_int"(int* place) noexcept nogil
+    void write_int "arrayhub_write_int"(int* place, int value) noexcept nogil
+
+    # Return whether a group of variables has been set, and note that it has been set.
+    bint is_done "arrayhub_read_int"(int* done) noexcept nogil
     void mark_done "arrayhub_mark_done"(int* done) noexcept nogil
 
 

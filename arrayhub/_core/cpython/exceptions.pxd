@@ -5,6 +5,7 @@ These functions avoid Cython's `try`, which saves the exception state and theref
 
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore, PyErr_WriteUnraisable
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 
 cdef extern from *:
     """
@@ -38,3 +39,10 @@ cdef inline void put_back(Aside aside) noexcept:
         PyErr_WriteUnraisable(None)
     if aside.kind != NULL:
         PyErr_Restore(aside.kind, aside.value, aside.traceback)
+
+
+cdef inline void drop_reference(PyObject* owned) noexcept:
+    """Release a reference, or do nothing for NULL. The deallocation may call foreign code; a pending exception stays pending."""
+    cdef Aside aside = put_aside()
+    Py_XDECREF(owned)
+    put_back(aside)

@@ -14,8 +14,9 @@ ctypedef uint64_t TypeNote      # version tag in the high half, facts in the low
 cdef extern from *:
     """
     #ifdef Py_GIL_DISABLED
-    #define arrayhub_read_note(note) _Py_atomic_load_uint64_relaxed(note)
-    #define arrayhub_write_note(note, word) _Py_atomic_store_uint64_relaxed(note, word)
+    /* acquire and release: a record names an importer, which the writing thread has stored before */
+    #define arrayhub_read_note(note) _Py_atomic_load_uint64_acquire(note)
+    #define arrayhub_write_note(note, word) _Py_atomic_store_uint64_release(note, word)
     #else
     #define arrayhub_read_note(note) (*(note))
     #define arrayhub_write_note(note, word) ((void)(*(note) = (word)))

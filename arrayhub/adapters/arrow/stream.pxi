@@ -4,11 +4,11 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from arrayhub._core.cpython.finalizing cimport is_finalizing
-from arrayhub._core.cpython.exceptions cimport Aside, put_aside, put_back
+from arrayhub._core.cpython.exceptions cimport Aside, drop_reference, put_aside, put_back
 from arrayhub._core.tree cimport ANY, CHUNKS, MAX_DEPTH, Tree, has
 
 from arrayhub._core.errors import interface_error
@@ -285,11 +285,9 @@ cdef void drop_exported(Exported* exported) noexcept nogil:
 
 
 cdef void free_exported(Exported* exported) noexcept with gil:
-    cdef Aside aside = put_aside()
-    Py_DECREF(<object> exported.node)
-    Py_XDECREF(exported.words)
+    drop_reference(exported.node)
+    drop_reference(exported.words)
     PyMem_RawFree(exported)
-    put_back(aside)
 
 
 cdef void _release_stream(ArrowArrayStream* stream) noexcept nogil:

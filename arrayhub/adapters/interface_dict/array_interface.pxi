@@ -9,12 +9,13 @@ from cpython.bytes cimport PyBytes_CheckExact, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_RawFree, PyMem_RawMalloc
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_CheckExact, PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF
 from cpython.type cimport PyType_Check
 from libc.stdint cimport intptr_t
 from libc.string cimport memcpy
 
 from arrayhub._core cimport dtypes, layout
+from arrayhub._core.cpython.exceptions cimport drop_reference
 from arrayhub._core.descriptor cimport (
     ALIGNED,
     C_CONTIGUOUS,
@@ -331,7 +332,7 @@ cdef int check_struct(const ArrayStruct* seen) except -1:
 
 
 cdef void _drop_capsule(void* capsule) noexcept:
-    Py_DECREF(<object> capsule)
+    drop_reference(<PyObject*> capsule)
 
 
 cdef PyObject* _capsule_itself(void* capsule) noexcept:
@@ -453,5 +454,5 @@ cdef object emit_struct(Descriptor a):
 cdef void _free_struct(object capsule) noexcept:
     """Release the struct in a capsule, and its reference to the array."""
     cdef OwnedStruct* exported = <OwnedStruct*> PyCapsule_GetPointer(capsule, NULL)
-    Py_DECREF(<object> exported.owner)
+    drop_reference(exported.owner)
     PyMem_RawFree(exported)
