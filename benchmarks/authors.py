@@ -18,8 +18,8 @@ ROWS = (
     ("like, of torch", "like(a, t)", "torch.from_numpy(a)", ("torch",)),
     ("adapt, one NumPy array", "adapted(a)", "plain(a)", ()),
     ("adapt, a NumPy array and keywords", "adapted(a, width=3)", "plain(a, width=3)", ()),
-    ("adapt, a request", "requested(a)", "plain(convert(asarray(a, name='plain: x'), 'numpy', copy='if_needed'))", ()),
-    ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy='if_needed')", ("torch",)),
+    ("adapt, a request", "requested(a)", "plain(convert(asarray(a, name='plain: x'), 'numpy', copy=None))", ()),
+    ("adapt, torch", "adapted(t)", "like(plain(convert(t, 'numpy')), t, copy=None)", ("torch",)),
 )
 
 # For each row, the subject of the sentence in the report, and the limit in nanoseconds. ADDED limits the difference
@@ -51,13 +51,13 @@ def authors(options):
     """Measure all rows. Yield for each row a `Result`, or its name and the reason for skipping it. Then yield facts."""
     names = {
         "a": np.arange(12.0),
-        "adapted": arrayhub.adapt("numpy", copy="if_needed")(plain),
+        "adapted": arrayhub.adapt("numpy", copy=None)(plain),
         "asarray": REQUEST.asarray,
         "convert": arrayhub.convert,
         "like": arrayhub.like,
         "placement": arrayhub.placement,
         "plain": plain,
-        "requested": arrayhub.adapt("numpy", copy="if_needed")(annotated),
+        "requested": arrayhub.adapt("numpy", copy=None)(annotated),
     }
     facts = []
     for way, ours, peer, needs in ROWS:

@@ -74,7 +74,7 @@ def exports(x: USMArray, out: npt.NDArray[np.float64]) -> None:
 
 
 def for_authors(x: USMArray, a: npt.NDArray[np.float64]) -> None:
-    @arrayhub.adapt("numpy", copy="if_needed")
+    @arrayhub.adapt("numpy", copy=None)
     def double(v: npt.NDArray[np.float64], n: int = 2) -> npt.NDArray[np.float64]:
         return v * n
 
@@ -84,7 +84,7 @@ def for_authors(x: USMArray, a: npt.NDArray[np.float64]) -> None:
     assert_type(place, arrayhub.Placement)
     assert_type(place.library, str)
     assert_type(place.device, Device)
-    arrayhub.like(a, torch, copy="if_needed", dtype="model")
+    arrayhub.like(a, torch, copy=None, dtype="model")
     request = arrayhub.Request("n * 3 * float32", where=("host", "usm"), may="cast", name="f: x")
     assert_type(request.asarray(a), USMArray)
     assert_type(request.matches(a), bool)

@@ -1,15 +1,26 @@
-"""The argument ``copy=``: True, False, None or "if_needed"."""
+"""The argument ``copy=``: True, False or None, as in the array API standard. docs/memory.md defines the values."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from arrayhub._core.errors import show
 
-Copy: TypeAlias = bool | Literal["if_needed"] | None
+Copy: TypeAlias = bool | None
 
 T = TypeVar("T")
+
+
+class _View:
+    """Type of `VIEW`, which is false, so that ``if copy`` tests for a request to copy."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+# Internal value of `copy` with which `explain` asks for the copies that ``copy=False`` permits, such as those of lists.
+VIEW: Final[Any] = _View()
 
 
 class CopyForbidden(BufferError):
@@ -20,43 +31,34 @@ class CopyForbidden(BufferError):
         self.why = why
 
 
-def wanted(copy: object, call: str) -> bool | None:
-    """Validate ``copy=``, and return it as True, False or None. "if_needed" becomes None.
-
-    A function whose ``copy=None`` forbids a copy must test `if_needed` first, to distinguish None from "if_needed".
+def check_copy(copy: Any, call: str) -> bool | None:
+    """Return ``copy=`` as True, False or None.
 
     Raises
     ------
     TypeError
-        `copy` has any other value. Without this check, a misspelled string would count as True.
+        `copy` has any other value. Without this check, any string would count as True.
     """
-    if copy is None or copy is True or copy is False:
+    if copy is None or copy is True or copy is False or copy is VIEW:
         return copy
     if isinstance(copy, np.bool_):
         return bool(copy)
-    if if_needed(copy):
-        return None
-    raise TypeError(f"{call}: copy is {show(copy)}; accepted: True, False, None or 'if_needed'")
-
-
-def if_needed(copy: object) -> bool:
-    """Return whether ``copy=`` is "if_needed", which requests a view if possible, and otherwise a copy."""
-    return isinstance(copy, str) and str.__eq__(copy, "if_needed")
+    raise TypeError(f"{call}: copy is {show(copy)}; accepted: True, False or None")
 
 
 def view_or_copy(function: Callable[..., T], *args: Any) -> T:
-    """Return ``function(*args, None)``, or ``function(*args, True)`` if the first call raises BufferError.
+    """Return ``function(*args, False)``, or ``function(*args, True)`` if the first call raises BufferError.
 
     The last parameter of `function` is `copy`.
     """
     try:
-        return function(*args, None)
+        return function(*args, False)
     except BufferError:
         pass
     return function(*args, True)
 
 
 def forbidden(copy: object, call: str, why: str) -> None:
-    """Raise CopyForbidden if ``copy=False`` forbids a copy that `call` makes by default. `why` is the reason for it."""
-    if copy is False:
-        raise CopyForbidden(f"{call}: {why}, and copy=False forbids a copy. Omit copy= to permit this copy", why)
+    """Raise CopyForbidden if `copy` is VIEW. `why` is the reason for a copy that `call` makes by default."""
+    if copy is VIEW:
+        raise CopyForbidden(f"{call}: {why}", why)

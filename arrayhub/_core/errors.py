@@ -23,11 +23,11 @@ PACKED_BOOLEANS = "booleans have one byte each, which Arrow represents as bits"
 
 # Regular expression for the call that the error about 64-bit elements suggests. jax supports these elements only with
 # jax_enable_x64.
-NARROWER = r"arrayhub\.asarray\([^,]*, dtype='(\w+)'(?:, device='cpu'(?:, copy='if_needed')?)?\)"
+NARROWER = r"arrayhub\.asarray\([^,]*, dtype='(\w+)'(?:, device='cpu'(?:, copy=None)?)?\)"
 
 # Advice for times, which DLPack and dpnp do not support.
 TIMES_AS_INTEGERS = (
-    "call arrayhub.asarray(x, dtype='int64', copy='if_needed') first, which converts NaT to -9223372036854775808"
+    "call arrayhub.asarray(x, dtype='int64', copy=None) first, which converts NaT to -9223372036854775808"
 )
 
 # The reason why cupy cannot create arrays on a machine without a CUDA device.
@@ -36,9 +36,9 @@ NO_CUDA_DEVICE = "arrays of cupy need a CUDA device, which this machine lacks"
 # Accepted shapes, where the strides of C order must fit 64 bits.
 TOO_LARGE = "a shape whose elements occupy fewer than 2**63 bytes, where lengths of 0 count as 1"
 
-# Advice for missing dates and times, which torch does not support. The advice contains copy='if_needed', because
+# Advice for missing dates and times, which torch does not support. The advice contains copy=None, because
 # missing='mask' copies booleans, dates and records.
-MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy='if_needed', to arrayhub.as_numpy"
+MISSING_TIMES = "pass missing='mask', missing='nan' or missing=value, with copy=None, to arrayhub.as_numpy"
 # Advice for other missing values.
 MISSING_VALUES = f"{MISSING_TIMES} or as_torch"
 

@@ -574,7 +574,7 @@ cdef str instead_of(object dtype):
         return "pass copy=True, or call arrayhub.asarray(x).native() first, to copy the elements into native byte order"
     if dtype.char in "gG":
         return f"call arrayhub.asarray(x, dtype='{'float64' if dtype.char == 'g' else 'complex128'}') first, which rounds"
-    return "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array to a supported dtype first"
+    return "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
 
 
 cdef int refuse_export(Descriptor a) except -1:

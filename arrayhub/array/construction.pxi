@@ -30,7 +30,7 @@ from arrayhub._core.descriptor cimport (
 from arrayhub.adapters cimport buffer as buffer_adapter
 from arrayhub.runtimes cimport sycl
 
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import USM_NAMES
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, show
@@ -171,7 +171,7 @@ cdef dict checked_options(object buffer_ctor_kwargs):
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"USMArray: buffer_ctor_kwargs has {show(name)}; accepted: {', '.join(_OPTIONS)}")
-    options["copy"] = wanted(options.get("copy"), "USMArray")
+    options["copy"] = check_copy(options.get("copy"), "USMArray")
     alignment = options.get("alignment")
     if alignment is not None:
         options["alignment"] = exact = integer(alignment, "USMArray: alignment")

@@ -23,7 +23,7 @@ from arrayhub.adapters cimport interface_dict
 from arrayhub.libraries cimport numpy as numpy_library
 
 from arrayhub import transfer
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PACKED_ELEMENTS, show
 
@@ -105,7 +105,7 @@ cdef object flatten(Descriptor a, object order):
 
 cdef object astype(Descriptor a, object dtype, object order, object casting, object copy):
     cdef bint fortran = in_fortran_order(a, order, "astype")
-    copy = wanted(copy, "astype")
+    copy = check_copy(copy, "astype")
     dtype = requested_dtype(dtype)
     if not np.can_cast(get_dtype(a), dtype, casting):
         raise TypeError(

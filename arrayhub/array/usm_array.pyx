@@ -50,7 +50,7 @@ from arrayhub.runtimes cimport sycl
 from functools import partial
 
 from arrayhub import transfer
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import PROTOCOL_NAMES, USM_NAMES, relabelled
 from arrayhub._core.errors import show
 from arrayhub._core.hooks import hooks
@@ -880,8 +880,8 @@ cdef class USMArray(Descriptor):
         ----------
         dtype : optional
             Element type to convert to, with a copy. Accepts the types that `asarray` accepts.
-        copy : {False, None, True, "if_needed"}, optional
-            False and None: return a view. True: always copy, also from a device. "if_needed": copy if a view is impossible.
+        copy : {False, None, True}, optional
+            False: return a view. None: copy if a view is impossible. True: always copy, also from a device.
 
         Raises
         ------
@@ -893,7 +893,7 @@ cdef class USMArray(Descriptor):
         >>> arrayhub.asarray([1.0, 2.0]).to_numpy()
         array([1., 2.])
         """
-        host = transfer.to_host(self, copy=wanted(copy, "to_numpy")) if copy is not False and copy is not None else self
+        host = self if copy is False else transfer.to_host(self, copy=check_copy(copy, "to_numpy"))
         values = numpy_library.emit(host)
         since = started() if tracing.active else None
         converted = values if dtype is None else values.astype(requested_dtype(dtype), copy=False)

@@ -169,7 +169,7 @@ cdef object like(object obj, object model, int may_copy):
     given(<PyObject*> model, "PyUSMArray_Like")
     from arrayhub.convert.like import like_for
 
-    return like_for("PyUSMArray_Like", obj, model, "if_needed" if may_copy else None)
+    return like_for("PyUSMArray_Like", obj, model, None if may_copy else False)
 
 
 cdef PyUSMArrayAPI* _table = <PyUSMArrayAPI*> c_api()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PASSES_ON, first_line, show
 from arrayhub._core.hooks import hooks
 from arrayhub.convert.containers import container_of, without_index
@@ -61,11 +61,10 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     to : str, module or type
         The library that the function is written for, as in `convert`. Functions for pyarrow receive tables as
         ``pyarrow.Table`` if `to` is this type, and otherwise as arrays of structs.
-    copy : {None, True, False, "if_needed"}, optional
-        - None: raise BufferError, with the name of the argument, if an array has to be copied. Lists are copied.
-        - "if_needed": copy if a view is impossible, including copies between devices.
+    copy : {False, None, True}, optional
+        - None: copy if a view is impossible.
+        - False: raise BufferError, with the name of the argument, if an array has to be copied. Lists are built.
         - True: copy each array.
-        - False: as None, but lists also raise BufferError.
     labels : bool, default: True
         Whether results get the labels of an argument: index, names of columns, dims and coords.
     missing : {None, "nan"} or value, optional
@@ -91,7 +90,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
     Examples
     --------
     >>> import torch
-    >>> @adapt("numpy", copy="if_needed")
+    >>> @adapt("numpy")
     ... def blur(x, width=3):
     ...     return np.convolve(x, np.ones(width) / width, "same")
     >>> type(blur(torch.ones(4)))
@@ -103,7 +102,7 @@ def adapt(to: Any = "numpy", *, copy: Copy = None, labels: bool = True, missing:
         raise ValueError("adapt: missing is 'mask', which creates two arrays; accepted: None, 'nan' or a value")
     library = library_name(to, "adapt")
     target = _Target(library, copy, to if isinstance(to, type) and is_table_type(to) else None, missing)
-    wanted(copy, "adapt")
+    check_copy(copy, "adapt")
 
     def decorate(function: F) -> F:
         _check_function(function)
@@ -190,9 +189,9 @@ def _named(error: Exception, name: str, key: str, hint: str) -> Exception:
 
 def _copy_hint(error: Exception, copy: Copy, obj: Any, library: str) -> str:
     """Return the advice to pass `copy` to `adapt`, or "" if the conversion also fails with `copy`."""
-    if copy or not isinstance(error, BufferError) or not _is_possible_with_copy(obj, library):
+    if copy is not False or not isinstance(error, BufferError) or not _is_possible_with_copy(obj, library):
         return ""
-    return ". Pass copy='if_needed' to arrayhub.adapt to allow copies"
+    return ". Pass copy=None to arrayhub.adapt to allow copies"
 
 
 def _is_possible_with_copy(obj: Any, library: str) -> bool:

@@ -133,7 +133,7 @@ def _pandas_column(model: Any, array: Any, copy: Copy) -> Any:
         _check_ndim("pandas", array, 2)
     made = _by_library("pandas", array, copy)
     if (
-        copy
+        copy is not False
         and is_column
         and isinstance(getattr(made, "dtype", None), pandas.ArrowDtype)
         and _is_of_pandas(model, made)
@@ -313,7 +313,7 @@ def _fields(array: Any) -> dict[str, Any]:
 
 def _columns(name: str, array: Any, copy: Copy) -> list[Any]:
     """Return the columns of a 2-d array as arrays of a library that requires contiguous memory."""
-    if not copy and not array[:, :1].flags["C"]:
+    if copy is False and not array[:, :1].flags["C"]:
         raise BufferError(
             f"{'pyarrow' if name == 'arrow' else name}: the columns of the array, whose shape is {array.shape}, are not"
             " contiguous; accepted: contiguous columns, as in Fortran order. Pass copy=True"

@@ -17,7 +17,7 @@ from arrayhub.libraries cimport numpy as numpy_library
 from arrayhub.libraries.known cimport Library, library, steps_backwards
 
 from arrayhub import transfer
-from arrayhub._core.copying import if_needed, wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.dtypes import requested_dtype, satisfies
 from arrayhub._core.errors import PASSES_ON, InterfaceError
 from arrayhub._core.hooks import hooks
@@ -30,7 +30,7 @@ include "sparse_parts.pxi"
 # --------------------------------------------------------------------------------------------------- public functions
 
 
-def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None):
+def asarray(obj, /, *, dtype=None, device=None, copy=False, stream=None, via=None):
     """Import an array of any library as a USMArray, without a copy.
 
     Parameters
@@ -51,15 +51,14 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
           become infinite, with NumPy's RuntimeWarning, and complex numbers raise TypeError.
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
-    copy : {None, True, False, "if_needed"}, optional
-        - None: copy numbers and sequences, and other objects only if `dtype` or `device` requires a copy.
+    copy : {False, None, True}, optional
+        - False: share the memory, or raise BufferError. Numbers and sequences do not have memory to share and are built.
+        - None: share the memory if possible. Otherwise copy, for example a column of several chunks, or booleans that are stored
+          as bits.
         - True: always copy.
-        - False: raise BufferError instead of copying.
-        - "if_needed": like None. Also copy data that is not a dense array, such as a column of several chunks, or booleans
-          that are stored as bits.
 
-        With True and "if_needed", the columns of a table (pandas, polars, pyarrow, awkward) are copied to a matrix of rows by
-        columns, whose element type is NumPy's common type of the columns.
+        `dtype` and `device` may allocate whatever `copy` says. With None and True, the columns of a table (pandas, polars,
+        pyarrow, awkward) are copied to a matrix of rows by columns, whose element type is NumPy's common type of the columns.
     stream : optional
         The stream or queue on which the caller will use the memory: None, an integer handle, an object with
         ``__cuda_stream__``, ``.ptr`` or ``.cuda_stream``, or a ``dpctl.SyclQueue``.
@@ -105,9 +104,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None, stream=None, via=None
     elif via is not None:
         a = import_via(obj, order, via)
     else:
-        a = import_array(obj, order) if copy is None or copy is False else import_or_build(obj, order)
-    if dtype is None and device is None and copy is None:
-        return a
+        a = import_array(obj, order) if copy is False else import_or_build(obj, order)
+    if dtype is None and device is None and copy is False:
+        return a if not a.flags_ & COPIED else shared(a, obj, "asarray")
     return converted(a, obj, dtype, device, copy, stream)
 
 
@@ -145,20 +144,16 @@ cdef Descriptor import_values(object obj, object dtype, object order):
 
 cdef object converted(Descriptor a, object obj, object dtype, object device, object copy, object stream):
     """Apply the arguments `dtype`, `device` and `copy` of `asarray` to an imported array."""
-    copy = wanted(copy, "asarray")
+    copy = check_copy(copy, "asarray")
     if copy is False:
-        forbid_copy(a, obj, "asarray")
+        shared(a, obj, "asarray")
     result = a
     if dtype is not None and not same_dtype(a, dtype):
-        if copy is False:
-            raise BufferError(
-                f"asarray: converting {a.dtype!r} to {requested_dtype(dtype)!r} requires a copy, and copy=False forbids it"
-            )
         if device is not None:      # the host casts the elements
             result = transfer.to_host(result, stream=stream)
         result = of_type(result, obj, requested_dtype(dtype))
     if device is not None:
-        result = transfer.to_device(result, device, copy=copy if result is a else None, stream=stream)
+        result = transfer.to_device(result, device, copy=True if copy and result is a else None, stream=stream)
     if copy and shares(a, result):
         if issubclass(type(obj), VALUES) and a.flags_ & COPIED:
             return ordered(result, stream)
@@ -205,11 +200,11 @@ cdef bint import_copied(Descriptor a, object obj) except -1:
     return not unwraps(type(obj))
 
 
-cdef int forbid_copy(Descriptor a, object obj, str call) except -1:
-    """Raise BufferError if the import has made a copy, for ``copy=False``."""
-    if import_copied(a, obj):
-        raise BufferError(f"{call}: {type(obj).__name__} can only be imported as a copy, and copy=False forbids it")
-    return 0
+cdef Descriptor shared(Descriptor a, object obj, str call):
+    """Return `a`. Raise BufferError if the import has copied memory of `obj`, for ``copy=False``."""
+    if import_copied(a, obj) and not issubclass(type(obj), VALUES):
+        raise BufferError(f"{call}: {name_of_type(type(obj))} can only be imported as a copy; pass copy=None, which copies")
+    return a
 
 
 cdef bint shares(Descriptor a, object result):
@@ -230,7 +225,7 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
     device : Device, str, tuple or object, optional
         Device of the result. If `obj` is on another device, the result is a copy.
     copy, stream : optional
-        As in `asarray`.
+        As in `asarray`, with the default None of the standard.
 
     Returns
     -------
@@ -259,13 +254,10 @@ def from_dlpack(obj, /, *, device=None, copy=None, stream=None):
 cdef Descriptor import_allowed(object obj, object copy, str call):
     """Import `obj` as the argument `copy` permits."""
     cdef Descriptor a
-    if copy is None:
-        return import_array(obj, None)
-    if wanted(copy, call) is not False:
+    if copy is not False and check_copy(copy, call) is not False:
         return import_or_build(obj, None)
     a = import_array(obj, None)
-    forbid_copy(a, obj, call)
-    return a
+    return a if not a.flags_ & COPIED else shared(a, obj, call)
 
 
 cdef Descriptor dense_or_none(object obj, object copy, str call):
@@ -273,7 +265,7 @@ cdef Descriptor dense_or_none(object obj, object copy, str call):
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return None
     try:
-        return import_allowed(obj, copy, call)
+        return import_array(obj, None) if isinstance(obj, Tree) else import_allowed(obj, copy, call)
     except (BufferError, TypeError) as error:
         refusal = error
     if isinstance(obj, Tree):
@@ -299,8 +291,8 @@ def to_host(obj, /, *, out=None, copy=None, stream=None, progress=None):
     out : object, optional
         Host memory to copy to: a writable array of the same shape and element type that `asarray` accepts. Elements of `out`
         must not overlap each other. If `out` overlaps `obj`, the result is the same as with a temporary copy.
-    copy : {None, True, False, "if_needed"}, optional
-        None or "if_needed": return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
+    copy : {None, True, False}, optional
+        None: return a view if the host can read the memory (host and shared USM, pinned and managed CUDA
         memory), otherwise a copy. The function waits for pending work before it returns a view. True: always copy. False:
         raise BufferError instead of copying.
     stream : optional
@@ -357,8 +349,8 @@ def to_device(obj, device, /, *, out=None, copy=None, stream=None, progress=None
         overlap each other. If the element types differ, the elements are cast on the host, by the rules of ``x[...] = value``.
         If `out` overlaps `obj`, the result is the same as with a temporary copy. Bytes between the elements of `out` are not
         written.
-    copy : {None, True, False, "if_needed"}, optional
-        None or "if_needed": copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
+    copy : {None, True, False}, optional
+        None: copy unless `obj` is on the device. True: always copy. False: raise BufferError instead of copying.
     stream : optional
         Stream or queue on which the copy is ordered, as in `asarray`.
     progress : bool or callable, optional
@@ -455,14 +447,16 @@ cdef object give(object obj, Library to, object copy, bint allow_readonly=False)
 
 
 cdef object give_untraced(object obj, Library to, object copy, bint allow_readonly):
-    if copy is not None and if_needed(copy):
-        return give_if_needed(obj, to, allow_readonly)
+    if copy is None:
+        return give_view_or_copy(obj, to, allow_readonly)
+    if copy is not False:
+        copy = check_copy(copy, to.call)
     if isinstance(obj, Tree):
-        return give_nested(obj, to, wanted(copy, to.call), allow_readonly)
+        return give_nested(obj, to, copy, allow_readonly)
     if isinstance(obj, SparseParts) or is_sparse(obj):
         return hooks.give_sparse(obj, to.name, copy, allow_readonly)
     cdef Descriptor a
-    cdef bint copied = copy is not None and copy
+    cdef bint copied = copy
     try:
         a = import_allowed(obj, copy, to.call)
     except (BufferError, TypeError) as error:
@@ -501,19 +495,19 @@ cdef object give_refused(object obj, Library to, object copy, bint allow_readonl
     raise refusal
 
 
-cdef object give_if_needed(object obj, Library to, bint allow_readonly):
+cdef object give_view_or_copy(object obj, Library to, bint allow_readonly):
     """Return a view of `obj` if possible, otherwise a copy. `obj` is imported only once."""
     if isinstance(obj, SparseParts) or is_sparse(obj):
-        return hooks.give_sparse(obj, to.name, "if_needed", allow_readonly)
+        return hooks.give_sparse(obj, to.name, None, allow_readonly)
     imported = None
     try:
         imported = obj if isinstance(obj, Tree) else import_or_build(obj, None)
     except (BufferError, TypeError) as error:
         refusal = error
     if imported is None:
-        return give_refused(obj, to, "if_needed", allow_readonly, refusal)
+        return give_refused(obj, to, None, allow_readonly, refusal)
     try:
-        return give_untraced(imported, to, None, allow_readonly)
+        return give_untraced(imported, to, False, allow_readonly)
     except BufferError:
         pass
     return give_untraced(imported, to, True, allow_readonly)
@@ -548,18 +542,17 @@ cdef object with_missing(object obj, Library to, object export, object missing, 
     return result
 
 
-def as_numpy(obj, /, *, copy=None, missing=None):
+def as_numpy(obj, /, *, copy=False, missing=None):
     """Return a ``numpy.ndarray`` that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `asarray` accepts, or that `asnested` accepts and whose elements the library supports.
-    copy : {None, True, False, "if_needed"}, optional
-        - None: return a view, or raise BufferError if a view is impossible. Lists and numbers are copied.
-        - "if_needed": return a view, or a copy if a view is impossible, for example of device memory.
+    copy : {False, None, True}, optional
+        - False: share the memory, or raise BufferError. Lists and numbers do not have memory to share and are built.
+        - None: share the memory if possible, otherwise copy.
         - True: always copy.
-        - False: like None, but also reject lists and numbers, which do not have memory to view.
     missing : {None, "mask", "nan"} or value, optional
         Representation of missing values. NumPy's NaT counts as missing, and NaN does not.
 
@@ -569,9 +562,9 @@ def as_numpy(obj, /, *, copy=None, missing=None):
         - "nan": NaN, or NaT for times. Booleans and integers become float64, even if no value is missing.
         - A value: replaces missing values. The element type must be able to represent the value.
 
-        "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers.
-        ``copy=False`` forbids these copies. In all other cases, the memory is shared if the library can represent it, and
-        otherwise copied if `copy` permits.
+        "nan" and a replacement value copy an array with missing values, and "nan" also copies booleans and integers, whatever
+        `copy` says. In all other cases, the memory is shared if the library can represent it, and otherwise copied if `copy`
+        permits.
 
     Returns
     -------
@@ -603,14 +596,14 @@ def as_numpy(obj, /, *, copy=None, missing=None):
     return give(obj, _NUMPY, copy) if missing is None else with_missing(obj, _NUMPY, as_numpy, missing, copy)
 
 
-def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
+def as_torch(obj, /, *, copy=False, allow_readonly=False, missing=None):
     """Return a ``torch.Tensor`` that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `as_numpy` or `assparse` accepts. Lists of different lengths become a jagged tensor.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_numpy`.
     allow_readonly : bool, optional
         Export read-only memory, too. torch does not have read-only tensors, so the caller must not write to the result.
@@ -648,7 +641,7 @@ def as_torch(obj, /, *, copy=None, allow_readonly=False, missing=None):
     return with_missing(obj, _TORCH, partial(as_torch, allow_readonly=allow_readonly), missing, copy)
 
 
-def as_jax(obj, /, *, copy=None, missing=None):
+def as_jax(obj, /, *, copy=False, missing=None):
     """Return a ``jax.Array`` that shares the memory of `obj`.
 
     The memory must be dense: C order, F order or another order of the axes, without gaps between the elements. Host memory must
@@ -683,13 +676,13 @@ def as_jax(obj, /, *, copy=None, missing=None):
     return give(obj, _JAX, copy) if missing is None else with_missing(obj, _JAX, as_jax, missing, copy)
 
 
-def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
+def as_cupy(obj, /, *, copy=False, allow_readonly=False, missing=None):
     """Return a ``cupy.ndarray`` that shares the memory of `obj`, which CUDA kernels must be able to access.
 
     Parameters
     ----------
     obj, copy, missing : optional
-        As in `as_numpy`. Arrays in host memory are exported with ``copy=True`` or ``copy="if_needed"``.
+        As in `as_numpy`. Arrays in host memory are exported with ``copy=True`` or ``copy=None``.
     allow_readonly : bool, optional
         As in `as_torch`.
 
@@ -718,13 +711,13 @@ def as_cupy(obj, /, *, copy=None, allow_readonly=False, missing=None):
     return with_missing(obj, _CUPY, partial(as_cupy, allow_readonly=allow_readonly), missing, copy)
 
 
-def as_dpnp(obj, /, *, copy=None, missing=None):
+def as_dpnp(obj, /, *, copy=False, missing=None):
     """Return a ``dpnp.ndarray`` that shares the memory of `obj`, which must be SYCL USM.
 
     Parameters
     ----------
     obj, copy, missing : optional
-        As in `as_numpy`. Arrays in other memory are exported with ``copy=True`` or ``copy="if_needed"``.
+        As in `as_numpy`. Arrays in other memory are exported with ``copy=True`` or ``copy=None``.
 
     Returns
     -------
@@ -749,7 +742,7 @@ def as_dpnp(obj, /, *, copy=None, missing=None):
     return give(obj, _DPNP, copy) if missing is None else with_missing(obj, _DPNP, as_dpnp, missing, copy)
 
 
-def as_numba(obj, /, *, copy=None, missing=None):
+def as_numba(obj, /, *, copy=False, missing=None):
     """Return an array that numba's functions accept and that shares the memory of `obj`.
 
     The result is a ``numpy.ndarray`` for host memory, and a device array of numba for CUDA memory.
@@ -796,7 +789,7 @@ _EXPORTS = {row.name: row for row in LIBRARIES if row.call is not None}
 CONSUMERS = tuple(_EXPORTS)
 
 
-def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
+def convert(obj, to, *, copy=False, allow_readonly=False, missing=None):
     """Return `obj` as an array of the library that `to` names.
 
     Parameters
@@ -811,7 +804,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
         - The name of a library that was added with `register_library`.
         - The name of an importable module that has ``from_dlpack``, such as "mlx.core" or "array_api_strict", or of a class
           that has this method, such as "onnxruntime.OrtValue".
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_numpy`.
     allow_readonly : bool, optional
         As in `as_torch`, for any library that cannot represent read-only memory.
@@ -838,7 +831,7 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
     >>> import torch
     >>> convert(np.arange(3), "pytorch")
     tensor([0, 1, 2])
-    >>> convert([1.0, 2.0], torch.Tensor, copy="if_needed").dtype
+    >>> convert([1.0, 2.0], torch.Tensor).dtype
     torch.float64
     """
     exporter = _EXPORTS.get(to) if type(to) is str else None
@@ -876,8 +869,8 @@ def convert(obj, to, *, copy=None, allow_readonly=False, missing=None):
 cdef object give_by_name(object obj, str to, object take, object emit, object copy, bint allow_readonly):
     """Return `obj` as an array of a registered library, or of a module or class with ``from_dlpack``. Check the result."""
     cdef Descriptor a = import_allowed(obj, copy, "convert")
-    if copy is None or not if_needed(copy):
-        return give_by_function(a, take, emit, to, copy is not None and copy, allow_readonly)
+    if copy is not None:
+        return give_by_function(a, take, emit, to, check_copy(copy, "convert"), allow_readonly)
     try:
         return give_by_function(a, take, emit, to, False, allow_readonly)
     except BufferError:

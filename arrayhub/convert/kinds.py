@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Descriptor, Device
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, InterfaceError, name_of_type, root_of, show
@@ -69,7 +69,7 @@ class Kind:
             return hooks.sparse_like(call, obj, self.library, self.device, copy, dtype, device, self.sparse)
         array = self.asarray(obj, call, copy, dtype, device)
         if copy is True and not isinstance(array, Tree) and _is_new(array, obj):
-            copy = "if_needed"
+            copy = None
         make = None if self.cls is None else container_of(self.cls)
         if not isinstance(array, Tree) and array.ndim == 0 and self.lacks_scalars():
             module = _MODULES.get(self.library, self.library)
@@ -107,7 +107,7 @@ class Kind:
         """Return `obj` as a USMArray, NestedArray or SparseArray on `device`, by default the device of this kind."""
         if sparse_library(obj) is not None:
             return hooks.sparse_like(call, obj, OWN, self.device, copy, dtype, device)
-        allowed = bool(wanted(copy, call)) or if_needed(copy)
+        allowed = check_copy(copy, call) is not False
         if self.library == NESTED:
             array = hooks.asnested(obj, copy=copy)
         else:
@@ -131,12 +131,12 @@ class Kind:
         if not self.is_dataset() and not (self.lacks_scalars() and self.library != "pandas" and is_frame(obj)):
             return None
         table = obj if self.library == "arrow" else with_index_columns(obj)
-        if is_frame(obj) and not copy and self.library in ("arrow", "polars"):
+        if is_frame(obj) and copy is False and self.library in ("arrow", "polars"):
             array = array_of(obj)
             if array is not None and not array[:, :1].flags["C"]:
                 return None
         try:
-            return hooks.asnested(table, copy="if_needed" if copy is True else copy)
+            return hooks.asnested(table, copy=None if copy else copy)
         except InterfaceError:
             raise
         except (BufferError, TypeError, ValueError):
@@ -307,7 +307,7 @@ def _by_protocol(model: Any, call: str) -> Kind:
         `asarray` rejects the model, or the host cannot read its memory.
     """
     try:
-        array = asarray(model)
+        array = asarray(model, copy=None)
     except PASSES_ON:
         raise
     except Exception as error:
@@ -330,7 +330,7 @@ def device_of(model: Any, library: str) -> Device:
     elif hasattr(type(model), "__dlpack_device__"):
         device = Device(tuple(model.__dlpack_device__()))
     else:
-        return CPU if getattr(model, "is_cpu", True) else hooks.asnested(model, copy=None).device
+        return CPU if getattr(model, "is_cpu", True) else hooks.asnested(model).device
     if device.type == "cuda_host":
         return CPU
     return Device(f"cuda:{device.id}") if device.type == "cuda_managed" else device
@@ -341,7 +341,7 @@ def array_of(model: Any) -> USMArray | None:
     if model is None:
         return None
     try:
-        return asarray(model)
+        return asarray(model, copy=None)
     except PASSES_ON:
         raise
     except Exception:
@@ -357,16 +357,15 @@ def _imported(obj: Any, copy: Copy, library: str) -> Any:
     if issubclass(type(obj), Tree):
         return obj
     refusal = None
-    copies = copy is True or if_needed(copy)
     try:
-        array = asarray(obj, copy=(None if library in hooks.NESTED_CONSUMERS else "if_needed") if copies else copy)
+        array = asarray(obj, copy=False if library in hooks.NESTED_CONSUMERS or copy is False else None)
         is_dense = array.dtype.kind not in "SU" and array.dtype.names is None
         if is_dense or array.ndim == 0 or library not in hooks.NESTED_CONSUMERS:
             return array
     except (BufferError, TypeError) as error:
         refusal = error
     try:
-        return hooks.asnested(obj, copy="if_needed" if copy is True else copy)
+        return hooks.asnested(obj, copy=None if copy else copy)
     except (BufferError, TypeError, ValueError):
         if refusal is None:
             raise
@@ -379,9 +378,7 @@ def _is_new(array: USMArray, obj: Any) -> bool:
 
 
 def _elsewhere(call: str, device: Device, target: Device) -> BufferError:
-    return BufferError(
-        f"{call}: the memory is on {device}, but the model is on {target}; pass copy='if_needed', which copies"
-    )
+    return BufferError(f"{call}: the memory is on {device}, but the model is on {target}; pass copy=None, which copies")
 
 
 def _named_library(model: Any) -> str:

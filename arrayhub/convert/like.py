@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from arrayhub._core.copying import Copy, if_needed
+from arrayhub._core.copying import Copy
 from arrayhub.convert.kinds import kind_of, same_kind
 from arrayhub.convert.names import sparse_library
 
@@ -24,8 +24,8 @@ def like(obj: Any, model: Any, *, copy: Copy = None, dtype: Any = None, device: 
         - polars: name of a Series, column names of a DataFrame if `obj` does not have column names.
         - pyarrow: column names of a table if `obj` does not have column names.
         - USMArray: dims.
-    copy : {None, True, False, "if_needed"}, optional
-        As in `as_numpy`. "if_needed" also permits a copy to another device.
+    copy : {False, None, True}, optional
+        As in `as_numpy`, with the default None. The device of `model` requests a copy to this device.
     dtype : optional
         Element type of the result. None keeps the element type of `obj`. "model" casts to the element type of `model`
         by NumPy's "same_kind" rule. Any other element type that `asarray` accepts converts the elements, with a copy.
@@ -79,7 +79,7 @@ def like_for(call: str, obj: Any, model: Any, copy: Copy = None, dtype: Any = No
     """Implement `like`. `call` is the name of the function at the start of error messages."""
     if sparse_library(obj) is not None:
         return _sparse(call, obj, model, copy, dtype, device)
-    if dtype is None and device is None and (copy is None or if_needed(copy)) and same_kind(obj, model):
+    if dtype is None and device is None and not copy and same_kind(obj, model):
         return obj
     return kind_of(model, call).convert(obj, call, copy, dtype, device)
 

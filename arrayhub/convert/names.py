@@ -54,7 +54,7 @@ def _as_xarray(obj: Any, copy: Copy) -> Any:
     try:
         made = array.to_xarray()
     except BufferError:
-        if not copy:
+        if copy is False:
             raise
         made = array.to_host().to_xarray()
     return obj.copy(data=made.data) if issubclass(type(obj), type(made)) else made

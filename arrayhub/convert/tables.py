@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import root_of
 from arrayhub.convert.kinds import Kind
 
@@ -31,7 +31,7 @@ def to_class(exporter: Callable[..., Any], obj: Any, library: str, cls: type, co
     """
     if not is_table_type(cls):
         return exporter(obj, copy=copy)
-    if isinstance(obj, cls) and not wanted(copy, "convert"):
+    if isinstance(obj, cls) and not check_copy(copy, "convert"):
         return obj
     is_matrix = len(getattr(obj, "shape", ())) == 2 and not is_table_type(type(obj))
     if library == "arrow" or (library == "polars" and is_matrix):

@@ -290,7 +290,7 @@ cdef object emit(Descriptor a):
     if dtypes.by_typenum(a.typenum_).typestr == NULL:
         dtype = get_dtype(a)
         instead = TIMES_AS_INTEGERS if dtype.kind in "mM" else \
-            "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array to a supported dtype first"
+            "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
         raise BufferError(f"dpnp: usm_ndarray does not support {dtype!r}; {instead}")
     if a.strides_ == NULL:
         raise BufferError(

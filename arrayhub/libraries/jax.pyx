@@ -222,7 +222,7 @@ cdef object emit(Descriptor a, bint may_copy):
         raise BufferError(f"jax: from_dlpack rejects the array ({error}); {advice(a, may_copy, jax)}") from error
     if result.dtype != dtype:
         # `asarray` casts the elements of a table only with copy=, and those of a device array only with device='cpu'.
-        arguments = ", device='cpu', copy='if_needed'" if may_copy else "" if host_readable(a) else ", device='cpu'"
+        arguments = ", device='cpu', copy=None" if may_copy else "" if host_readable(a) else ", device='cpu'"
         raise BufferError(
             f"jax: {dtype} requires jax_enable_x64; without it the values would be narrowed to {result.dtype}. Call"
             f" jax.config.update('jax_enable_x64', True) first, or arrayhub.asarray(x, dtype='{result.dtype}'{arguments}) to"

@@ -49,7 +49,7 @@ def _instead_of(array):
     wider = wider_dtype(array.dtype)
     if wider is not None:
         return f"call arrayhub.asarray(x, dtype={wider!r}) first"
-    return "call arrayhub.as_numpy(x, copy='if_needed'), or convert the array to a supported dtype first"
+    return "call arrayhub.as_numpy(x, copy=None), or convert the array to a supported dtype first"
 
 
 def _has_no_type(dtype, characters):

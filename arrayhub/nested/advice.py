@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import NARROWER
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -65,7 +66,7 @@ def working_call(obj: Any, consumer: str, refusal: str) -> str:
         return f"arrayhub.as_{consumer}(x)" if consumer in ("arrow", "polars", "pandas") else "arrayhub.asnested(x)"
     if refusal.endswith("pass x.collect()"):  # a lazy frame; collect() runs the query
         return "arrayhub.asnested(x.collect())"
-    if attempt(convert, np.zeros(1, np.float32), consumer, copy="if_needed")[1]:
+    if attempt(convert, np.zeros(1, np.float32), consumer, copy=None)[1]:
         return ""  # the library is not installed, or its device is missing
     first = sample_of(obj)
     for call in _calls(first, consumer, refusal):
@@ -111,7 +112,7 @@ def sample_of(obj: Any) -> Any:
     length = attempt(len, obj)[0]
     if not isinstance(length, int) or length <= LOOKED_AT:
         return obj
-    node = attempt(asnested, obj, copy=False)[0]
+    node = attempt(asnested, obj, copy=VIEW)[0]
     rows = [*range(LOOKED_AT), *(row for row in _rows_of_chunks(node) if row >= LOOKED_AT)] if node is not None else []
     sample = attempt(_take, obj, rows)[0] if len(rows) > LOOKED_AT else None
     if sample is None:
@@ -188,7 +189,7 @@ def _node_of(obj: Any, first: Any) -> _Part | None:
 
     `first` is the sample. Return None if `asnested` rejects the sample.
     """
-    whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=False)[0]
+    whole = obj if issubclass(type(obj), NestedArray) else attempt(asnested, obj, copy=VIEW)[0]
     if whole is not None and kind_of(whole).chunks:
         return "arrayhub.asnested(x, copy=True)", sample_of_node(whole)
     if issubclass(type(obj), NestedArray):
@@ -248,7 +249,7 @@ def _evaluated(call: str, x: Any) -> Any:
 
 # Not a function inside `_calls`, because `consumer` would then be a closure variable. CPython 3.11 leaks the arguments
 # of a generator if it cannot allocate the cell of a closure variable.
-def _call(consumer: str, x: str, arguments: str = "copy='if_needed'") -> str:
+def _call(consumer: str, x: str, arguments: str = "copy=None") -> str:
     return f"arrayhub.as_{consumer}({x}, {arguments})"
 
 
@@ -273,11 +274,11 @@ def _calls(first: Any, consumer: str, refusal: str) -> Iterator[str]:
             yield export("arrayhub.asarray(arrayhub.as_numpy(x, missing='nan', copy=True), dtype='float32')")
     narrower = re.search(NARROWER, refusal)
     if narrower:
-        # `export` passes copy='if_needed', because jax shares only memory that is aligned to 64 bytes.
+        # `export` passes copy=None, because jax shares only memory that is aligned to 64 bytes.
         if node is None or isinstance(unwrapped(node), USMArray):
             yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}')")
         yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', copy=True)")
-        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', device='cpu', copy='if_needed')")
+        yield export(f"arrayhub.asarray(x, dtype='{narrower[1]}', device='cpu', copy=None)")
     if times:
         if node is not None and has_missing(node):
             yield call_with_cast(f"as_{consumer}", "mask", "int64")

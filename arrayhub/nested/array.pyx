@@ -23,7 +23,7 @@ from arrayhub._core.tree cimport CHUNKS, FIELDS, INDICES, RUNS, TYPES, VIEWS, Tr
 from arrayhub.adapters cimport arrow
 from arrayhub.array.usm_array cimport compared
 
-from arrayhub._core.copying import if_needed, view_or_copy, wanted
+from arrayhub._core.copying import check_copy, view_or_copy
 from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import KIND_NAMES
@@ -429,14 +429,14 @@ cdef class NestedArray(Tree):
             raise BufferError(unreadable("to_list", self.device, call="call x.to_host()"))
         return listed(self)
 
-    def to_dense(self, *, copy=None):
+    def to_dense(self, *, copy=False):
         """Return the elements as one dense array. Rows of equal lengths, or the fields of records, become a dimension.
 
         Parameters
         ----------
-        copy : {None, True, False, "if_needed"}, optional
-            True returns a copy. None and False return a view, or raise BufferError. "if_needed" returns a view, or a copy if a
-            view is impossible. Packed booleans, date32, records, runs, list views that are out of order, and arrays of several
+        copy : {False, None, True}, optional
+            False returns a view, or raises BufferError. None returns a view, or a copy if a view is impossible. True returns a
+            copy. Packed booleans, date32, records, runs, list views that are out of order, and arrays of several
             chunks require a copy.
 
         Returns
@@ -456,9 +456,9 @@ cdef class NestedArray(Tree):
         OverflowError
             The common type of the fields would round an integer, or a time exceeds its range. The message names the field.
         """
-        if if_needed(copy):
+        if copy is None:
             return view_or_copy(densified_with, self)
-        copy = bool(wanted(copy, "to_dense"))
+        copy = check_copy(copy, "to_dense")
         result = densified(self, copy)
         return result.copy() if copy and not result.is_copy else result
 

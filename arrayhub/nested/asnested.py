@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, forbidden, if_needed, view_or_copy, wanted
+from arrayhub._core.copying import VIEW, Copy, check_copy, forbidden, view_or_copy
 from arrayhub._core.errors import PASSES_ON, first_line, name_of_type, needed, root_of, show
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
@@ -15,6 +15,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
+from arrayhub.libraries.numpy import VALUES
 from arrayhub.libraries.wrappers import named_as, unwraps
 from arrayhub.nested.array import NestedArray, column_name, from_arrow, nested_of, one_chunk, renamed
 from arrayhub.nested.concatenate import concatenate
@@ -33,7 +34,7 @@ _is_data_array = derived_from("xarray", "DataArray")
 is_arrow_scalar = derived_from("pyarrow", "Scalar")
 
 
-def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
+def asnested(obj: Any, /, *, copy: Copy = False) -> NestedArray:
     """Import nested data (lists, strings, missing values, records). The values are shared if possible.
 
     Parameters
@@ -43,10 +44,10 @@ def asnested(obj: Any, /, *, copy: Copy = None) -> NestedArray:
         jagged torch tensor, a NumPy array of records, strings or masked values, a NestedArray, or any object that
         `asarray` accepts. Python lists of numbers, strings, times, None, lists, arrays and dicts are copied, and so are
         NumPy's strings.
-    copy : {None, True, False, "if_needed"}, optional
-        True: copy to host memory, and concatenate chunks. False: raise BufferError if a copy is needed. None: copy
-        only values that a NestedArray cannot share, such as Python lists and NumPy strings. "if_needed": like None, and
-        also copy dense arrays that `asarray` cannot view.
+    copy : {False, None, True}, optional
+        False: share the memory, or raise BufferError. Values that a NestedArray cannot share, such as Python lists and
+        NumPy strings, are encoded. None: also copy dense arrays that `asarray` cannot share. True: copy to host memory,
+        and concatenate chunks.
 
     Returns
     -------
@@ -89,14 +90,12 @@ def _with_size(obj: Any, copy: Copy) -> tuple[NestedArray, int]:
 
 
 def _asnested(obj: Any, copy: Copy) -> NestedArray:
-    with_copy = if_needed(copy)
-    if copy is not None:
-        copy = wanted(copy, "asnested")
+    copy = check_copy(copy, "asnested")
     imported = None if arrow_loses_structure(obj) else _by_arrow(obj, copy)
     if imported is None:
         imported = _by_series(obj, copy)
     if imported is None:
-        imported = view_or_copy(_without_arrow, obj) if with_copy else _without_arrow(obj, copy)
+        imported = view_or_copy(_without_arrow, obj) if copy is None else _without_arrow(obj, copy)
     name = name_of(obj)
     if name is not None and column_name(imported) is None:
         imported = renamed(imported, name)
@@ -142,7 +141,7 @@ def dense_copy(obj: Any) -> tuple[USMArray, bool] | None:
         column = asnested(obj)
         refuse_storage(obj, column)
         if not kind_of(column.chunks[0]).fields:
-            return column.to_dense(copy="if_needed"), one_chunk(column) is None
+            return column.to_dense(copy=None), one_chunk(column) is None
     except (BufferError, TypeError, ValueError) as error:
         # For several chunks, the error of `asarray` would suggest copy=True, which the caller has already passed.
         if issubclass(type(obj), NestedArray) and one_chunk(obj) is None:
@@ -173,8 +172,7 @@ def refuse_storage(obj: Any, x: NestedArray) -> None:
 def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     """Import an object that `asarray` rejects, for a library of dense arrays. Return None if `asnested` rejects it too.
 
-    Lists and tuples are copied unless `copy` is False. Other objects are copied only if `copy` is true. For the
-    following objects, return None, so that the caller raises the error of `asarray`:
+    For the following objects, return None, so that the caller raises the error of `asarray`:
 
     - streams, which can be read only once;
     - tables, because a dense copy of a table is a matrix;
@@ -182,9 +180,8 @@ def nested_or_none(obj: Any, copy: Copy) -> NestedArray | None:
     """
     if unread(obj) is not None:
         return None
-    values = issubclass(type(obj), (list, tuple))
     try:
-        x = asnested(obj, copy="if_needed" if copy else False if copy is False or not values else None)
+        x = asnested(obj, copy=None if copy else copy)
     except PASSES_ON:
         raise
     except Exception:
@@ -211,7 +208,7 @@ def arrow_loses_structure(obj: Any) -> bool:
 def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
     """Import an Arrow producer. Return None for other objects.
 
-    For ``copy=False``, raise BufferError if pandas copies values, because pandas does not report it.
+    For VIEW, raise BufferError if pandas copies values, because pandas does not report it.
 
     If the producer calls pyarrow and pyarrow fails, import the object with `asarray` if it is one-dimensional and
     dense, else raise BufferError.
@@ -237,7 +234,7 @@ def _by_arrow(obj: Any, copy: bool | None) -> NestedArray | None:
             " Arrow type. Pass the columns of a frame one by one, x.to_numpy() of a sparse column, or x.tolist() of a"
             " column with values of one kind"
         ) from error
-    if copy is False and column is not None and is_pandas(obj):
+    if copy is VIEW and column is not None and is_pandas(obj):
         _refuse_copies(obj, column, from_arrow(obj))
     return column
 
@@ -249,13 +246,13 @@ def is_pandas(obj: Any) -> bool:
 
 
 def _refuse_copies(obj: Any, x: NestedArray, again: Any) -> None:
-    """Raise CopyForbidden if two imports of pandas data have different memory, for ``copy=False``."""
+    """Raise CopyForbidden if two imports of pandas data have different memory, for VIEW."""
     if is_frame(obj):
         for name, column, other in zip(x.field_names, x.children, again.children, strict=True):
             if not _is_shared(column, other):
-                forbidden(False, "asnested", f"pyarrow copies the column {show(name)} of {name_of_type(type(obj))}")
+                forbidden(VIEW, "asnested", f"pyarrow copies the column {show(name)} of {name_of_type(type(obj))}")
     elif not _is_shared(x, again):
-        forbidden(False, "asnested", f"pyarrow copies the elements of {name_of_type(type(obj))} of dtype {obj.dtype}")
+        forbidden(VIEW, "asnested", f"pyarrow copies the elements of {name_of_type(type(obj))} of dtype {obj.dtype}")
 
 
 def _is_shared(x: Any, again: Any) -> bool:
@@ -316,10 +313,12 @@ def _without_arrow(obj: Any, copy: bool | None) -> NestedArray:
     if hasattr(cls, "__arrow_array__") and sys.modules.get("pyarrow") is not None:  # pandas' extension arrays
         pyarrow = needed("pyarrow", "to convert the array")  # waits if another thread is still importing pyarrow
         column = asnested(pyarrow.array(obj))
-        if copy is False:
+        if copy is VIEW:
             _refuse_copies(obj, column, asnested(pyarrow.array(obj)))
         return column
-    return nested_of(_with_a_dimension(asarray(obj, copy=copy)))
+    if issubclass(cls, VALUES):
+        forbidden(copy, "asnested", "values do not have memory to view")
+    return nested_of(_with_a_dimension(asarray(obj, copy=False if copy is VIEW else copy)))
 
 
 def _array_of(pyarrow: Any, scalar: Any) -> Any:

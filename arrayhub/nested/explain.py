@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from arrayhub._core.copying import VIEW
 from arrayhub._core.errors import PASSES_ON, InterfaceError, first_line
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -28,12 +29,12 @@ _PARTS = ("validity", "offsets", "sizes", "indices", "type_codes", "run_ends", "
 
 def _why_copied(obj: Any) -> str:
     """Return why `asnested` copies or rejects the object, or "" if `asnested` shares the memory of the object."""
-    return attempt(asnested, obj, copy=False)[1]
+    return attempt(asnested, obj, copy=VIEW)[1]
 
 
 def view_of(obj: Any) -> NestedArray | None:
     """Import `obj` as a NestedArray without a copy, or return None."""
-    view: NestedArray | None = attempt(asnested, obj, copy=False)[0]
+    view: NestedArray | None = attempt(asnested, obj, copy=VIEW)[0]
     return view
 
 
@@ -123,7 +124,7 @@ def _is_shared_with_pandas(obj: Any) -> bool:
 
     The object itself is tried, because `as_pandas` may return other dtypes for its NestedArray.
     """
-    return unread(obj) is None and not attempt(convert, obj, "pandas", copy=False)[1]
+    return unread(obj) is None and not attempt(convert, obj, "pandas", copy=VIEW)[1]
 
 
 def _why_not_dense(x: NestedArray, consumer: str) -> str:

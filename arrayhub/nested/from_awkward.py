@@ -19,7 +19,7 @@ def is_awkward(obj: Any) -> bool:
     return _is_array(type(obj))
 
 
-def from_awkward(obj: Any, copy: bool | None = None) -> NestedArray:
+def from_awkward(obj: Any, copy: bool | None = False) -> NestedArray:
     """Import an awkward array as a NestedArray that shares its memory.
 
     A validity bitmap is shared if it has Arrow's layout. Byte masks and option indices are converted to a new bitmap.

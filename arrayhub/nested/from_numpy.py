@@ -11,7 +11,7 @@ from arrayhub.nested.array import NestedArray, bitmap_of, covered, from_string_d
 from arrayhub.nested.from_python import characters, from_python
 
 
-def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
+def from_numpy(array: Any, copy: bool | None = False) -> NestedArray:
     """Import an ndarray as a NestedArray. Numbers and fields are views. Strings and Python objects are copied.
 
     Raises
@@ -21,7 +21,7 @@ def from_numpy(array: Any, copy: bool | None = None) -> NestedArray:
     TypeError, BufferError
         `asarray` rejects the elements.
     BufferError
-        `copy` is False, and strings or Python objects must be copied.
+        `copy` is VIEW, and strings or Python objects must be copied.
     """
     if array.ndim == 0 or (array.dtype.kind == "T" and array.ndim > 1):
         raise TypeError(

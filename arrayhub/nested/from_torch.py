@@ -19,7 +19,7 @@ def is_jagged(obj: Any) -> bool:
     return _is_tensor(type(obj)) and bool(obj.is_nested)
 
 
-def from_torch(obj: Any, copy: bool | None = None) -> NestedArray:
+def from_torch(obj: Any, copy: bool | None = False) -> NestedArray:
     """Import a jagged tensor as lists that share the memory of the tensor's values and offsets.
 
     Raises
@@ -66,7 +66,7 @@ def as_jagged(x: NestedArray, copy: bool | None, allow_readonly: bool) -> Any:
 
     kind = kind_of(x)
     if kind.utf8:
-        raise BufferError("torch: strings are not supported. Use arrayhub.as_numpy(x, copy='if_needed')")
+        raise BufferError("torch: strings are not supported. Use arrayhub.as_numpy(x, copy=None)")
     if not (kind.lists and kind.ends) or isinstance(x.content, NestedArray) or x.null_count:
         has_missing = "?" in str(x.type) or "option[" in str(x.type)
         missing = ", pass missing=value" if has_missing and _is_torch_type(x) else ""

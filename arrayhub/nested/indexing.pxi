@@ -63,7 +63,7 @@ cdef object indexed(Tree t, object key):
     try:
         i = integer(key, "index")
     except TypeError:
-        several = ". Use arrayhub.as_awkward(x, copy='if_needed')[...]" if hasattr(type(key), "__len__") else ""
+        several = ". Use arrayhub.as_awkward(x, copy=None)[...]" if hasattr(type(key), "__len__") else ""
         raise TypeError(f"index is {show(key)} of type {type(key).__name__}; accepted: an integer, a slice or a field"
                         f" name{several}") from None
     except ValueError:      # beyond 64 bits

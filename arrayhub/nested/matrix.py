@@ -78,7 +78,7 @@ def from_frame(frame: Any) -> Any:
     columns = []
     for name, series in columns_of_frame(frame):
         try:
-            column = asarray(series, copy="if_needed")
+            column = asarray(series, copy=None)
         except PASSES_ON:
             raise
         except (BufferError, TypeError, ValueError) as error:
@@ -95,7 +95,7 @@ def dense_column(name: Any, field: Any, call: str) -> Any:
         why = f"elements are strings; accepted: numbers, or times in all columns. Use x[{name!r}].to_list()"
         raise _column_error(BufferError, call, name, why)
     try:
-        column = node.to_dense(copy="if_needed")
+        column = node.to_dense(copy=None)
     except (BufferError, ValueError) as error:
         why = named_as(f"x[{name!r}]", str(error).removeprefix("to_dense: "))
         raise _column_error(type(error), call, name, why) from None
@@ -132,7 +132,7 @@ def matrix(columns: list[tuple[Any, Any]], length: int, call: str) -> Any:
         values = as_numpy(unwrapped(nested_of(column)))
         why = _why_lost(values, dtype)
         if why:
-            advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy='if_needed') for the column"
+            advice = f"Cast the column first, or call arrayhub.asarray(x[{name!r}], copy=None) for the column"
             raise _column_error(OverflowError, call, name, f"{why}. {advice}")
         rows[:, k] = values
     return asarray(rows)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy, forbidden, if_needed, wanted
+from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import NARROWER, TIMES_AS_INTEGERS, show, unreadable
 from arrayhub._core.tree import kind_of
@@ -404,17 +404,17 @@ def _shown(value: Any) -> str:
     return "'nan'" if value is _NAN else show(value)
 
 
-def _dense_or_node(node: Any, copy: Copy = "if_needed") -> Any:
+def _dense_or_node(node: Any) -> Any:
     """Convert a node to a dense array. Return the node if it contains records or cannot be converted.
 
-    Unless `copy` is False, list views become lists, which can be dense although the views are out of order.
+    List views become lists, which can be dense although the views are out of order.
     """
     if not isinstance(node, NestedArray) or _has_records(node):
         return node
-    if kind_of(node).sizes and copy is not False and is_on_host(node):
+    if kind_of(node).sizes and is_on_host(node):
         node = in_order(node)
     try:
-        return node.to_dense(copy=copy)
+        return node.to_dense(copy=None)
     except (BufferError, ValueError):
         return node
 
@@ -753,7 +753,7 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         Function that exports a dense array or a NestedArray, with an argument `copy`.
     missing : object
         "mask", "nan" or a value, see `arrayhub.as_numpy`.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `arrayhub.as_numpy`.
     reads_host : bool
         Whether the library supports host memory.
@@ -767,48 +767,36 @@ def with_missing(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy,
         return _matrix_with_missing(columns_of_frame(obj), len(obj), export, missing, copy, masked)
     column = _imported(obj, copy, not as_mask)
     refuse_storage(obj, column)
-    column = single_chunk(column, copy or (copy is None and not as_mask), "missing", obj)
+    column = single_chunk(column, copy is not False or not as_mask, "missing", obj)
     if kind_of(column).fields and not (masked and issubclass(type(obj), NestedArray)):
         return _matrix_with_missing(fields_of(column), len(column), export, missing, copy, masked)
     path = "x" if column is obj else "arrayhub.asnested(x)"
     if as_mask:
-        values, mask = _values_and_mask(column, "if_needed" if copy is True else copy, path)
+        values, mask = _values_and_mask(column, None if copy else copy, path)
         values = _exported(values, export, missing, copy, "x")
         if masked:
             return np.ma.MaskedArray(values, mask)
         place = column.device
         mask = asarray(mask)
         return values, export(mask if place == CPU or is_on_host(column) else mask.to_device(place), copy=copy)
-    if copy is None and not is_on_host(column):
+    if copy is False and not is_on_host(column):
         raise BufferError(unreadable("missing", column.device, call="pass copy=True, which fills a host copy"))
-    filled = _filled_column(column, _NAN if _is(missing, "nan") else missing, copy)
-    filled = _dense_or_node(filled, False if copy is False else "if_needed")
-    if copy is None and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
-        copy = "if_needed"
+    filled = _filled_column(column, _NAN if _is(missing, "nan") else missing)
+    filled = _dense_or_node(filled)
+    if copy is False and reads_host and (not isinstance(filled, NestedArray) or is_on_host(filled)):
+        copy = None
     return _exported(filled, export, missing, copy, path)
 
 
-def _filled_column(column: NestedArray, value: Any, copy: Copy) -> Any:
-    """Return a column with `value` in place of missing elements. For ``copy=False``, raise if elements would change."""
+def _filled_column(column: NestedArray, value: Any) -> Any:
+    """Return a column with `value` in place of missing elements."""
     try:
-        if copy is not False:
+        if value is _NAN or has_missing(column) or kind_of(column).chunks:
             return _filled_chunks(column, value)
         _check_value(column, value, "x")
+        return column
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)(str(error).replace("fill_null: ", "missing: ", 1)) from None
-    if has_missing(column):
-        forbidden(copy, "missing", "missing values are replaced in a copy")
-    if value is _NAN and _has_integers(column):
-        forbidden(copy, "missing", "'nan' converts integers and booleans to float64 in a copy")
-    return column
-
-
-def _has_integers(node: NestedArray) -> bool:
-    """Return whether the elements of a node, or of its rows, are integers or booleans without a logical type."""
-    kind = kind_of(node)
-    if kind.numbers:
-        return node.meaning is None and casting.rank(node.content.dtype) in (0, 1)
-    return kind.packed or ((kind.lists or kind.runs) and _has_integers(nested_of(node.content)))
 
 
 def _exported(array: Any, export: Callable[..., Any], missing: Any, copy: Copy, path: str) -> Any:
@@ -837,10 +825,10 @@ _TO_DEVICE = re.compile(r"call arrayhub\.to_device\(x, '[^']*'\), or ")
 def call_with_cast(name: str, missing: Any, dtype: str) -> str:
     """Return a call of the function `name` that casts elements to `dtype`, and masks or replaces missing elements."""
     if _is(missing, "mask"):
-        values = "arrayhub.as_numpy(x, missing='mask', copy='if_needed')"
-        return f"arrayhub.{name}({values}.astype('{dtype}'), missing='mask', copy='if_needed')"
+        values = "arrayhub.as_numpy(x, missing='mask', copy=None)"
+        return f"arrayhub.{name}({values}.astype('{dtype}'), missing='mask', copy=None)"
     value = "'nan'" if _is(missing, "nan") else "value"
-    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing={value}).astype('{dtype}'), copy='if_needed')"
+    return f"arrayhub.{name}(arrayhub.as_numpy(x, missing={value}).astype('{dtype}'), copy=None)"
 
 
 def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, library: str | None = None) -> Any:
@@ -870,9 +858,9 @@ def with_value(obj: Any, export: Callable[..., Any], missing: Any, copy: Copy, l
         )
     if library == "pandas" and is_frame(obj):
         obj, missing = _with_names(obj, missing)
-    filled = _filled_column(_imported(obj, copy, True), missing, copy)
-    if copy is None and is_on_host(filled):
-        copy = "if_needed"
+    filled = _filled_column(_imported(obj, copy, True), missing)
+    if copy is False and is_on_host(filled):
+        copy = None
     return export(unwrapped(nested_of(filled)), copy=copy)
 
 
@@ -903,7 +891,7 @@ def _matrix_with_missing(
     columns: list[tuple[Any, Any]], length: int, export: Callable[..., Any], missing: Any, copy: Copy, masked: bool
 ) -> Any:
     """Export the columns of a table as a matrix. `missing` may be a dict of values by column name."""
-    if copy is False or (copy is None and _is(missing, "mask")):
+    if copy is False and _is(missing, "mask"):
         raise BufferError("missing: the columns of a table are separate arrays; pass copy=True, which makes a matrix")
     _check_labels(missing, [name for name, _ in columns])
     values, masks = [], []
@@ -912,7 +900,7 @@ def _matrix_with_missing(
         node = _column(column, value)
         try:
             if _is(missing, "mask"):
-                dense, mask = values_and_mask(node, "if_needed")
+                dense, mask = values_and_mask(node, None)
                 values.append((name, dense_column(name, dense, "missing")))
                 masks.append((name, asarray(mask)))
                 continue
@@ -921,7 +909,7 @@ def _matrix_with_missing(
             why = str(error).removeprefix("fill_null: ")
             raise type(error)(f"missing: column {show(name)}: {why}") from None
         values.append((name, dense_column(name, filled, "missing")))
-    copy = "if_needed" if copy else None  # the matrix is a copy
+    copy = False if copy is False else None  # the matrix is a copy
     rows = _exported(matrix(values, length, "missing"), export, missing, copy, "x")
     if not masks:
         return rows
@@ -942,10 +930,10 @@ def _column(column: Any, value: Any) -> NestedArray:
         return nested_of(column)
     if value is None:
         try:
-            return nested_of(asarray(column, copy="if_needed"))
+            return nested_of(asarray(column, copy=None))
         except (BufferError, TypeError):
             pass
-    node = _imported(column, "if_needed", True)
+    node = _imported(column, None, True)
     refuse_storage(column, node)
     return node
 
@@ -968,7 +956,7 @@ def _imported(obj: Any, copy: Copy, fills: bool) -> NestedArray:
 
 def _copy_of_import(copy: Copy, fills: bool) -> Copy:
     """Return the argument `copy` for an import before an export. `fills` is true if the export may copy by default."""
-    return "if_needed" if wanted(copy, "asnested") or if_needed(copy) or (fills and copy is None) else copy
+    return None if fills or copy is not False else False
 
 
 def _is_scalar(obj: Any) -> bool:

@@ -121,11 +121,11 @@ def one_chunk(Tree t not None):
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,
          Descriptor indices=None, Descriptor type_codes=None, Descriptor run_ends=None, Descriptor validity=None,
          Py_ssize_t bit=0, tuple parts=None, tuple names=None, Py_ssize_t width=0, Py_ssize_t skip=0, str meaning=None,
-         tuple field=None, tuple child_fields=None, name=None, copy=None):
+         tuple field=None, tuple child_fields=None, name=None, copy=False):
     """Create a node from its parts. Offsets, sizes, indices and views are validated on first use.
 
     Offsets, sizes, indices, type codes, run ends, views and bitmaps are read-only in the node. These arrays, characters and
-    packed booleans are copied if they are not contiguous. For ``copy=False``, BufferError is raised instead.
+    packed booleans are copied if they are not contiguous. For VIEW, BufferError is raised instead.
 
     A validity bitmap with a nonzero bit offset is copied to a byte boundary, if the host can read the bitmap. The reason is
     that an Arrow array has one offset for all of its buffers, and the other buffers of a node start at element 0. The bitmap
@@ -204,8 +204,8 @@ def renamed(Tree t not None, name):
     return same
 
 
-def without_gaps(Descriptor a or None, str what, copy=None):
-    """Return `a` if it is C-contiguous, else a copy. Raise BufferError instead of copying for ``copy=False``."""
+def without_gaps(Descriptor a or None, str what, copy=False):
+    """Return `a` if it is C-contiguous, else a copy. Raise BufferError instead of copying for VIEW."""
     if a is None or a.flags_ & C_CONTIGUOUS:
         return a
     forbidden(copy, "asnested", f"{what} with byte strides {a.byte_strides} need a copy")

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import name_of_type, root_of, show
 from arrayhub.convert.functions import SparseParts
 from arrayhub.libraries.known import derived_from
@@ -15,7 +15,7 @@ from arrayhub.sparse.to_device import copied, moved, to_device, to_host
 from arrayhub.sparse.validation import TRUSTED, is_on_host
 
 
-def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> SparseArray:
+def assparse(obj: Any, /, *, copy: Copy = False, validate: bool = True) -> SparseArray:
     """Import a sparse array of any library as a SparseArray, without a copy by default.
 
     Parameters
@@ -24,8 +24,8 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
         An array or a matrix of scipy.sparse or cupyx.scipy.sparse, a torch tensor of a sparse layout, a BCOO or BCSR
         matrix of jax, a COO or GCXS array of pydata/sparse, an object with ``__binsparse_descriptor__`` and
         ``__binsparse__``, a csr table of oneDAL, or a SparseArray.
-    copy : {None, True, False, "if_needed"}, optional
-        True: copy each part. Other values: share the memory. The csr tables of oneDAL require True or "if_needed".
+    copy : {False, None, True}, optional
+        False or None: share the memory. True: copy each part. The csr tables of oneDAL require None or True.
     validate : bool, optional
         False: exports do not validate the indices. The caller guarantees that the indices are within the shape, and
         that they are sorted and distinct if the receiving library requires it. Invalid indices may crash the receiving
@@ -57,13 +57,9 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
     """
     parse = _known.get(type(obj)) or _find(type(obj))
     x = None
-    if (
-        parse is not None
-        and copy is not None
-        and root_of(type(obj)) == "onedal"
-        and (if_needed(copy) or wanted(copy, "assparse"))
-    ):
-        parse, copy = import_module("arrayhub.sparse.onedal").parse_copy, None
+    copy = check_copy(copy, "assparse")
+    if parse is not None and copy is not False and root_of(type(obj)) == "onedal":
+        parse, copy = import_module("arrayhub.sparse.onedal").parse_copy, False
     if parse is not None:
         x = tracing.traced_import(parse, obj) if tracing.is_active() else parse(obj)
     if x is None:
@@ -75,7 +71,7 @@ def assparse(obj: Any, /, *, copy: Copy = None, validate: bool = True) -> Sparse
         )
     if validate is not True:
         x = _trusted(x, validate)
-    return x if copy is None or not wanted(copy, "assparse") else copied(x)
+    return copied(x) if copy else x
 
 
 # Advice for sparse pandas objects, which store only the values that differ from a fill value.
@@ -140,7 +136,7 @@ def to_host_as(obj: Any, copy: Copy, out: Any) -> SparseArray:
     if out is not None:
         raise TypeError(f"to_host: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
-    if wanted(copy, "to_host") is False and not is_on_host(x):
+    if check_copy(copy, "to_host") is False and not is_on_host(x):
         raise BufferError(f"to_host: the memory is on {x.device}, and copy=False forbids a copy")
     return _allowed(x, to_host(x), "to_host", copy)
 
@@ -150,7 +146,7 @@ def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
     if out is not None:
         raise TypeError(f"to_device: out is {show(out)}; accepted for sparse arrays: None")
     x = assparse(obj)
-    if wanted(copy, "to_device") is False and x.device != device:
+    if check_copy(copy, "to_device") is False and x.device != device:
         raise BufferError(f"to_device: the memory is on {x.device}, and copy=False forbids a copy")
     return _allowed(x, to_device(x, device), "to_device", copy)
 
@@ -158,5 +154,5 @@ def to_device_as(obj: Any, device: Any, copy: Copy, out: Any) -> SparseArray:
 def _allowed(x: SparseArray, found: SparseArray, call: str, copy: Copy) -> SparseArray:
     """Return `found`, or a copy of it if ``copy=True`` and `found` is `x` itself."""
     if found is x:
-        return copied(x) if wanted(copy, call) else x
+        return copied(x) if check_copy(copy, call) else x
     return found

@@ -63,7 +63,7 @@ def _shortest_call(x: SparseArray, verdicts: tuple[Verdict, ...], to: str | None
         return f"{call}{', copy=True' if verdicts[0].verdict == COPY else ''})"
     narrower = _NARROWER.search(verdicts[0].reason)
     if narrower:
-        return f"arrayhub.as_{to}({narrower[0]}, copy='if_needed')"
+        return f"arrayhub.as_{to}({narrower[0]}, copy=None)"
     dense = asarray(np.zeros((1,) * len(x.shape), x.dtype))  # small, because a dense copy of `x` may be large
     return hooks.prepared_call("arrayhub.assparse(x).to_dense()", dense, to) or ""
 
@@ -73,7 +73,7 @@ def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
         refusal = attempt(convert, x, consumer)[1].removeprefix(f"{consumer}: ")
         if not refusal:
             yield Verdict(consumer, ZERO_COPY, "")
-        elif consumer in RULES and not attempt(convert, x, consumer, copy="if_needed")[1]:
+        elif consumer in RULES and not attempt(convert, x, consumer, copy=None)[1]:
             yield Verdict(consumer, COPY, refusal)
         elif consumer == "cupy" and not has_device() and find_spec("cupy") is None:
             yield Verdict(consumer, CANNOT, NO_CUDA_DEVICE)

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import name_of_type
 from arrayhub.convert.names import sparse_library
 from arrayhub.sparse.array import SparseArray
@@ -14,16 +14,16 @@ from arrayhub.sparse.rules import RULES, conform
 from arrayhub.sparse.to_device import copied_besides
 
 
-def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_scipy(obj: Any, /, *, copy: Copy = False) -> Any:
     """Return a SciPy sparse array that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `assparse` accepts.
-    copy : {None, True, False, "if_needed"}, optional
-        None or False: share the memory, or raise BufferError if a part requires a copy. "if_needed": copy only parts
-        that require a copy, including parts on a device. True: copy each part.
+    copy : {False, None, True}, optional
+        False: share the memory, or raise BufferError if a part requires a copy. None: copy only parts that require a
+        copy. True: copy each part.
 
     Returns
     -------
@@ -48,18 +48,18 @@ def as_scipy(obj: Any, /, *, copy: Copy = None) -> Any:
     array([1., 1., 1.], dtype=float32)
     """
     if sparse_library(obj) == "scipy":
-        return obj.copy() if wanted(copy, "as_scipy") else obj
+        return obj.copy() if check_copy(copy, "as_scipy") else obj
     return give_any(obj, "scipy", copy)
 
 
-def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
+def as_pydata_sparse(obj: Any, /, *, copy: Copy = False) -> Any:
     """Return a pydata/sparse array that shares the memory of `obj`.
 
     Parameters
     ----------
     obj : object
         Any object that `assparse` accepts.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_scipy`. Separate coordinate arrays, and indices that are unsorted or repeated, require a copy.
 
     Returns
@@ -86,7 +86,7 @@ def as_pydata_sparse(obj: Any, /, *, copy: Copy = None) -> Any:
     return give_any(obj, "pydata_sparse", copy)
 
 
-def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = False, matrix: bool = False) -> Any:
+def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
     `matrix` requests a SciPy matrix instead of a SciPy sparse array. `arrayhub.trace` reports the conversion as one
@@ -107,14 +107,11 @@ def give_any(obj: Any, library: str, copy: Copy = None, allow_readonly: bool = F
 def _give(obj: Any, library: str, copy: Copy, allow_readonly: bool, matrix: bool) -> Any:
     x = obj if type(obj) is SparseArray else assparse(obj)
     emit = _emitters.get(library) or _emitter(library, obj)
-    if copy is None:
-        return emit(conform(x, library, None), None, allow_readonly, matrix)
-    needed = if_needed(copy)
-    copied = not needed and wanted(copy, f"as_{library}")
-    conformed = conform(x, library, needed or copied)
-    if copied:
+    copy = check_copy(copy, f"as_{library}")
+    conformed = conform(x, library, copy is not False)
+    if copy:
         conformed = copied_besides(conformed, x)
-    return emit(conformed, "if_needed" if needed or copied else None, allow_readonly, matrix)
+    return emit(conformed, None if copy else copy, allow_readonly, matrix)
 
 
 def _emitter(library: str, obj: Any) -> Callable[..., Any]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from arrayhub._core.copying import Copy, if_needed, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub.convert.functions import asarray
 from arrayhub.convert.names import OWN, SPARSE, sparse_library
@@ -43,17 +43,17 @@ def sparse_like(
     own = None if cls is None else sparse_library(cls)
     library = own or _SPARSE_LIBRARY.get(library, library)
     target = where if device is None else Device(device)
-    unchanged = dtype is None and (copy is None or if_needed(copy)) and _is_of(obj, library, cls)
+    copy = check_copy(copy, call)
+    unchanged = dtype is None and not copy and _is_of(obj, library, cls)
     if unchanged and (target is None or device_of(obj) == target):
         return obj
     x = assparse(obj)
     if dtype is not None:
         x = _cast(x, dtype)
     if target is not None and x.device != target:
-        if device is None and not if_needed(copy) and not wanted(copy, call):
+        if device is None and copy is False:
             raise BufferError(
-                f"{call}: the memory is on {x.device}, but the model is on {target}; pass copy='if_needed', which"
-                " copies"
+                f"{call}: the memory is on {x.device}, but the model is on {target}; pass copy=None, which copies"
             )
         x = x.to_device(target)
     if library == SPARSE:

@@ -12,7 +12,7 @@ def parse(obj: Any) -> SparseArray | None:
     """Raise BufferError for a csr table, because oneDAL does not share its memory. Return None for other tables."""
     if obj.kind != "csr":
         return None
-    raise BufferError("onedal: csr tables are exported as copies only; call arrayhub.assparse(x, copy='if_needed')")
+    raise BufferError("onedal: csr tables are exported as copies only; call arrayhub.assparse(x, copy=None)")
 
 
 def parse_copy(obj: Any) -> SparseArray | None:

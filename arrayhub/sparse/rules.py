@@ -145,14 +145,14 @@ def _check_kind(x: Any, rules: Rules, library: str) -> None:
     if rules.values and x.dtype.char not in rules.values:
         names = dict.fromkeys(np.dtype(char).name for char in rules.values)
         wider = next((name for name in names if np.can_cast(x.dtype, name)), None)
-        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy='if_needed')"
+        cast = f"arrayhub.as_{library}(arrayhub.like(x, x, dtype={wider!r}), copy=None)"
         advice = f"Use {cast}" if wider else "Convert them in their own library"
         raise BufferError(f"{library}: values of {x.dtype} are not supported; accepted: {', '.join(names)}. {advice}")
 
 
 def _need(copy: bool | None, library: str, why: str) -> None:
     if not copy:
-        raise BufferError(f"{library}: {why}; pass copy='if_needed'")
+        raise BufferError(f"{library}: {why}; pass copy=None")
 
 
 def _without_padding(x: Any, library: str, copy: bool | None) -> Any:

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.descriptor import CPU, Device
 from arrayhub._core.dtypes import FIRST_OWN_TYPENUM, is_native, shares_bytes
 from arrayhub._core.errors import show, unreadable
@@ -137,7 +137,7 @@ _copy = copy
 
 def to_host(array, *, out=None, copy=None, stream=None, progress=None):
     """Return `array` in host memory. See ``arrayhub.to_host``."""
-    copy = wanted(copy, "to_host")
+    copy = check_copy(copy, "to_host")
     if copy is False and out is not None:
         raise BufferError("to_host: out= requests a copy, and copy=False forbids one")
     if out is not None:
@@ -170,7 +170,7 @@ def _copy_to_host(array, out, stream, progress):
 
 def to_device(array, device, *, copy=None, stream=None, progress=None):
     """Return `array` on `device`. See ``arrayhub.to_device``."""
-    copy = wanted(copy, "to_device")
+    copy = check_copy(copy, "to_device")
     queue = named_queue(device)
     device = device if isinstance(device, Device) else Device(device)
     there = device == array.device and (queue is None or shares_context(array, queue))
@@ -204,7 +204,7 @@ def to_device(array, device, *, copy=None, stream=None, progress=None):
 
 def into(array, out, device, *, copy=None, stream=None, progress=None):
     """Copy `array` to `out`, an array of the same element type on `device`. See ``arrayhub.to_device``."""
-    if wanted(copy, "to_device") is False:
+    if check_copy(copy, "to_device") is False:
         raise BufferError("to_device: out= requests a copy, and copy=False forbids one")
     given, queue = device, named_queue(device)
     device = device if isinstance(device, Device) else Device(device)
@@ -293,7 +293,7 @@ def to_memory_of(model, array):
 def for_dlpack(array, dl_device, copy, stream):
     """Return the array that ``__dlpack__(dl_device=, copy=)`` exports: `array`, or a copy on the requested device."""
     if dl_device is None:
-        return native(array, copy=True) if wanted(copy, "__dlpack__") else array
+        return native(array, copy=True) if check_copy(copy, "__dlpack__") else array
     device = _asked_device(dl_device)
     if device == CPU and stream is not None and array.device != CPU:
         raise BufferError(
@@ -329,7 +329,7 @@ def astype(array, dtype):
 
 def aligned(array, *, copy=None):
     """Return `array` if its elements are aligned for their type, else an aligned copy. See ``USMArray.aligned``."""
-    copy = wanted(copy, "aligned")
+    copy = check_copy(copy, "aligned")
     if copy is not True and array.flags.aligned:
         return array
     if copy is False:
@@ -339,7 +339,7 @@ def aligned(array, *, copy=None):
 
 def native(array, *, copy=None):
     """Return `array`, or a copy in native byte order if its elements are byte-swapped. See ``USMArray.native``."""
-    copy = wanted(copy, "native")
+    copy = check_copy(copy, "native")
     if array.typenum >= FIRST_OWN_TYPENUM or is_native(array.dtype):  # arrayhub's own types are always in native order
         return _copy(array) if copy else array
     if copy is False:

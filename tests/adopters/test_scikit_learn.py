@@ -14,19 +14,19 @@ VALUES = np.arange(12.0, dtype="f4").reshape(3, 4)
 def move_to(*arrays, xp):
     """Convert arrays to the namespace `xp`. Return None unchanged, and also sparse matrices if `xp` is NumPy."""
     unchanged = (type(None), sparse.sparray, sparse.spmatrix) if xp is np else type(None)
-    moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy="if_needed") for x in arrays)
+    moved = tuple(x if isinstance(x, unchanged) else ah.like(x, xp, copy=None) for x in arrays)
     return moved[0] if len(moved) == 1 else moved
 
 
 def convert_to_numpy(array):
     """Convert an array of any library to a NumPy array."""
-    return ah.like(array, np, copy="if_needed")
+    return ah.like(array, np, copy=None)
 
 
 def move_beside(reference, *arrays):
     """Convert arrays to the library and the device of `reference`."""
     place = ah.placement(reference)
-    return tuple(place.convert(x, copy="if_needed") for x in arrays)
+    return tuple(place.convert(x, copy=None) for x in arrays)
 
 
 def of(library, make):
@@ -59,10 +59,10 @@ TARGETS = ("numpy", "torch", "jax.numpy", "array_api_strict", "dpnp")
 def test_move_to_equals_scikit_learns_move_to(source, target):
     xp = pytest.importorskip(target)
     x = SOURCES[source]()
-    expected = np.array(ah.as_numpy(ah.asarray(x), copy="if_needed"))
+    expected = np.array(ah.as_numpy(ah.asarray(x), copy=None))
     result = move_to(x, xp=xp)
     assert type(result) is type(xp.asarray([1.0]))
-    assert np.array_equal(ah.as_numpy(result, copy="if_needed"), expected)
+    assert np.array_equal(ah.as_numpy(result, copy=None), expected)
     theirs = moved_by_scikit_learn(x, xp)
     assert theirs is None or np.array_equal(convert_to_numpy(theirs), expected)
 

@@ -219,7 +219,7 @@ def test_errors_raised_by_numpy_name_the_call(own, value):
 def test_record_scalar_is_copied():
     """`numpy.asarray` would return a view of the record."""
     records = np.zeros(2, RECORD)
-    for copy in (None, True):
+    for copy in (False, True):
         taken = ah.asarray(records[0], copy=copy)
         assert taken.is_copy
         ah.as_numpy(taken)["a"] = 7
@@ -241,8 +241,6 @@ def test_dtype_converts_python_objects(value, dtype):
     made, expected = ah.asarray(value, dtype=dtype), np.array(value, dtype)
     assert (made.dtype, made.shape, made.is_copy) == (expected.dtype, expected.shape, True)
     assert ah.as_numpy(made).tobytes() == expected.tobytes()
-    with pytest.raises(BufferError, match="copy=False"):
-        ah.asarray(value, dtype=dtype, copy=False)
     with pytest.raises(TypeError, match="stream"):
         ah.asarray(value, dtype=dtype, stream="nonsense")
 

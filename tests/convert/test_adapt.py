@@ -17,7 +17,7 @@ class Pair(NamedTuple):
     high: Any
 
 
-@ah.adapt("numpy", copy="if_needed")
+@ah.adapt("numpy", copy=None)
 def blur(x, width=3):
     """Return the moving average."""
     assert type(x) is np.ndarray
@@ -66,7 +66,7 @@ def test_0d_results_for_columns_are_numpy_scalars(library, make):
 @pytest.mark.parametrize(("library", "make"), [("torch", "ones"), ("jax.numpy", "ones"), ("arrayhub", "ones")])
 def test_0d_arrays_are_returned_as_arrays_and_numpy_scalars_as_scalars(library, make):
     x = getattr(pytest.importorskip(library), make)(3)
-    adapted = ah.adapt("numpy", copy="if_needed")
+    adapted = ah.adapt("numpy", copy=None)
     scalar = adapted(lambda x: x.mean())(x)
     assert isinstance(scalar, np.floating) and scalar == 1
     array = adapted(lambda x: np.asarray(x.mean()))(x)
@@ -107,7 +107,7 @@ OTHERS = {
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_objects_of_array_libraries_that_are_not_arrays_pass_through(make):
     other = make()
-    same = ah.adapt("numpy", copy="if_needed")(lambda x, other: (x, other))
+    same = ah.adapt("numpy", copy=None)(lambda x, other: (x, other))
     for x in (np.ones(2), ah.ones(2)):
         result, passed = same(x, other)
         assert type(result) is type(x) and passed is other
@@ -115,18 +115,18 @@ def test_objects_of_array_libraries_that_are_not_arrays_pass_through(make):
 
 def test_adapt_fills_missing_values_with_its_argument_missing():
     pd, pl, pa = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    double = ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x * 2)
+    double = ah.adapt("numpy", copy=None, missing=0)(lambda x: x * 2)
     assert double(pl.Series("n", [1, None])).to_list() == [2, 0]
     series = double(pd.Series([1, None], index=["a", "b"], dtype="Int64"))
     assert series.to_dict() == {"a": 2, "b": 0}
     assert double(np.ones(2)).tolist() == [2, 2] and double([1, None]).tolist() == [2, 0]
-    total = ah.adapt("numpy", copy="if_needed", missing=0)(np.add)(ah.ones(2), ah.asarray(np.array(2.0)))
+    total = ah.adapt("numpy", copy=None, missing=0)(np.add)(ah.ones(2), ah.asarray(np.array(2.0)))
     assert total.tolist() == [3, 3]
-    mean = ah.adapt("numpy", copy="if_needed", missing="nan")(np.nanmean)
+    mean = ah.adapt("numpy", copy=None, missing="nan")(np.nanmean)
     assert mean(pa.array([1, None, 3])) == 2
     dates = np.array(["2020-01-01", "NaT"], "M8[D]")
-    assert ah.adapt("numpy", copy="if_needed", missing=dates[0])(lambda x: x)(dates).tolist() == [dates[0].item()] * 2
-    filled = ah.adapt(pa.Table, copy="if_needed", missing=0)(lambda table: [*table.column_names, type(table)])
+    assert ah.adapt("numpy", copy=None, missing=dates[0])(lambda x: x)(dates).tolist() == [dates[0].item()] * 2
+    filled = ah.adapt(pa.Table, copy=None, missing=0)(lambda table: [*table.column_names, type(table)])
     assert filled(pl.DataFrame({"a": [1, None]})) == ["a", pa.Table]
 
 
@@ -150,7 +150,7 @@ def test_adapted_function_keeps_its_metadata():
 def test_arrays_in_containers_of_the_result_are_converted():
     torch = pytest.importorskip("torch")
 
-    @ah.adapt("numpy", copy="if_needed")
+    @ah.adapt("numpy", copy=None)
     def parts(x, label=None):
         return Pair(x.min(keepdims=True), [x, {"max": x, "label": label}]), 3, "text"
 
@@ -164,18 +164,18 @@ def test_arrays_in_containers_of_the_result_are_converted():
 def test_error_for_a_required_copy_names_the_argument():
     dpnp = pytest.importorskip("dpnp")
 
-    @ah.adapt("numpy")
+    @ah.adapt("numpy", copy=False)
     def same(x, y):
         return y
 
-    with pytest.raises(BufferError, match="same: y: .*copy='if_needed'"):
+    with pytest.raises(BufferError, match="same: y: .*copy=None"):
         same(np.ones(2), dpnp.ones(2, usm_type="device"))
 
 
 def refused(x, library="numpy"):
-    """Return the error text of an adapted function. It must be the same without `copy` and with copy="if_needed"."""
+    """Return the error text of an adapted function. It must be the same with copy=False and with copy=None."""
     errors = []
-    for options in ({}, {"copy": "if_needed"}):
+    for options in ({"copy": False}, {"copy": None}):
         with pytest.raises(BufferError) as raised:
             ah.adapt(library, **options)(lambda x: x)(x)
         errors.append(str(raised.value))
@@ -192,12 +192,12 @@ def test_error_does_not_suggest_copy_if_a_copy_fails_too():
 
 def test_error_suggests_copy_if_a_copy_succeeds():
     pytest.importorskip("torch")
-    same = ah.adapt("torch", copy="if_needed")(lambda x: x)
-    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
-        ah.adapt("torch")(lambda x: x)(np.arange(3)[::-1])
+    same = ah.adapt("torch", copy=None)(lambda x: x)
+    with pytest.raises(BufferError, match="Pass copy=None to arrayhub.adapt"):
+        ah.adapt("torch", copy=False)(lambda x: x)(np.arange(3)[::-1])
     assert same(np.arange(3)[::-1]).tolist() == [2, 1, 0]
-    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
-        ah.adapt("torch")(lambda x: x)(np.arange(3, dtype=">i4"))
+    with pytest.raises(BufferError, match="Pass copy=None to arrayhub.adapt"):
+        ah.adapt("torch", copy=False)(lambda x: x)(np.arange(3, dtype=">i4"))
     assert same(np.arange(3, dtype=">i4")).tolist() == [0, 1, 2]
 
 
@@ -205,9 +205,9 @@ def test_error_suggests_copy_for_sparse_arguments():
     sparse, torch = pytest.importorskip("scipy.sparse"), pytest.importorskip("torch")
     given = sparse.random_array((3, 3), density=0.9, format="coo", rng=1)
     given.coords = tuple(part.astype("int32") for part in given.coords)
-    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt"):
-        ah.adapt("torch")(lambda x: x)(given)
-    assert type(ah.adapt("torch", copy="if_needed")(lambda x: x + x)(given)) is type(given)
+    with pytest.raises(BufferError, match="Pass copy=None to arrayhub.adapt"):
+        ah.adapt("torch", copy=False)(lambda x: x)(given)
+    assert type(ah.adapt("torch", copy=None)(lambda x: x + x)(given)) is type(given)
     with pytest.raises(BufferError, match="requires_grad") as raised:
         ah.adapt("numpy")(lambda x: x)(torch.eye(3).to_sparse_csr().requires_grad_())
     assert "copy=" not in str(raised.value)
@@ -230,7 +230,7 @@ def test_error_for_the_result_names_the_function():
     jax = pytest.importorskip("jax")
     with pytest.raises(BufferError, match="^blur: the result: jax: float64 requires jax_enable_x64.*dtype='float32'"):
         blur(jax.numpy.ones(4))
-    narrowed = ah.adapt("numpy", copy="if_needed")(lambda x: ah.asarray(x / 2, dtype="float32"))
+    narrowed = ah.adapt("numpy", copy=None)(lambda x: ah.asarray(x / 2, dtype="float32"))
     assert narrowed(jax.numpy.arange(4)).tolist() == [0, 0.5, 1, 1.5]
 
 
@@ -381,7 +381,7 @@ def test_result_of_the_callers_library_keeps_its_own_labels():
 
 def test_masked_arrays_are_returned_unchanged_to_callers_of_numpy():
     masked = np.ma.masked_array([1.0, 2.0], [False, True])
-    adapted = ah.adapt("numpy", copy="if_needed")(lambda x: (masked, x))
+    adapted = ah.adapt("numpy", copy=None)(lambda x: (masked, x))
     for x in (np.ones(2), [1.0, 2.0], memoryview(np.ones(2)), ah.asarray(np.ones(2)).__array__()):
         assert adapted(x)[0] is masked
     pl = pytest.importorskip("polars")
@@ -396,15 +396,15 @@ def test_error_for_missing_values_names_missing_of_adapt():
         np.ma.masked_array([1.0, 2.0], [False, True]), ah.asnested([1, None]), pl.DataFrame({"a": [1, None]}),
     ]  # fmt: skip
     hint = "Pass missing='nan' or missing=value to arrayhub.adapt, which replaces missing values$"
-    for options in ({}, {"copy": "if_needed"}):
+    for options in ({}, {"copy": None}):
         for x in numbers:
             with pytest.raises((TypeError, ValueError, BufferError), match=f"^<lambda>: x: .*{hint}"):
                 ah.adapt("numpy", **options)(lambda x: x)(x)
     for x in numbers:
-        assert ah.adapt("numpy", copy="if_needed", missing=0)(lambda x: x.ravel().tolist())(x) == [1, 0]
+        assert ah.adapt("numpy", copy=None, missing=0)(lambda x: x.ravel().tolist())(x) == [1, 0]
     ragged = pl.Series([[1], None])  # "nan" cannot replace a list
     with pytest.raises(BufferError) as raised:
-        ah.adapt("numpy", copy="if_needed")(lambda x: x)(ragged)
+        ah.adapt("numpy", copy=None)(lambda x: x)(ragged)
     assert "arrayhub.adapt" not in str(raised.value)
 
 
@@ -415,9 +415,9 @@ def test_error_for_the_result_says_that_x_is_the_result():
         with pytest.raises(
             BufferError, match="^dates: the result: .* In this message, x is the value that dates returns. Convert"
         ):
-            ah.adapt("numpy", copy="if_needed")(function)(torch.ones(2))
-    with pytest.raises(BufferError, match="Pass copy='if_needed' to arrayhub.adapt to allow copies$"):
-        ah.adapt("numpy")(lambda x: np.arange(2, dtype=">i4"))(torch.ones(2))
+            ah.adapt("numpy", copy=None)(function)(torch.ones(2))
+    with pytest.raises(BufferError, match="Pass copy=None to arrayhub.adapt to allow copies$"):
+        ah.adapt("numpy", copy=False)(lambda x: np.arange(2, dtype=">i4"))(torch.ones(2))
 
 
 def test_lazy_arrays_raise_the_error_of_asarray():
@@ -427,15 +427,15 @@ def test_lazy_arrays_raise_the_error_of_asarray():
             with pytest.raises(
                 TypeError, match=r"^<lambda>: (x|y): dask.Array is not imported as an array; pass x\.compute\(\)"
             ):
-                ah.adapt(to, copy="if_needed")(lambda x, y=None: x if y is None else y)(*args)
+                ah.adapt(to, copy=None)(lambda x, y=None: x if y is None else y)(*args)
     unchanged = da.ones(3)
-    assert ah.adapt("numpy", copy="if_needed")(lambda x: unchanged)(np.ones(3)) is unchanged
+    assert ah.adapt("numpy", copy=None)(lambda x: unchanged)(np.ones(3)) is unchanged
 
 
 def test_scalars_with_units_pass_through():
     pint = pytest.importorskip("pint")
     meter = pint.UnitRegistry().meter
-    second = ah.adapt("numpy", copy="if_needed")(lambda x, y: y)
+    second = ah.adapt("numpy", copy=None)(lambda x, y: y)
     length = 3 * meter
     assert second(np.ones(2), length) is length
     with pytest.raises(TypeError, match="^<lambda>: y: pint.Quantity is not imported as an array; pass x.magnitude"):
@@ -449,13 +449,13 @@ def test_array_files_raise_the_error_of_asarray(tmp_path):
         with pytest.raises(
             TypeError, match=r"^<lambda>: x: h5py.Dataset is not imported as an array; pass x\[\.\.\.\]"
         ):
-            ah.adapt("numpy", copy="if_needed")(lambda x: x)(file["x"])
-        assert ah.adapt("numpy", copy="if_needed")(lambda x, y: y)(np.ones(3), file) is file
+            ah.adapt("numpy", copy=None)(lambda x: x)(file["x"])
+        assert ah.adapt("numpy", copy=None)(lambda x, y: y)(np.ones(3), file) is file
 
 
 def test_types_of_containers_in_the_result_are_kept():
     torch = pytest.importorskip("torch")
-    adapted = ah.adapt("torch", copy="if_needed")
+    adapted = ah.adapt("torch", copy=None)
     for x in (torch.tensor([2, 1]), np.array([2, 1])):
         found = adapted(lambda x: torch.sort(x))(x)
         assert type(found) is torch.return_types.sort and type(found.values) is type(x)

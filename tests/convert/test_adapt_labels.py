@@ -34,7 +34,7 @@ def test_index_is_not_passed_to_the_function_but_restored_on_the_result(name, to
         pytest.importorskip("awkward")
     given, seen = frame(INDEXES[name]), []
 
-    @ah.adapt(to, copy="if_needed")
+    @ah.adapt(to, copy=None)
     def same(table):
         seen.extend(names_of(table))
         return table
@@ -49,15 +49,15 @@ def test_index_is_not_passed_to_the_function_but_restored_on_the_result(name, to
 def test_as_polars_and_as_awkward_drop_the_index(convert):
     if convert is ah.as_awkward:
         pytest.importorskip("awkward")
-    table = convert(frame(INDEXES["a name"]), copy="if_needed")
+    table = convert(frame(INDEXES["a name"]), copy=None)
     assert names_of(table) == ["a", "b"]
-    table = convert(frame(INDEXES["a name"]).reset_index(), copy="if_needed")
+    table = convert(frame(INDEXES["a name"]).reset_index(), copy=None)
     assert names_of(table) == ["key", "a", "b"]
 
 
 def test_result_keeps_its_column_names():
     given = frame(INDEXES["strings"])
-    adapted = ah.adapt("polars", copy="if_needed")
+    adapted = ah.adapt("polars", copy=None)
     renamed = adapted(lambda t: t.rename({"a": "z"}))(given)
     pd.testing.assert_frame_equal(renamed, given.rename(columns={"a": "z"}))
     pd.testing.assert_frame_equal(adapted(lambda t: t.select("b", "a"))(given), given[["b", "a"]])
@@ -82,13 +82,13 @@ def test_records_keep_their_field_names_as_columns(library):
     if library == "awkward":
         pytest.importorskip("awkward")
     given = frame(INDEXES["strings"])
-    result = ah.adapt("pandas", copy="if_needed")(RECORDS[library])(given)
+    result = ah.adapt("pandas", copy=None)(RECORDS[library])(given)
     pd.testing.assert_frame_equal(result, given[["b", "a"]])
 
 
 def test_column_names_that_are_not_strings_are_restored():
     given = pd.DataFrame({0: [1.0, 2.0], 1: [3.0, 4.0]})
-    adapted = ah.adapt("polars", copy="if_needed")
+    adapted = ah.adapt("polars", copy=None)
     pd.testing.assert_frame_equal(adapted(lambda t: t)(given), given, check_column_type=False)
     assert adapted(lambda t: t.select("1"))(given).columns.tolist() == [1]
     assert adapted(lambda s: s.head(1))(pd.Series([1.0, 2.0], name=("a", 1))).name == ("a", 1)
@@ -102,7 +102,7 @@ CALLERS["batch"] = lambda: CALLERS["pyarrow"]().to_batches()[0]
 @pytest.mark.parametrize("caller", CALLERS)
 def test_named_index_levels_of_pandas_results_become_columns(caller):
     given = CALLERS[caller]()
-    adapted = ah.adapt("pandas", copy="if_needed")
+    adapted = ah.adapt("pandas", copy=None)
     sums = adapted(lambda t: t.groupby("k").sum())(given)
     ordered = adapted(lambda t: t.sort_values("v", ascending=False))(given)
     renamed = adapted(lambda t: t.rename(columns={"v": "w"}))(given)
@@ -122,10 +122,10 @@ def test_result_columns_have_the_types_of_the_argument():
         }
     )
     for to in ("polars", "arrow"):
-        back = ah.adapt(to, copy="if_needed")(lambda t: t)(given)
+        back = ah.adapt(to, copy=None)(lambda t: t)(given)
         pd.testing.assert_frame_equal(back[["text", "number", "arrow"]], given[["text", "number", "arrow"]])
         assert back["level"].tolist() == given["level"].tolist() and back["level"].dtype == "category"
-    shifted = ah.adapt("polars", copy="if_needed")(lambda t: t.with_columns(pl.col("number").shift(1)))(given)
+    shifted = ah.adapt("polars", copy=None)(lambda t: t.with_columns(pl.col("number").shift(1)))(given)
     pd.testing.assert_series_equal(shifted["number"], given["number"].shift(1))
 
 
@@ -149,11 +149,11 @@ def test_labels_false_does_not_restore_the_index(name):
     def rearranged(x):
         return np.quantile(x, [0, 0.5, 1]) if x.ndim == 1 else x[::-1]
 
-    without = ah.adapt("numpy", copy="if_needed", labels=False)(rearranged)(given)
+    without = ah.adapt("numpy", copy=None, labels=False)(rearranged)(given)
     assert without.equals(expected)
     if name.startswith("pandas"):
         pd.testing.assert_index_equal(without.index, pd.RangeIndex(3))
-        kept = ah.adapt("numpy", copy="if_needed")(rearranged)(given)
+        kept = ah.adapt("numpy", copy=None)(rearranged)(given)
         assert kept.index.tolist() == ["a", "b", "c"]
     else:
         assert without.name == ""
@@ -170,5 +170,5 @@ def test_labels_false_drops_labels_of_xarray_and_arrayhub():
 
 def test_labels_false_does_not_restore_the_index_of_tables():
     given = frame(INDEXES["strings"])
-    result = ah.adapt("polars", copy="if_needed", labels=False)(lambda t: t.sort("a", descending=True))(given)
+    result = ah.adapt("polars", copy=None, labels=False)(lambda t: t.sort("a", descending=True))(given)
     pd.testing.assert_frame_equal(result, pd.DataFrame({"a": [2.0, 1.0], "b": [4, 3]}))

@@ -82,7 +82,7 @@ def test_error_for_sub_byte_types_suggests_a_conversion(name, take):
     assert ah.as_numpy(np.asarray(x)).tolist() == ah.as_numpy(x.astype("float32")).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("copy", [False, True])
 @pytest.mark.parametrize(
     ("name", "accepted"),
     [

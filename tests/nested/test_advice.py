@@ -42,7 +42,7 @@ def test_suggested_call_works(name, to):
     else:
         assert verdict.call == explanation.call
     if verdict.verdict == "cannot":
-        for copy in (None, True):
+        for copy in (False, True):
             with pytest.raises((BufferError, TypeError, ValueError)):
                 ah.convert(make(), to, copy=copy)
 
@@ -143,7 +143,7 @@ def test_suggested_call_for_a_table_converts_all_columns(make):
     numbers = {"a": [1, 2], "b": [1.5, 2.5]}
     for to in ("numpy", "torch", "jax"):
         assert called(numbers, to).tolist() == [[1.0, 1.5], [2.0, 2.5]]
-    assert ah.asarray(called(numbers, None), copy="if_needed").tolist() == [[1.0, 1.5], [2.0, 2.5]]
+    assert ah.asarray(called(numbers, None), copy=None).tolist() == [[1.0, 1.5], [2.0, 2.5]]
     assert called(numbers | {"b": pa.array([None, 2.5])}, "numpy").shape == (2, 2)
     for to in ("numpy", "torch", "jax", None):
         mixed = called({"a": [1, 2], "b": ["u", "v"]}, to)

@@ -109,8 +109,8 @@ def test_dense_copies_concatenate_the_chunks(form):
     obj = form(numbers)
     x = ah.asnested(obj)
     assert x.to_dense(copy=True).tolist() == [1, 2, 3] == ah.asarray(obj, copy=True).tolist()
-    assert x.to_dense(copy="if_needed").is_copy and ah.as_torch(obj, copy=True).tolist() == [1, 2, 3]
-    assert ah.as_torch(x, copy=True).tolist() == ah.as_numpy(x, copy="if_needed").tolist() == [1, 2, 3]
+    assert x.to_dense(copy=None).is_copy and ah.as_torch(obj, copy=True).tolist() == [1, 2, 3]
+    assert ah.as_torch(x, copy=True).tolist() == ah.as_numpy(x, copy=None).tolist() == [1, 2, 3]
     for call in (ah.as_numpy, ah.as_torch, ah.as_awkward):
         with pytest.raises(BufferError, match="copy=True"):
             call(x)

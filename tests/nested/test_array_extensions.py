@@ -105,7 +105,7 @@ def test_the_shape_of_tensors_does_not_depend_on_missing_tensors():
     for given in (source, source[1:], pa.chunked_array([source[:1], source[1:]])):
         x = ah.asnested(given)
         assert x.to_list() == rows[-len(given) :] and str(x.type).endswith("option[3 * 2 * int32]")
-        assert ah.as_awkward(given, copy="if_needed").to_list() == x.to_list()
+        assert ah.as_awkward(given, copy=None).to_list() == x.to_list()
         assert ah.as_numpy(given, missing=0, copy=True)[-1].tolist() == np.zeros((3, 2)).tolist()
         assert ah.as_numpy(given, missing="mask", copy=True).shape == (len(given), 3, 2)
     assert pa.array(ah.asnested(source)).equals(source)

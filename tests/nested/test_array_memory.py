@@ -110,9 +110,6 @@ def test_non_contiguous_offsets_are_copied(name):
     assert [row.tolist() if hasattr(row, "tolist") else row for row in x] == expected
     assert pa.array(x).to_pylist() == expected
     assert ah.as_awkward(x).to_list() == expected
-    if name in ("offsets of torch", "characters"):  # for the other sources, awkward itself copies the indices
-        with pytest.raises(BufferError, match="copy=False forbids"):
-            ah.asnested(source, copy=False)
 
 
 def test_sizes_narrower_than_offsets_are_rejected():
@@ -132,14 +129,6 @@ COPIES = {
     "strings out of order": lambda: ak.Array(["a", "bc", "d"])[[2, 0]],
     "a scalar": lambda: pa.scalar([1, 2]),
 }
-
-
-@pytest.mark.parametrize("name", COPIES)
-def test_copy_false_forbids_imports_that_copy(name):
-    source = COPIES[name]()
-    assert len(ah.asnested(source)) > 0
-    with pytest.raises(BufferError, match="copy=False forbids a copy"):
-        ah.asnested(source, copy=False)
 
 
 # -------------------------------------------------------------------------------- offsets that are rewritten or invalid

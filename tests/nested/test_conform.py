@@ -31,13 +31,6 @@ def test_strings_in_columns_and_categories_are_converted():
     assert "string_view" not in str(categories.dtype) and categories.tolist() == ["u", "v", "u"]
 
 
-def test_copy_false_forbids_the_copy_of_string_views():
-    with pytest.raises(BufferError, match="string views") as error:
-        ah.as_pandas(SOURCES["series"], copy=False)
-    assert "arrayhub.as_arrow(x)" in str(error.value)
-    assert ah.as_arrow(SOURCES["series"]).to_pylist() == TEXTS
-
-
 def test_strings_with_offsets_are_shared():
     source = pa.array(["u", "v"])
     column = ah.as_pandas(source).array.__arrow_array__()
@@ -99,18 +92,6 @@ def test_pandas_functions_accept_exported_views_at_any_depth(name):
     assert len(pd.concat([made, made])) == 2 * len(made)
     frame = ah.as_pandas(pa.table({"v": ah.as_arrow(source)}))
     assert frame["v"].dtype == made.dtype and repr(frame)
-
-
-@pytest.mark.parametrize("name", VIEWS)
-def test_copy_false_agrees_with_explain_for_views(name):
-    source = VIEWS[name]
-    copied = ah.explain(source, "pandas").verdicts[0].verdict == "copy=True"
-    assert copied == (name not in SHARED)
-    if copied:
-        with pytest.raises(BufferError, match="string views are copied|out of order are copied|an awkward index"):
-            ah.as_pandas(source, copy=False)
-    else:
-        assert len(ah.as_pandas(source, copy=False)) == len(source)
 
 
 def test_list_views_in_order_share_their_elements():

@@ -101,7 +101,7 @@ def length_of_part(text):
 def named_calls(text, call):
     """Yield the calls that `text`, the error of `call`, names."""
     for words, functions in re.findall(r"pass (missing=.*?) to (arrayhub\.as_\w+(?: or as_\w+)?)", text):
-        copy = ", copy='if_needed'" if "copy='if_needed'" in words else ""
+        copy = ", copy=None" if "copy=None" in words else ""
         for missing in re.findall(r"missing=(?:'\w*'|\[\]|value)", words):
             for function in re.findall(r"as_\w+", functions):
                 yield f"arrayhub.{function}(x, {missing}{copy})"

@@ -69,22 +69,22 @@ def test_batches_in_coo_are_exported_to_every_library():
     x = batch_of(DIFFERENT).to_format("coo")
     assert ah.as_scipy(x).todense().tolist() == DIFFERENT.tolist()
     for call in (ah.as_torch, ah.as_pydata_sparse, ah.as_jax):
-        made = call(x, copy="if_needed")
+        made = call(x, copy=None)
         assert ah.assparse(made).to_dense().tolist() == DIFFERENT.tolist()
 
 
 def test_batches_of_different_counts_are_padded_for_jax():
     y = batch_of(DIFFERENT).to_format("csr")
     assert y.nnz == 6 and y.indptr.tolist() == [[0, 2, 3], [0, 0, 1]]
-    assert np.asarray(ah.as_jax(y, copy="if_needed").todense()).tolist() == DIFFERENT.tolist()
+    assert np.asarray(ah.as_jax(y, copy=None).todense()).tolist() == DIFFERENT.tolist()
     with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_format\('coo'\)"):
-        ah.as_torch(y, copy="if_needed")
+        ah.as_torch(y, copy=None)
 
 
 def test_unsorted_batches_are_sorted_for_torch():
     columns, pointers = torch.tensor([[2, 0], [1, 0]]), torch.tensor([[0, 2], [0, 2]])
     tensor = torch.sparse_csr_tensor(pointers, columns, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), (2, 1, 3))
-    made = ah.as_torch(ah.assparse(tensor), copy="if_needed")
+    made = ah.as_torch(ah.assparse(tensor), copy=None)
     assert made.col_indices().tolist() == [[0, 2], [0, 1]]
     assert made.to_dense().tolist() == [[[2, 0, 1]], [[4, 3, 0]]]
 

@@ -41,7 +41,7 @@ def test_scipy_shares_the_memory_of_jax():
 @pytest.mark.parametrize("format", ["coo", "csr"])
 def test_scipy_arrays_are_exported_to_jax(format):
     given = matrix(format, "float32")
-    made = ah.as_jax(given, copy="if_needed")
+    made = ah.as_jax(given, copy=None)
     assert dense_of(made) == given.toarray().tolist()
     assert made.indices_sorted and made.unique_indices
 
@@ -65,10 +65,10 @@ def test_batches_are_exported_from_torch_to_jax_and_back():
     import torch
 
     dense = torch.eye(3).repeat(2, 1, 1)
-    made = ah.as_jax(dense.to_sparse_csr(), copy="if_needed")
+    made = ah.as_jax(dense.to_sparse_csr(), copy=None)
     assert type(made) is sparse.BCSR and made.n_batch == 1
     assert dense_of(made) == dense.tolist()
-    back = ah.as_torch(made, copy="if_needed")
+    back = ah.as_torch(made, copy=None)
     assert back.to_dense().tolist() == dense.tolist()
 
 
@@ -87,9 +87,9 @@ def test_conversions_omit_the_padding_of_jax(make):
     assert x.nnz == 5
     assert x.to_dense().tolist() == np.eye(3).tolist()
     assert x.to_format("csc").nnz == 3
-    with pytest.raises(BufferError, match="some elements are padding, which only jax ignores; pass copy='if_needed'"):
+    with pytest.raises(BufferError, match="some elements are padding, which only jax ignores; pass copy=None"):
         ah.as_scipy(x)
-    assert ah.as_scipy(x, copy="if_needed").toarray().tolist() == np.eye(3).tolist()
+    assert ah.as_scipy(x, copy=None).toarray().tolist() == np.eye(3).tolist()
     assert dense_of(ah.as_jax(x)) == np.eye(3).tolist()
 
 
@@ -100,9 +100,9 @@ def test_transposed_matrices_keep_their_padding(make):
     assert ah.check(x.T) == []
     for made in (x.T, pickle.loads(pickle.dumps(x.T)), x.T.T.T):
         assert made.to_dense().tolist() == dense.T.tolist()
-    assert ah.as_scipy(x.T, copy="if_needed").toarray().tolist() == dense.T.tolist()
+    assert ah.as_scipy(x.T, copy=None).toarray().tolist() == dense.T.tolist()
     if make is sparse.BCOO:
-        assert dense_of(ah.as_jax(x.T, copy="if_needed")) == dense.T.tolist()
+        assert dense_of(ah.as_jax(x.T, copy=None)) == dense.T.tolist()
 
 
 def test_batches_with_different_counts_require_coo_for_torch():
@@ -110,8 +110,8 @@ def test_batches_with_different_counts_require_coo_for_torch():
     x = ah.assparse(sparse.BCSR.fromdense(dense, n_batch=1))
     assert x.to_dense().tolist() == dense.tolist()
     with pytest.raises(BufferError, match=r"different numbers of stored values. Use x\.to_format\('coo'\)"):
-        ah.as_torch(x, copy="if_needed")
-    assert ah.as_torch(x.to_format("coo"), copy="if_needed").to_dense().tolist() == dense.tolist()
+        ah.as_torch(x, copy=None)
+    assert ah.as_torch(x.to_format("coo"), copy=None).to_dense().tolist() == dense.tolist()
 
 
 def test_invalid_indices_of_jax_are_rejected():

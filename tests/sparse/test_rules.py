@@ -50,10 +50,10 @@ def test_page_lists_the_formats():
 def test_formats_are_accepted_or_raise(library, format):
     given = matrix(format, "float32")
     if format in RULES[library].formats:
-        assert dense(ah.convert(given, library, copy="if_needed")) == given.toarray().tolist()
+        assert dense(ah.convert(given, library, copy=None)) == given.toarray().tolist()
     else:
         with pytest.raises(BufferError, match=rf"{format} is not supported; accepted: .*x\.to_format\('csr'\)"):
-            ah.convert(given, library, copy="if_needed")
+            ah.convert(given, library, copy=None)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_index_types_of_csr_are_shared_or_copied(library, indices, shared):
         )
     x = ah.assparse(given)
     if not shared:
-        with pytest.raises(BufferError, match=rf"indices of {indices} are not supported.*pass copy='if_needed'"):
+        with pytest.raises(BufferError, match=rf"indices of {indices} are not supported.*pass copy=None"):
             ah.convert(x, library)
-    made = ah.convert(x, library, copy=None if shared else "if_needed")
+    made = ah.convert(x, library, copy=False if shared else None)
     assert dense(made) == given.toarray().tolist()
     back = ah.assparse(made)
     assert back.data.ptr == x.data.ptr
@@ -110,7 +110,7 @@ def test_index_types_of_coo_are_shared_or_copied(library, indices, shared):
     joined = np.array([[0, 1, 2], [3, 0, 1]], indices)
     given = pydata_sparse.COO(joined, np.ones(3, "float32"), shape=(4, 4), has_duplicates=False, sorted=True)
     x = ah.assparse(given)
-    made = ah.convert(x, library, copy=None if shared else "if_needed")
+    made = ah.convert(x, library, copy=False if shared else None)
     assert dense(made) == given.todense().tolist()
     assert (ah.assparse(made).coords[0].ptr == joined.ctypes.data) is shared
 
@@ -140,29 +140,29 @@ def test_unsorted_and_repeated_csr_indices_are_exported_or_rejected(library, col
     refused = "csr" in RULES[library].canonical
     assert refused is (library in ("torch", "pydata_sparse"))
     if refused:
-        with pytest.raises(BufferError, match="unsorted or repeated.*copy='if_needed'"):
+        with pytest.raises(BufferError, match="unsorted or repeated.*copy=None"):
             ah.convert(x, library)
-    made = ah.convert(x, library, copy="if_needed")
+    made = ah.convert(x, library, copy=None)
     assert dense(made) == expected
     assert ah.assparse(made).canonical is refused
 
 
 def test_duplicate_coordinates_of_torch_and_scipy_are_kept():
     given = scipy.sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(2, 2))
-    assert ah.as_torch(given, copy="if_needed")._nnz() == 2
+    assert ah.as_torch(given, copy=None)._nnz() == 2
     assert ah.as_scipy(ah.assparse(given)).nnz == 2
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_explicit_zeros_are_kept(library):
-    made = ah.convert(compressed(columns=(1, 2, 5), values=(0.0, 1.0, 0.0)), library, copy="if_needed")
+    made = ah.convert(compressed(columns=(1, 2, 5), values=(0.0, 1.0, 0.0)), library, copy=None)
     assert ah.assparse(made).nnz == 3
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0), (3, 4)])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_matrices_without_stored_values_are_exported(library, shape):
-    made = ah.convert(scipy.sparse.csr_array(shape, dtype="float32"), library, copy="if_needed")
+    made = ah.convert(scipy.sparse.csr_array(shape, dtype="float32"), library, copy=None)
     assert tuple(made.shape) == shape and ah.assparse(made).nnz == 0
 
 
@@ -179,9 +179,9 @@ def test_shapes_beyond_31_bits_are_exported(library):
 def test_shapes_beyond_31_bits_require_x64_for_jax():
     x = ah.assparse(compressed("int64", (1, 2, 2**32 + 5), width=2**33))
     with pytest.raises(BufferError, match="needs indices of int64"):
-        ah.as_jax(x, copy="if_needed")
+        ah.as_jax(x, copy=None)
     with jax.enable_x64(True):
-        assert ah.as_jax(x, copy="if_needed").indices.tolist() == [1, 2, 2**32 + 5]
+        assert ah.as_jax(x, copy=None).indices.tolist() == [1, 2, 2**32 + 5]
 
 
 def test_narrow_indices_of_a_wide_shape_are_valid():
@@ -211,7 +211,7 @@ def test_unsorted_and_repeated_coordinates_follow_the_table(library, columns):
     given = scipy.sparse.coo_array((2, 3), dtype="float32")
     given.data = np.ones(3, "float32")
     given.coords = np.zeros(3, "int32"), np.array(columns, "int32")
-    made = ah.convert(given, library, copy="if_needed")
+    made = ah.convert(given, library, copy=None)
     assert dense(made) == given.toarray().tolist()
     sorted_here = "coo" in RULES[library].canonical
     assert ah.assparse(made).canonical is sorted_here is (cell("unsorted or repeated indices", library)[:6] == "sorted")
@@ -222,7 +222,7 @@ def test_coordinates_of_explicit_zeros_are_kept(library):
     for values in ([0.0, 1.0], []):
         coords = np.arange(len(values)), np.arange(len(values))
         given = scipy.sparse.coo_array((np.array(values, "float32"), coords), shape=(3, 4))
-        made = ah.convert(given, library, copy="if_needed")
+        made = ah.convert(given, library, copy=None)
         assert ah.assparse(made).nnz == len(values) and tuple(made.shape) == (3, 4)
 
 
@@ -230,27 +230,27 @@ def test_coordinates_of_explicit_zeros_are_kept(library):
 def test_extra_sparse_dense_and_batch_dimensions_follow_the_table(library):
     """Each library accepts coo arrays of three dimensions. Only torch and jax accept dense dimensions and batches."""
     values = np.arange(24, dtype="float32").reshape(2, 3, 4)
-    made = ah.convert(scipy.sparse.coo_array(values), library, copy="if_needed")
+    made = ah.convert(scipy.sparse.coo_array(values), library, copy=None)
     assert dense(made) == values.tolist()
     tensor = torch.from_numpy(values)
     for given, words in ((tensor.to_sparse(2), "dense dimensions"), (torch.ones(2, 3, 4).to_sparse_csr(), "batches")):
         if library in ("torch", "jax"):
-            assert dense(ah.convert(given, library, copy="if_needed")) == given.to_dense().tolist()
+            assert dense(ah.convert(given, library, copy=None)) == given.to_dense().tolist()
         else:
             with pytest.raises(BufferError, match=words):
-                ah.convert(given, library, copy="if_needed")
+                ah.convert(given, library, copy=None)
 
 
 @pytest.mark.parametrize("indices", ["int8", "uint16", "int32", "uint32"])
 def test_jax_receives_the_given_index_type(indices):
     given = compressed(indices, (1, 2, 5))
-    made = ah.as_jax(given, copy="if_needed")
+    made = ah.as_jax(given, copy=None)
     assert made.indices.dtype == indices and dense(made) == given.toarray().tolist()
 
 
 def test_jax_receives_int64_indices_with_x64():
     with jax.enable_x64(True):
-        made = ah.as_jax(compressed("int64", (1, 2, 5)), copy="if_needed")
+        made = ah.as_jax(compressed("int64", (1, 2, 5)), copy=None)
         assert made.indices.dtype == "int64"
 
 
@@ -262,14 +262,14 @@ def test_value_types_that_a_library_lacks_are_rejected(library, dtype):
     given = compressed(columns=(1, 2, 5))
     given.data = np.ones(3, dtype)
     with pytest.raises((BufferError, TypeError), match="does not have a code|requires jax_enable_x64"):
-        ah.convert(given, library, copy="if_needed")
+        ah.convert(given, library, copy=None)
 
 
 @pytest.mark.parametrize("format", ["coo", "csr"])
 @pytest.mark.parametrize("library", ["scipy", "torch", "arrayhub.SparseArray"])
 def test_error_about_64_bit_values_suggests_a_call_that_works(library, format):
     given = matrix(format, "float64")
-    x = ah.convert(given, library, copy="if_needed")
+    x = ah.convert(given, library, copy=None)
     with pytest.raises(BufferError, match="requires jax_enable_x64") as raised:
         ah.as_jax(x, copy=True)
     call = re.search(r", or (arrayhub\..*) to narrow them", str(raised.value))[1]
@@ -285,7 +285,7 @@ def test_error_about_values_that_scipy_lacks_suggests_a_call_that_works(dtype, f
         format
     ]()
     for x in (given, ah.assparse(given)):
-        for copy in (None, "if_needed", True):
+        for copy in (False, None, True):
             with pytest.raises(
                 BufferError, match=f"^scipy: values of {dtype} are not supported; accepted: bool,"
             ) as raised:
@@ -300,14 +300,14 @@ def test_values_of_non_native_byte_order_are_copied_for_scipy():
     given = compressed(columns=(1, 2, 5))
     given.data = np.array([1.5, 2, 3], np.dtype("f8").newbyteorder())
     x = ah.assparse(given)
-    with pytest.raises(BufferError, match="values of .f8 are not in native byte order; pass copy='if_needed'"):
+    with pytest.raises(BufferError, match="values of .f8 are not in native byte order; pass copy=None"):
         ah.as_scipy(x)
     assert ah.explain(x, to="scipy").verdicts[0].verdict == "copy=True"
-    for copy in ("if_needed", True):
+    for copy in (None, True):
         made = ah.as_scipy(x, copy=copy)
         assert made.dtype == "float64" and made.dtype.isnative and made.data.tolist() == [1.5, 2, 3]
         assert made.toarray().sum() == 6.5
-        assert np.shares_memory(made.indices, given.indices) == (copy == "if_needed")
+        assert np.shares_memory(made.indices, given.indices) == (copy is None)
 
 
 @pytest.mark.parametrize("char", RULES["scipy"].values)
@@ -321,7 +321,7 @@ def test_scipy_supports_the_values_of_its_rule(char):
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float32", "complex64"])
 def test_value_types_are_kept(library, dtype):
     given = compressed(columns=(1, 2, 5), dtype=dtype)
-    made = ah.assparse(ah.convert(given, library, copy="if_needed"))
+    made = ah.assparse(ah.convert(given, library, copy=None))
     assert made.dtype == dtype and made.data.tolist() == given.data.tolist()
 
 

@@ -83,7 +83,7 @@ def rows(source, x):
         explained = arrayhub.explain(x, to=target)
         (verdict,) = explained.verdicts
         if target == "jax" and source.module != "dpnp" and re.fullmatch(_AS_JAX, explained.call):
-            yield title, "arrayhub.as_jax(x, copy='if_needed')", "a view if aligned to 64 bytes, else a copy"
+            yield title, "arrayhub.as_jax(x, copy=None)", "a view if aligned to 64 bytes, else a copy"
         elif explained.call:
             result = result_of(explained.call, verdict.verdict)
             is_matrix = hasattr(x, "columns") and "copy" in explained.call

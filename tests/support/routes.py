@@ -509,7 +509,7 @@ SCIPY = (
     Route("as_torch(s)", SOME),
     Route("as_torch(csr)", FEW),
     Route("as_torch(coo)", FEW, "BufferError"),
-    Route("as_torch(coo, copy='if_needed')", FEW),
+    Route("as_torch(coo, copy=None)", FEW),
     Route("as_torch(bad)", FEW, "ValueError"),
     Route("as_scipy(s)", FEW),
     Route("as_scipy(tensor)", FEW),

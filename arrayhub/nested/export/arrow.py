@@ -15,7 +15,7 @@ from arrayhub.nested.conform import with_days
 from arrayhub.nested.export.shared import device_error, export, is_chunked
 
 
-def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing: Any = None) -> Any:
+def as_arrow(obj: Any, /, *, copy: Copy = False, extension: bool = False, missing: Any = None) -> Any:
     """Return a ``pyarrow.Array`` that shares the memory of `obj`, or a ``pyarrow.ChunkedArray`` of the same chunks.
 
     A dense array is exported with the type that ``pyarrow.array`` infers from its dtype. Each dimension after the first
@@ -25,10 +25,9 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {None, True, False, "if_needed"}, optional
-        True: copy to host memory, and convert ``datetime64[D]`` to date32. "if_needed": share the memory if possible,
-        otherwise copy. None: copy booleans, and share all other memory or raise BufferError. False: share the memory,
-        or raise BufferError.
+    copy : {False, None, True}, optional
+        False: share the memory, or raise BufferError. None: share the memory if possible, otherwise copy. True: copy to
+        host memory, and convert ``datetime64[D]`` to date32. Booleans are encoded whatever `copy` says.
     extension : bool, default: False
         Whether a dense array becomes an array of Arrow's canonical extension types, which share its memory:
         ``arrow.bool8`` for booleans, and ``arrow.fixed_shape_tensor`` for several dimensions. A tensor keeps the names
@@ -69,9 +68,7 @@ def as_arrow(obj: Any, /, *, copy: Copy = None, extension: bool = False, missing
     if missing is not None:
         return hooks.with_value(obj, partial(as_arrow, extension=extension), missing, copy, "arrow")
     needed("pyarrow", "to create its arrays")
-    return export(
-        "as_arrow", partial(to_arrow, extension=extension), obj, copy, partial(why_copied, extension=extension)
-    )
+    return export("as_arrow", partial(to_arrow, extension=extension), obj, copy)
 
 
 def to_arrow(array: Any, copied: bool, extension: bool = False) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import Copy, CopyForbidden, forbidden
+from arrayhub._core.copying import VIEW, Copy, CopyForbidden, forbidden
 from arrayhub._core.errors import needed, wider_dtype
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of, per_kind
@@ -29,11 +29,11 @@ from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
 
-def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+def as_awkward(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     """Return an ``awkward.Array`` that shares the memory of `obj`, without using pyarrow.
 
     The index of a pandas DataFrame is not exported. Numbers, offsets, characters and validity bitmaps are shared. The
-    following parts are copied, and raise BufferError with ``copy=False``:
+    following parts are encoded for awkward whatever `copy` says:
 
     - string views, packed booleans and run-end encoded arrays;
     - list views, unless their rows are adjacent and in order;
@@ -43,14 +43,11 @@ def as_awkward(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
       awkward would round an integer, OverflowError is raised;
     - date32, which is converted to ``datetime64[D]``.
 
-    Some arrays that awkward requires are created even with ``copy=False``: the offsets of list views, the index of
-    sparse unions, and validity bitmaps that start at a byte boundary.
-
     Parameters
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_arrow`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
@@ -98,7 +95,7 @@ def _to_awkward(array: Any, copied: bool, obj: Any, copy: Copy) -> Any:
 def why_copied(array: Any, obj: Any) -> str:
     """Return why `as_awkward` copies `array`, imported from `obj`, without ``copy=True``, or "" if it does not."""
     try:
-        _to_awkward(array, False, obj, copy=False)
+        _to_awkward(array, False, obj, copy=VIEW)
     except CopyForbidden as error:
         return error.why
     except BufferError:  # the export raises it
@@ -147,7 +144,7 @@ def _fixed_bytes(awkward: Any, x: Any) -> Any:
 
 
 def _layout(awkward: Any, node: Any, copy: Copy) -> Any:
-    """Return the layout of a node. For ``copy=False``, raise BufferError if a part of the node must be copied."""
+    """Return the layout of a node. For VIEW, raise BufferError if a part of the node must be copied."""
     if not isinstance(node, NestedArray):
         return _numbers(awkward, node)
     check(node)  # awkward does not validate offsets and indices

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from arrayhub._core.copying import wanted
+from arrayhub._core.copying import check_copy
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import type_name
 from arrayhub.array.usm_array import USMArray
@@ -65,7 +65,7 @@ def dense_for(x: NestedArray, copy: bool | None, library: str, name: str = "x") 
     x = single_chunk(x, copy, library)
     _check_logical(x, library)
     try:
-        return x.to_dense(copy=True if copy else None)
+        return x.to_dense(copy=bool(copy))
     except (BufferError, ValueError) as error:
         why = str(error).removeprefix("to_dense: ").replace("call to_dense(copy=True)", "pass copy=True")
         prefix = "" if name == "x" else f"{name}: "
@@ -104,14 +104,14 @@ def for_array_method(x: NestedArray, dtype: Any, copy: bool | None) -> Any:
     A BufferError is raised as a TypeError, as ``cupy.ndarray.__array__`` does for memory that NumPy cannot read.
     """
     try:
-        array = numpy_from(x, True if copy else None)
+        array = numpy_from(x, bool(copy))
     except BufferError as error:
         raise TypeError(str(error).replace("pass copy=True", "call arrayhub.as_numpy(x, copy=True)")) from error
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def _need_copy(copy: bool | None, why: str) -> None:
-    if not wanted(copy, "as_numpy"):
+    if not check_copy(copy, "as_numpy"):
         raise BufferError(f"numpy: {why}; pass copy=True")
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from arrayhub._core.copying import Copy, wanted
+from arrayhub._core.copying import Copy, check_copy
 from arrayhub._core.errors import PACKED_BOOLEANS, needed
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
@@ -24,7 +24,7 @@ from arrayhub.nested.export.arrow import to_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
 
-def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+def as_pandas(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     """Return a ``pandas.Series`` that shares the memory of `obj`, or a ``pandas.DataFrame`` of records or of a matrix.
 
     The type of `obj` determines the result and the types of its columns:
@@ -40,10 +40,10 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_arrow`. Times in other units than seconds, milliseconds, microseconds and nanoseconds require a copy,
         because pandas does not support other units. String views, as in polars, are copied to strings with offsets at
-        any depth, and list views to lists if their rows are out of order. False raises BufferError for these copies.
+        any depth, and list views to lists if their rows are out of order.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
 
@@ -86,8 +86,8 @@ def as_pandas(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     else:
         column = _of_pandas(pandas, obj)
         if column is not None:
-            return column.copy() if wanted(copy, "as_pandas") else column
-        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy, why_copied)
+            return column.copy() if check_copy(copy, "as_pandas") else column
+        made = export("as_pandas", partial(_to_pandas, obj=obj), obj, copy)
     if name is not None and isinstance(made, pandas.Series):
         made.name = name
     return made

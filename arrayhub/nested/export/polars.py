@@ -22,7 +22,7 @@ from arrayhub.nested.export.arrow import need_arrow
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, on_host
 
 
-def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
+def as_polars(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any:
     """Return a ``polars.Series`` that shares the memory of `obj`, or a ``polars.DataFrame`` of records.
 
     Numbers and characters are shared. int32 offsets are converted to int64, and a 16-byte view is created for each
@@ -42,7 +42,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     ----------
     obj : object
         Any object that `asnested` accepts, including dense arrays.
-    copy : {None, True, False, "if_needed"}, optional
+    copy : {False, None, True}, optional
         As in `as_arrow`.
     missing : value, optional
         Replaces missing values, in a copy. None keeps missing values.
@@ -74,7 +74,7 @@ def as_polars(obj: Any, /, *, copy: Copy = None, missing: Any = None) -> Any:
     polars = needed("polars", "to create its arrays")
     name = name_of(obj)
     if missing is None:
-        made = export("as_polars", _to_polars, without_index(obj), copy, why_copied)
+        made = export("as_polars", _to_polars, without_index(obj), copy)
     else:
         made = hooks.with_value(without_index(obj), as_polars, missing, copy, "polars")
     return made.rename(str(name)) if name is not None and isinstance(made, polars.Series) else made

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from arrayhub._core import tracing
-from arrayhub._core.copying import Copy, if_needed, wanted
-from arrayhub._core.errors import PACKED_BOOLEANS, unreadable
+from arrayhub._core.copying import Copy, check_copy
+from arrayhub._core.errors import unreadable
 from arrayhub._core.hooks import hooks
 from arrayhub._core.tree import kind_of
 from arrayhub.adapters.arrow import unread
@@ -15,40 +15,36 @@ from arrayhub.nested.asnested import asnested
 from arrayhub.nested.concatenate import concatenate
 
 Emit = Callable[[Any, bool], Any]  # emit(array, copied) returns an array of the library
-WhyCopied = Callable[[Any, Any], str] | None
 
 
-def export(call: str, emit: Emit, obj: Any, copy: Copy, why_copied: WhyCopied = None) -> Any:
+def export(call: str, emit: Emit, obj: Any, copy: Copy) -> Any:
     """Import `obj`, and return ``emit(array, copied)`` for the imported array.
 
-    If tracing is active, the export is reported under the name `call`. For ``copy=False``, `why_copied` returns why the
-    export of the array would copy, or "". If `why_copied` is None, `emit` itself raises an error instead of copying.
+    If tracing is active, the export is reported under the name `call`.
     """
     try:
         if not tracing.is_active():
-            return _exported(obj, call, emit, copy, why_copied)[0]
-        return tracing.traced_export(call, _with_size, obj, None, call, emit, copy, why_copied)
+            return _exported(obj, call, emit, copy)[0]
+        return tracing.traced_export(call, _with_size, obj, None, call, emit, copy)
     except TypeError:
         if sparse_library(obj) is None:
             raise
     return hooks.give_sparse(obj, call.removeprefix("as_"))  # raises the error for libraries without sparse arrays
 
 
-def _with_size(obj: Any, call: str, emit: Emit, copy: Copy, why_copied: WhyCopied) -> tuple[Any, int]:
+def _with_size(obj: Any, call: str, emit: Emit, copy: Copy) -> tuple[Any, int]:
     """Return the result of `emit`, and the size of the array in bytes."""
-    result, array = _exported(obj, call, emit, copy, why_copied)
+    result, array = _exported(obj, call, emit, copy)
     return result, hooks.nested_nbytes(nested_of(array))
 
 
-def _exported(obj: Any, call: str, emit: Emit, copy: Copy, why_copied: WhyCopied) -> tuple[Any, Any]:
+def _exported(obj: Any, call: str, emit: Emit, copy: Copy) -> tuple[Any, Any]:
     """Return the result of `emit`, and the imported array. `obj` is imported only once, because it may be a stream."""
-    if not if_needed(copy):
-        copied = bool(wanted(copy, call))
+    if copy is not None:
+        copied = check_copy(copy, call) is True
         array = imported(obj, copy, call)
-        if copy is False and why_copied is not None:
-            _refuse_copy(call, why_copied(array, obj))
         return emit(array, copied), array
-    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, "if_needed")
+    array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, None)
     try:
         return emit(array, False), array
     except BufferError:
@@ -59,19 +55,10 @@ def _exported(obj: Any, call: str, emit: Emit, copy: Copy, why_copied: WhyCopied
 
 def imported(obj: Any, copy: Copy, call: str) -> Any:
     """Import an object as a NestedArray, or as a USMArray if it is dense. ``copy=True`` copies to one host chunk."""
-    if wanted(copy, call) and not issubclass(type(obj), NestedArray):
+    if copy is True and not issubclass(type(obj), NestedArray):
         return unwrapped(asnested(obj, copy=True))
     array = obj if issubclass(type(obj), NestedArray) else dense_or_nested(obj, copy)
-    return concatenate([array]) if copy else array
-
-
-def _refuse_copy(call: str, why: str) -> None:
-    """Raise BufferError if `why`, the reason for a copy, is not ""."""
-    if why:
-        other = "arrayhub.as_arrow(x)"
-        if why == PACKED_BOOLEANS:
-            other = "arrayhub.as_arrow(x, extension=True), which shares the bytes as arrow.bool8"
-        raise BufferError(f"{call}: copy is False, and {why}. Omit copy= to permit this copy, or call {other}")
+    return concatenate([array]) if copy is True else array
 
 
 def dense_or_nested(obj: Any, copy: Copy) -> Any:
@@ -87,7 +74,7 @@ def single_chunk(x: NestedArray, copy: Any, library: str, obj: Any = None) -> Ne
     one = one_chunk(x)
     if one is not None:
         return one
-    if not copy:
+    if not copy and copy is not None:
         read = ". This call has read the stream x; create the stream again first" if unread(obj) else ""
         raise BufferError(
             f"{library}: the array has {len(x.chunks)} chunks; accepted: one. Pass copy=True, which concatenates"

@@ -33,7 +33,7 @@ def addresses(column):
 
 
 @each
-@pytest.mark.parametrize("copy", [None, False, "if_needed"])
+@pytest.mark.parametrize("copy", [False, None])
 def test_pyarrow_receives_the_chunks(column, copy):
     back = ah.as_arrow(column, copy=copy)
     back.validate(full=True)
@@ -49,7 +49,7 @@ def test_as_arrow_copy_concatenates_the_chunks(column):
 
 
 @each
-@pytest.mark.parametrize("copy", [None, "if_needed"])
+@pytest.mark.parametrize("copy", [False, None])
 def test_polars_receives_the_chunks(column, copy):
     back = ah.as_polars(column, copy=copy)
     expected = pl.from_arrow(column)

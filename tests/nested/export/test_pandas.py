@@ -28,7 +28,7 @@ DENSE = {
 @pytest.mark.parametrize("name", DENSE)
 def test_series_have_the_dtype_and_memory_of_the_ndarray(name, make):
     values = DENSE[name]
-    for copy in (None, False, True, "if_needed"):
+    for copy in (False, True, None):
         made = ah.as_pandas(make(values), copy=copy)
         pd.testing.assert_series_equal(made, pd.Series(values))
         assert np.shares_memory(made.to_numpy(), values) == (copy is not True and len(values) > 0)
@@ -44,7 +44,7 @@ def test_nan_of_an_array_is_missing_in_pandas(call):
     expected = eval(call, {"x": pd.Series(VALUES)})
     for values in (VALUES, torch.from_numpy(VALUES), VALUES.tolist(), ah.asarray(VALUES)):
         assert eval(call, {"x": ah.as_pandas(values)}) == expected
-    function = ah.adapt("pandas", copy="if_needed")(lambda x: eval(call, {"x": x}))
+    function = ah.adapt("pandas", copy=None)(lambda x: eval(call, {"x": x}))
     assert function(VALUES) == function(torch.from_numpy(VALUES)) == expected
 
 
@@ -57,10 +57,10 @@ def test_pandas_functions_accept_read_only_memory():
 
 def test_dates_require_a_copy():
     days = np.array(["2020-01-01", "NaT"], "M8[D]")
-    for copy in (None, False):
+    for copy in (False,):
         with pytest.raises(BufferError, match=r"^pandas: elements of datetime64\[D\] .*pass copy=True, which casts to"):
             ah.as_pandas(days, copy=copy)
-    for copy in (True, "if_needed"):
+    for copy in (True, None):
         pd.testing.assert_series_equal(ah.as_pandas(days, copy=copy), pd.Series(days))
 
 
@@ -114,7 +114,7 @@ OF_PANDAS = {
 def test_pandas_objects_are_returned_unchanged(name):
     data = OF_PANDAS[name]
     equal = pd.testing.assert_frame_equal if data.ndim == 2 else pd.testing.assert_series_equal
-    for copy in (None, False, "if_needed"):
+    for copy in (False, None):
         assert ah.as_pandas(data, copy=copy) is ah.convert(data, "pandas", copy=copy) is data
     copied = ah.as_pandas(data, copy=True)
     assert copied is not data
@@ -148,20 +148,6 @@ COPIED_BY_PYARROW = {
     "an index": lambda pandas: pandas.Index(["a", "b"], dtype=object),
     "a frame": lambda pandas: pandas.DataFrame({"x": [1, 2], "y": pandas.array(["a", "b"], "string[python]")}),
 }
-
-
-@pytest.mark.parametrize("case", COPIED_BY_PYARROW)
-def test_copy_false_rejects_pandas_data_that_pyarrow_copies(case):
-    pandas = pytest.importorskip("pandas")
-    x = COPIED_BY_PYARROW[case](pandas)
-    with pytest.raises(BufferError, match=r"^asnested: pyarrow copies .*\. Omit copy= to permit this copy$"):
-        ah.asnested(x, copy=False)
-    assert ah.asnested(x).to_list() == ah.asnested(x, copy=True).to_list()
-    for to in ("arrow", "polars"):
-        (verdict,) = ah.explain(x, to).verdicts
-        assert verdict.verdict == "copy=True" and verdict.reason
-        with pytest.raises(BufferError):
-            ah.convert(x, to, copy=False)
 
 
 def test_copy_false_shares_pandas_data_except_validity():

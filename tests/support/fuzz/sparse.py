@@ -19,8 +19,8 @@ USES = {
     "to_dense": lambda x: x.to_dense(),
     **{f"to_{name}": lambda x, name=name: x.to_format(name).to_dense() for name in ("coo", "csr", "csc", "bsr", "bsc")},
     "canonical": lambda x: x.canonical,
-    "as_scipy": lambda x: ah.as_scipy(x, copy="if_needed").toarray(),
-    "as_torch": lambda x: ah.as_torch(x, copy="if_needed").to_dense(),
+    "as_scipy": lambda x: ah.as_scipy(x, copy=None).toarray(),
+    "as_torch": lambda x: ah.as_torch(x, copy=None).to_dense(),
     "transposed": lambda x: x.T.to_dense(),
     "pickle": lambda x: pickle.loads(pickle.dumps(x)).to_dense(),
     "picture": lambda x: x._repr_html_(),
@@ -118,7 +118,7 @@ if find_spec("jax"):
 if find_spec("sparse"):
     # as_pydata_sparse is used only for a round trip: Numba compiles the methods of pydata/sparse, and does not support
     # float16.
-    USES["as_pydata_sparse"] = lambda x: ah.assparse(ah.as_pydata_sparse(x, copy="if_needed")).to_dense()
+    USES["as_pydata_sparse"] = lambda x: ah.assparse(ah.as_pydata_sparse(x, copy=None)).to_dense()
 
 
 def draw(r):

@@ -144,7 +144,7 @@ _SPARSE_OPENING = """
 ## Sparse arrays
 
 `tests/support/matrix/sparse.py` passes sparse arrays through `arrayhub.assparse` to every library. A cell names first
-the formats in which all memory is shared. "copy" precedes formats for which `copy="if_needed"` copies some of the
+the formats in which all memory is shared. "copy" precedes formats for which `copy=None` copies some of the
 arrays, and "refused" precedes formats that the library does not have. The second table lists the reasons.
 `tests/sparse/test_rules_matrix.py` runs each conversion, and `tests/gpu/test_sparse.py` runs those of CuPy.
 """

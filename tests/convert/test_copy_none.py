@@ -1,4 +1,4 @@
-"""Test copy="if_needed", which returns a view if possible, and otherwise a copy."""
+"""Test copy=None, which returns a view if possible, and otherwise a copy."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ def read_only(values):
 def test_as_torch_copies_read_only_memory_and_views_writable_memory():
     torch = pytest.importorskip("torch")
     x = np.ones(3)
-    assert ah.as_torch(x, copy="if_needed").data_ptr() == x.ctypes.data
+    assert ah.as_torch(x, copy=None).data_ptr() == x.ctypes.data
     x = read_only(np.ones(3))
-    result = ah.as_torch(x, copy="if_needed")
+    result = ah.as_torch(x, copy=None)
     assert isinstance(result, torch.Tensor)
     assert result.data_ptr() != x.ctypes.data
 
@@ -24,7 +24,7 @@ def test_as_torch_copies_read_only_memory_and_views_writable_memory():
 def test_as_jax_copies_unaligned_memory():
     jax = pytest.importorskip("jax")
     x = np.ones(65, "f4")[1:]
-    assert isinstance(ah.as_jax(x, copy="if_needed"), jax.Array)
+    assert isinstance(ah.as_jax(x, copy=None), jax.Array)
 
 
 def test_device_memory_is_copied_to_the_host():
@@ -37,32 +37,32 @@ def test_device_memory_is_copied_to_the_host():
         lambda x, copy: ah.asarray(x).to_numpy(copy=copy),
     ):
         with pytest.raises(BufferError):
-            way(device, copy=None)
-        assert way(device, copy="if_needed").tolist() == [0, 1, 2]
-        assert way(shared, copy="if_needed").ctypes.data == ah.asarray(shared).ptr
-    assert isinstance(ah.as_dpnp(np.ones(3), copy="if_needed"), dpnp.ndarray)
+            way(device, copy=False)
+        assert way(device, copy=None).tolist() == [0, 1, 2]
+        assert way(shared, copy=None).ctypes.data == ah.asarray(shared).ptr
+    assert isinstance(ah.as_dpnp(np.ones(3), copy=None), dpnp.ndarray)
 
 
-def test_functions_and_methods_with_a_copy_argument_accept_if_needed():
+def test_functions_and_methods_with_a_copy_argument_accept_none():
     x = np.ones(3)
-    assert ah.to_host(x, copy="if_needed").ptr == x.ctypes.data
-    assert ah.to_device(x, "cpu", copy="if_needed").ptr == x.ctypes.data
-    assert ah.asarray(x, copy="if_needed").ptr == x.ctypes.data
-    assert ah.asarray(x, dtype="f4", copy="if_needed").dtype == "f4"
-    assert ah.from_dlpack(x, copy="if_needed").ptr == x.ctypes.data
+    assert ah.to_host(x, copy=None).ptr == x.ctypes.data
+    assert ah.to_device(x, "cpu", copy=None).ptr == x.ctypes.data
+    assert ah.asarray(x, copy=None).ptr == x.ctypes.data
+    assert ah.asarray(x, dtype="f4", copy=None).dtype == "f4"
+    assert ah.from_dlpack(x, copy=None).ptr == x.ctypes.data
     a = ah.asarray(x)
-    assert a.to_host(copy="if_needed") is a
-    assert a.aligned(copy="if_needed") is a
-    assert a.native(copy="if_needed") is a
-    assert a.astype("f8", copy="if_needed").ptr == a.ptr
-    assert ah.asarray(x.astype(">f8")).native(copy="if_needed").dtype == "f8"
+    assert a.to_host(copy=None) is a
+    assert a.aligned(copy=None) is a
+    assert a.native(copy=None) is a
+    assert a.astype("f8", copy=None).ptr == a.ptr
+    assert ah.asarray(x.astype(">f8")).native(copy=None).dtype == "f8"
 
 
 @pytest.mark.parametrize("values", [[1, 2, 3], [True, False, True]])
 def test_columns_that_require_a_copy_are_copied(values):
     pa = pytest.importorskip("pyarrow")
     column = pa.chunked_array([values[:1], values[1:]])
-    for copy in ("if_needed", True):
+    for copy in (None, True):
         assert ah.as_numpy(column, copy=copy).tolist() == values
         assert ah.asarray(column, copy=copy).is_copy
     with pytest.raises(BufferError, match="chunks"):
@@ -72,27 +72,27 @@ def test_columns_that_require_a_copy_are_copied(values):
 def test_missing_values_raise():
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(BufferError, match="null|missing"):
-        ah.as_numpy(pa.array([1, None]), copy="if_needed")
+        ah.as_numpy(pa.array([1, None]), copy=None)
 
 
 def test_nested_arrays_are_copied_only_if_needed():
     pa = pytest.importorskip("pyarrow")
     chunks = pa.chunked_array([[[1]], [[2, 3]]])
-    assert ah.asnested(chunks, copy="if_needed").kind == "chunked"
-    assert ah.asnested(chunks, copy="if_needed").to_list() == [[1], [2, 3]]
-    assert ah.as_arrow(chunks, copy="if_needed").to_pylist() == [[1], [2, 3]]
+    assert ah.asnested(chunks, copy=None).kind == "chunked"
+    assert ah.asnested(chunks, copy=None).to_list() == [[1], [2, 3]]
+    assert ah.as_arrow(chunks, copy=None).to_pylist() == [[1], [2, 3]]
     bits = ah.asnested(pa.array([True, False]))
-    assert bits.to_dense(copy="if_needed").to_numpy().tolist() == [True, False]
+    assert bits.to_dense(copy=None).to_numpy().tolist() == [True, False]
     rows = ah.asnested(pa.array([[1, 2], [3, 4]]))
-    assert rows.to_dense(copy="if_needed").ptr == rows.content.ptr
-    assert ah.as_numpy(ah.asnested(["a"]), copy="if_needed").tolist() == ["a"]
+    assert rows.to_dense(copy=None).ptr == rows.content.ptr
+    assert ah.as_numpy(ah.asnested(["a"]), copy=None).tolist() == ["a"]
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "awkward"])
 def test_exports_to_column_libraries_copy_strided_arrays(library):
     pytest.importorskip(library)
     strided = np.arange(6.0)[::2]
-    assert list(ah.convert(strided, library, copy="if_needed")) == [0, 2, 4]
+    assert list(ah.convert(strided, library, copy=None)) == [0, 2, 4]
 
 
 def test_stream_is_read_once():
@@ -106,12 +106,12 @@ def test_stream_is_read_once():
             return pa.chunked_array([[1], [2]]).__arrow_c_stream__(requested_schema)
 
     source = Once()
-    assert ah.as_arrow(source, copy="if_needed").to_pylist() == [1, 2]
+    assert ah.as_arrow(source, copy=None).to_pylist() == [1, 2]
     assert source.reads == 1
 
 
-@pytest.mark.parametrize("copy", ["IF_NEEDED", "never", 1, 0, b"if_needed"])
+@pytest.mark.parametrize("copy", ["IF_NEEDED", "never", 1, 0, "if_needed"])
 def test_other_values_of_copy_raise(copy):
     for call in (ah.asarray, ah.as_numpy, ah.asnested, ah.to_host, lambda x, copy: ah.convert(x, "torch", copy=copy)):
-        with pytest.raises(TypeError, match="accepted: True, False, None or 'if_needed'"):
+        with pytest.raises(TypeError, match="accepted: True, False or None"):
             call(np.ones(3), copy=copy)
