@@ -487,7 +487,7 @@ def test_onedal_tables_are_imported_without_a_copy(usm_type, source):
             ah.as_numpy(a)
         assert np.array_equal(np.asarray(a.to_host()), values)
         return
-    out, tensor = ah.as_numpy(table), ah.as_torch(table, allow_readonly=True)
+    out, tensor = ah.as_numpy(table), ah.as_torch(a, allow_readonly=True)
     assert out.ctypes.data == tensor.data_ptr() == a.ptr
     assert np.array_equal(out, values)
     assert torch.equal(tensor, torch.from_numpy(values))
@@ -525,10 +525,10 @@ def test_results_of_onedal_are_imported():
     x = dpnp.arange(12, dtype="f4", usm_type="shared").reshape(4, 3)
     Keeping(result_options="mean|max").fit(x, queue=x.sycl_queue)
     for table, values in ((results[0].mean, [4.5, 5.5, 6.5]), (results[0].max, [9, 10, 11])):
-        a = ah.asarray(table)
+        a = ah.asarray(table, copy=None)
         assert a.protocol == ("sycl" if hasattr(table, NAME) else "dlpack")
         assert (a.shape, np.asarray(a.to_host()).ravel().tolist()) == ((1, 3), values)
         if a.usm_type != "device":
-            assert ah.as_numpy(table).ctypes.data == ah.as_torch(table, allow_readonly=True).data_ptr() == a.ptr
+            assert ah.as_numpy(a).ctypes.data == ah.as_torch(a, allow_readonly=True).data_ptr() == a.ptr
         del table
         assert ah.as_torch(a.to_host()).ravel().tolist() == values
