@@ -77,6 +77,8 @@ cdef Descriptor parse_on_gpu(object obj, object stream):
         if obj.platform() == "cpu":
             write_int(&_on_gpu, False)
             return None
+        if len(obj.sharding.device_set) != 1:
+            return None
         # Export a single shard instead of the array. Otherwise, if the array was deleted, the release of its capsule would
         # end the process (jaxlib 0.11).
         handle = order_of(stream)
@@ -92,8 +94,6 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
         devices = obj.devices()
         if len(devices) == 1:
             return parse_on_device(obj, stream, next(iter(devices)).platform)
-        if obj.is_fully_replicated:      # each device has all values, so any shard is the complete array
-            return parse(obj.addressable_data(0), stream)
     except PASSES_ON:
         raise
     except Exception as error:     # exceptions of various classes; for a deleted array, the message mentions NoneType
@@ -104,7 +104,7 @@ cdef Descriptor parse_by_dlpack(object obj, object stream):
             " numpy.asarray(x), a copy, or convert it with x.astype('float32')"
         ) from error
     raise BufferError(
-        f"jax: the array is spread over {len(devices)} devices; use x.addressable_shards[i].data one by one, or call"
+        f"jax: the array is spread over {len(devices)} devices; use its parts x.addressable_shards[i].data one by one, or call"
         " jax.device_put(x, jax.devices()[0]), which gathers it"
     )
 

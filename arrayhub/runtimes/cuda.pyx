@@ -28,10 +28,12 @@ from arrayhub._core.descriptor cimport (
     kDLCUDAHost,
     kDLCUDAManaged,
     new_block,
+    size_of,
 )
 from arrayhub._core.runtime cimport Runtime, runtime_of
 from arrayhub._core.cpython.atomics cimport is_done, mark_done
 
+from arrayhub._core.descriptor import IN_MESSAGES
 from arrayhub._core.errors import interface_error, needed, show
 
 _NAMES = (
@@ -722,6 +724,24 @@ cdef int allocate(Descriptor a, Py_ssize_t nbytes, DLDevice device) except -1:
     return 0
 
 
+cdef int check_number(Descriptor a) except -1:
+    """Raise InterfaceError if an array that was imported through DLPack or Arrow is on another device than the producer states.
+
+    If the machine has one device, the driver is not asked for the device of the memory.
+    """
+    cdef DLDevice found
+    if not has_device() or (_devices == 1 and a.device_.device_id == 0) or size_of(a) == 0 or _process != getpid():
+        return 0
+    accepted = 0
+    if _devices > 1:
+        found = device_at(<uint64_t> a.data_)
+        if found.device_type != kDLCUDA or found.device_id == a.device_.device_id:
+            return 0
+        accepted = found.device_id
+    raise interface_error(
+        IN_MESSAGES[a.protocol_], "device_id", a.device_.device_id, f"{accepted}, the device of the memory")
+
+
 cdef int _register() except -1:
     cdef Runtime* row
     for device_type in (kDLCUDA, kDLCUDAHost, kDLCUDAManaged):
@@ -730,6 +750,7 @@ cdef int _register() except -1:
         row.consumer_ready = consumer_ready
         row.adopt_stream = adopt_stream
         row.allocate = allocate
+    runtime_of(kDLCUDA).adopt = check_number
     return 0
 
 

@@ -26,8 +26,8 @@ def test_deleted_arrays_int4_arrays_and_keys_are_rejected():
     assert ah.asarray(jax.random.key_data(key)).shape == (2,)
 
 
-def test_replicated_arrays_are_imported_and_sharded_arrays_rejected():
-    """A replicated array is imported. For a sharded array, the error names the call that gathers the array."""
+def test_replicated_and_sharded_arrays_are_rejected():
+    """An array on several devices does not have one memory. The error names its parts, and the call that gathers it."""
     program = """
         import os
         os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
@@ -35,22 +35,18 @@ def test_replicated_arrays_are_imported_and_sharded_arrays_rejected():
         mesh = jax.sharding.Mesh(np.array(jax.devices("cpu")), "d")
         P = jax.sharding.PartitionSpec
         for dtype in ("float32", "bfloat16"):
-            x = jax.device_put(np.arange(4).astype(dtype), jax.sharding.NamedSharding(mesh, P()))
-            a = ah.asarray(x)
-            assert a.tolist() == [0, 1, 2, 3] and a.access == "immutable", a
-            assert a.ptr == x.addressable_data(0).unsafe_buffer_pointer()
-            del x
-            assert a.tolist() == [0, 1, 2, 3]
-            x = jax.device_put(np.arange(4).astype(dtype), jax.sharding.NamedSharding(mesh, P("d")))
-            try:
-                ah.asarray(x)
-            except BufferError as error:
-                words = str(error)
-                assert "spread over 2 devices" in words and "jax.device_put(x, jax.devices()[0])" in words, error
-            else:
-                raise AssertionError
-            assert ah.asarray(jax.device_put(x, jax.devices()[0])).tolist() == [0, 1, 2, 3]
-            assert ah.asarray(x.addressable_shards[1].data).tolist() == [2, 3]
+            for spec, second in ((P(), [0, 1, 2, 3]), (P("d"), [2, 3])):
+                x = jax.device_put(np.arange(4).astype(dtype), jax.sharding.NamedSharding(mesh, spec))
+                try:
+                    ah.asarray(x)
+                except BufferError as error:
+                    words = str(error)
+                    assert "spread over 2 devices" in words and "x.addressable_shards[i].data" in words, error
+                    assert "jax.device_put(x, jax.devices()[0])" in words, error
+                else:
+                    raise AssertionError
+                assert ah.asarray(jax.device_put(x, jax.devices()[0])).tolist() == [0, 1, 2, 3]
+                assert ah.asarray(x.addressable_shards[1].data).tolist() == second
     """
     python(program)
 
