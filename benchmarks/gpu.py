@@ -199,6 +199,11 @@ def copies(repeats):
     return gpu_copies.run(module("cupy"), min(repeats, 9), (gpu_copies.rows, gpu_copies.small_rows))
 
 
+def devices(repeats):
+    """Measure the copies between two devices, and from the host to both."""
+    return gpu_copies.run(module("cupy"), min(repeats, 9), (gpu_copies.device_rows,))
+
+
 def sizes(repeats):
     """Measure copies of increasing size."""
     return gpu_copies.run(module("cupy"), min(repeats, 5), (gpu_copies.size_rows,))
@@ -209,7 +214,7 @@ def sweep(repeats):
     return gpu_sweep.run(module("cupy"))
 
 
-GROUPS = {"handover": handovers, "copies": copies, "sizes": sizes, "sweep": sweep}
+GROUPS = {"handover": handovers, "copies": copies, "devices": devices, "sizes": sizes, "sweep": sweep}
 
 
 def main():

@@ -7,6 +7,7 @@ before. The times of the other rows include the allocation of the result, but no
 
 import statistics
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -62,12 +63,45 @@ def rows(cupy, nbytes=GIB):
     yield "to_host(x, out=pinned)", nbytes, lambda: arrayhub.to_host(x, out=out_pinned), bus, 0.97
     up = {"pinned-memory rate": to_device}
     yield "to_device(pinned)", nbytes, lambda: arrayhub.to_device(out, "cuda:0"), up, 0.97
-    if cupy.cuda.runtime.getDeviceCount() > 1:
-        yield "to_device(x, 'cuda:1')", nbytes, lambda: arrayhub.to_device(x, "cuda:1"), peer_copy(cupy, x), 0.9
+
+
+def device_rows(cupy, nbytes=GIB):
+    """Yield rows of copies between two devices, and from the host to both at once, in the form of `rows`.
+
+    Without a second device, yield nothing. A copy between devices may take 1.1 times as long as cupy's copy.
+    """
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        return
+    x = cupy.random.default_rng(0).random((1 << 13, nbytes >> 16))
+    for name, view in {"x": x, "x[:, ::2]": x[:, ::2], "x.T": x.T, "x[:64]": x[:64]}.items():
+        size = view.nbytes
+        yield f"to_device({name}, 'cuda:1')", size, move(view), {"cupy's peer copy": peer_copy(cupy, view)}, 1 / 1.1
+        with cupy.cuda.Device(1):
+            there = cupy.zeros(view.shape)
+        target = arrayhub.asarray(there)
+        peer = {"cupy.copyto": peer_assignment(cupy, there, view)}
+        yield f"y[...] = {name} on 'cuda:1'", size, assignment(cupy, target, view), peer, 1 / 1.1
+    pageable, pinned = x.get(), pinned_memory(cupy, nbytes).reshape(x.shape)
+    for name, host in {"pageable": pageable, "pinned": pinned}.items():
+        yield f"to both devices, {name}", 2 * nbytes, *both_devices(cupy, host), None
+
+
+def move(x):
+    return lambda: arrayhub.to_device(x, "cuda:1")
+
+
+def assignment(cupy, target, x):
+    """Return a function that assigns an array to one on the second device, and waits for the copy."""
+
+    def assign():
+        target[...] = x
+        cupy.cuda.Device(1).synchronize()
+
+    return assign
 
 
 def peer_copy(cupy, x):
-    """Return {name: call} for cupy's own copy to the second device."""
+    """Return a function that makes cupy's own copy on the second device, and waits for the copy."""
 
     def copy():
         with cupy.cuda.Device(1) as device:
@@ -75,7 +109,38 @@ def peer_copy(cupy, x):
             device.synchronize()
             return y
 
-    return {"cupy's peer copy": copy}
+    return copy
+
+
+def peer_assignment(cupy, target, x):
+    def assign():
+        with cupy.cuda.Device(1) as device:
+            cupy.copyto(target, x)
+            device.synchronize()
+
+    return assign
+
+
+def both_devices(cupy, host):
+    """Return arrayhub's call and the peers for copies of a host array to both devices, each in its own thread."""
+    pool = ThreadPoolExecutor(2)
+
+    def asarray(ordinal):
+        with cupy.cuda.Device(ordinal):
+            y = cupy.asarray(host)
+            cupy.cuda.get_current_stream().synchronize()
+            return y
+
+    def to_device(ordinal):
+        return arrayhub.to_device(host, f"cuda:{ordinal}")
+
+    return (
+        lambda: list(pool.map(to_device, (0, 1))),
+        {
+            "cupy.asarray in two threads": lambda: list(pool.map(asarray, (0, 1))),
+            "to_device, one after the other": lambda: [to_device(ordinal) for ordinal in (0, 1)],
+        },
+    )
 
 
 def small_rows(cupy):

@@ -90,6 +90,8 @@ from arrayhub.runtimes.cuda cimport (
     NO_STREAM,
     PER_THREAD_STREAM,
     checked_handle,
+    enter_device,
+    leave,
     remember_handle,
 )
 
@@ -169,7 +171,8 @@ cdef Descriptor parse(object obj, object stream):
     cdef unsigned int producer = record_of_type(cls)
     if not producer & EXPORTS:
         return None
-    cdef long long device_type = device_type_of(obj) if producer & HAS_DLPACK_DEVICE else NO_DEVICE
+    cdef long long ordinal = 0
+    cdef long long device_type = device_type_of(obj, &ordinal) if producer & HAS_DLPACK_DEVICE else NO_DEVICE
     # Producers of memory on devices with streams accept a stream. -1 disables synchronization.
     cdef bint streamed = device_type == kDLCUDA or device_type == kDLROCM
     cdef intptr_t handle = NO_STREAM
@@ -178,9 +181,14 @@ cdef Descriptor parse(object obj, object stream):
         handle = checked_handle(stream)
     # Not every producer supports the per-thread stream, so `consumer_ready` relays the wait through an internal stream.
     cdef bint ordered = handle != NO_STREAM and handle != PER_THREAD_STREAM
+    cdef bint pushed
     if streamed:
         nothing = None if producer & NO_STREAM_IS_NONE else NO_STREAM
-        capsule = request_on_stream(obj.__dlpack__, handle if ordered else nothing)
+        pushed = enter_device(ordinal) if device_type == kDLCUDA else False      # torch exports only from the current device
+        try:
+            capsule = request_on_stream(obj.__dlpack__, handle if ordered else nothing)
+        finally:
+            leave(pushed)
     else:
         capsule = request(obj)
     a = parse_capsule(capsule, producer & LEGACY_IS_WRITABLE != 0,
@@ -193,8 +201,8 @@ cdef Descriptor parse(object obj, object stream):
     return a
 
 
-cdef long long device_type_of(object obj) except? -1:
-    """Return the device type of ``__dlpack_device__``, or NO_DEVICE for a number that is too large."""
+cdef long long device_type_of(object obj, long long* device_id) except? -1:
+    """Return the device type of ``__dlpack_device__``, or NO_DEVICE for a number that is too large. Set `device_id`."""
     cdef int overflow = 0
     pair = obj.__dlpack_device__()
     if not isinstance(pair, tuple) or len(<tuple> pair) != 2:
@@ -204,6 +212,8 @@ cdef long long device_type_of(object obj) except? -1:
         if not PyIndex_Check(ordinal) or is_bool(kind):
             raise device_error(pair)
         kind = number_of(kind, pair)
+    if isinstance(ordinal, int):
+        device_id[0] = PyLong_AsLongLongAndOverflow(ordinal, &overflow)
     cdef long long number = PyLong_AsLongLongAndOverflow(kind, &overflow)
     return NO_DEVICE if overflow != 0 else number
 

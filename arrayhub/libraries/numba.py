@@ -30,7 +30,10 @@ def emit(array):
     from numba import cuda
 
     try:
-        return cuda.as_cuda_array(array)
+        if len(cuda.gpus) == 1:  # selecting the device takes several microseconds
+            return cuda.as_cuda_array(array)
+        with cuda.gpus[array.device.id]:  # numba's arrays belong to the current device
+            return cuda.as_cuda_array(array)
     except PASSES_ON:
         raise
     except Exception as error:  # the CUDA driver or numba's support for it is missing

@@ -198,6 +198,13 @@ cdef bint enter(intptr_t stream, int device) except -1:
     return True
 
 
+cdef bint enter_device(long long device) except -1:
+    """Make the context of a device current, as `enter` does. Do nothing if the machine does not have several devices."""
+    if not has_device() or _devices < 2 or not 0 <= device < _devices or _process != getpid():
+        return False
+    return enter(LEGACY_STREAM, <int> device)
+
+
 cdef bint enter_to_wait(intptr_t stream, int device) except -1:
     """Call `enter` before a wait for `stream`. Raise BufferError if the stream is being captured: the wait would not end."""
     check_handle(stream)

@@ -1,7 +1,8 @@
 """Kill owners and borrowers of IPC handles of CUDA memory at random times. A GPU is required.
 
-    python tests/gpu/ipc_kills.py [ROUNDS] [SEED]
+    python tests/gpu/ipc_kills.py [ROUNDS] [SEED] [DEVICE]
 
+The memory is on DEVICE (0 by default), while device 0 is the current device of each process outside of `DEVICE`.
 In even rounds, a borrower is killed, and the owner survives. In odd rounds, an owner is killed, and the borrower
 survives. One owner and one borrower survive all rounds, and must read correct elements. In the last two rounds,
 their processes must not have more open files than at the end of the warm-up rounds. Free device memory must not have
@@ -22,6 +23,7 @@ import cupy
 
 import arrayhub
 
+DEVICE = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 SIZE = 1 << 18  # elements
 LONGEST = 30e-3  # seconds, maximum delay before a kill
 LIMIT = 60  # seconds, timeout for messages
@@ -59,20 +61,23 @@ def end(child):
 
 
 def resources():
-    return cupy.cuda.runtime.memGetInfo()[0], len(os.listdir("/proc/self/fd"))
+    with cupy.cuda.Device(DEVICE):
+        return cupy.cuda.runtime.memGetInfo()[0], len(os.listdir("/proc/self/fd"))
 
 
 def lasting_owner(connection):
     while True:
-        x = arrayhub.asarray(cupy.zeros(SIZE))
+        with cupy.cuda.Device(DEVICE):
+            x = arrayhub.asarray(cupy.zeros(SIZE))
         handle = arrayhub.ipc_handle(x)
         connection.send(pickle.dumps(handle))
         connection.recv()  # wait until the borrower has been killed
         assert handle.borrowers == 0, f"{handle.borrowers} borrowers"
         handle.close(timeout=LIMIT)
-        a = arrayhub.as_cupy(x)
-        a += 1
-        assert float(a.min()) >= 1
+        with cupy.cuda.Device(DEVICE):
+            a = arrayhub.as_cupy(x)
+            a += 1
+            assert float(a.min()) >= 1
         del a, x, handle
         connection.send(resources())
         connection.recv()
@@ -83,7 +88,7 @@ def short_borrower(connection):
     handle = pickle.loads(connection.recv())
 
     def use():
-        with handle.open() as y:
+        with handle.open() as y, cupy.cuda.Device(DEVICE):
             a = arrayhub.as_cupy(y)
             a += 1
             connection.send(float(a[0]))
@@ -93,14 +98,15 @@ def short_borrower(connection):
 
 
 def short_owner(connection):
-    a = cupy.full(SIZE, 3.0)
+    with cupy.cuda.Device(DEVICE):
+        a = cupy.full(SIZE, 3.0)
     handle = arrayhub.ipc_handle(a)
     connection.send(pickle.dumps(handle))
     signal.pause()
 
 
 def read(handle):
-    with handle.open() as y:
+    with handle.open() as y, cupy.cuda.Device(DEVICE):
         a = arrayhub.as_cupy(y)
         for _ in range(20):
             assert float(a.sum()) == 3.0 * SIZE
@@ -161,4 +167,4 @@ def main(rounds=1000, seed=0):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:3]))

@@ -1,8 +1,11 @@
-"""Eight threads use arrayhub, the installed libraries and plug-ins for the first time at once: ``python first_uses.py``.
+"""Eight threads use arrayhub, the installed libraries and plug-ins for the first time at once.
 
-First, all threads make the same call at the same moment, one call after the other. Then each thread makes the calls in a
-different order for a time. The exit status is 0 if no call raised an error. Without arrayhub, CPython may deadlock if several
-threads import torch, jax and pandas for the first time, so the program imports the libraries before it starts threads.
+    python tests/support/first_uses.py [SECONDS] [LIBRARY ...]
+
+First, all threads make the same call at the same moment, one call after the other. Then each thread makes the calls in
+a different order for a time. The exit status is 0 if no call raised an error. CPython without the GIL may deadlock if
+several threads import torch, jax and pandas for the first time, so the program imports the libraries before it starts
+threads.
 """
 
 import importlib

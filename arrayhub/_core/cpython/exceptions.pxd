@@ -42,7 +42,7 @@ cdef inline void put_back(Aside aside) noexcept:
 
 
 cdef inline void drop_reference(PyObject* owned) noexcept:
-    """Release a reference, or do nothing for NULL. The deallocation may call foreign code; a pending exception stays pending."""
+    """Release a reference, unless it is NULL. A pending exception stays pending, although foreign code may run."""
     cdef Aside aside = put_aside()
     Py_XDECREF(owned)
     put_back(aside)
