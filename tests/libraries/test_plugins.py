@@ -114,6 +114,40 @@ def test_entry_points_are_read_once_and_only_for_unknown_libraries(site):
     )
 
 
+def test_two_threads_read_the_entry_points_at_the_same_time(site):
+    """Both threads are in `importlib.metadata.entry_points` when the first objects of the process are imported."""
+    python(
+        site,
+        """
+        import array, importlib.metadata, threading
+        import arrayhub as ah
+        import slate
+
+        cells, barrier, failures = array.array("d", [1.0, 2.0]), threading.Barrier(2), []
+        read = importlib.metadata.entry_points
+
+        def read_together(**group):
+            barrier.wait(60)
+            return read(**group)
+
+        def work():
+            try:
+                assert ah.asarray(slate.Slate(cells)).tolist() == [1.0, 2.0]
+            except Exception as error:
+                failures.append(error)
+
+        importlib.metadata.entry_points = read_together
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        work()
+        assert not failures, failures
+        """,
+    )
+
+
 def test_import_does_not_load_importlib_metadata(site):
     python(site, "import sys, arrayhub; assert 'importlib.metadata' not in sys.modules and 'slate' not in sys.modules")
 
