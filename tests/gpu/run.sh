@@ -17,7 +17,7 @@ status=0
 for off in 0 1; do
     echo "ARRAYHUB_DISABLE_FAST_PATHS=$off"
     for file in tests/gpu/test_*.py; do
-        ARRAYHUB_DISABLE_FAST_PATHS=$off timeout 200 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" ||
+        ARRAYHUB_DISABLE_FAST_PATHS=$off timeout 400 python3 -m pytest -q -rfEs --tb=short -p no:cacheprovider "$file" "$@" ||
             status=1
     done
 done
