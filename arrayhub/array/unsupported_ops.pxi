@@ -1,14 +1,33 @@
-"""Errors for comparisons, and for attributes of ndarrays and tensors that USMArray lacks. Each error names a call to use.
+"""Errors for comparisons, in-place operators and attributes that USMArray lacks. Each error names a call to use.
 
 Arithmetic raises Python's own TypeError, because USMArray does not have the methods.
 """
 
-from cpython.object cimport Py_EQ, PyObject
-from cpython.type cimport PyType_Modified
+from cpython.object cimport Py_EQ
 
-cdef extern from "Python.h":
-    ctypedef struct PyTypeObject:
-        PyObject* tp_dict
+cdef extern from *:
+    """
+    static PyObject *arrayhub_refuse_in_place(PyObject *array, PyObject *other) {
+        PyErr_SetString(PyExc_TypeError,
+                        "in-place operator: USMArray does not implement arithmetic; use x[...] = arrayhub.as_numpy(x) + y");
+        return NULL;
+    }
+
+    static PyObject *arrayhub_refuse_in_place_power(PyObject *array, PyObject *other, PyObject *modulo) {
+        return arrayhub_refuse_in_place(array, other);
+    }
+
+    /* Without these slots, `x += ndarray` would bind x to NumPy's result, and the memory would not change. */
+    static void arrayhub_refuse_in_place_operators(PyTypeObject *cls) {
+        PyNumberMethods *nb = cls->tp_as_number;
+        nb->nb_inplace_add = nb->nb_inplace_subtract = nb->nb_inplace_multiply = nb->nb_inplace_true_divide
+            = nb->nb_inplace_floor_divide = nb->nb_inplace_remainder = nb->nb_inplace_matrix_multiply
+            = nb->nb_inplace_lshift = nb->nb_inplace_rshift = nb->nb_inplace_and = nb->nb_inplace_or
+            = nb->nb_inplace_xor = arrayhub_refuse_in_place;
+        nb->nb_inplace_power = arrayhub_refuse_in_place_power;
+    }
+    """
+    void refuse_in_place_operators "arrayhub_refuse_in_place_operators"(type cls)
 
 
 cdef object compared(object array, object other, int op, str advice):
@@ -31,74 +50,53 @@ cdef str NO_COMPARISON = (
 )
 
 
-# The following tables list attributes of ndarrays and tensors that USMArray lacks. Attributes that compute:
+# Attributes that compute:
 _COMPUTING = (
     *("sum", "prod", "mean", "std", "var", "min", "max", "any", "all", "cumsum", "cumprod", "argmin", "argmax", "round"),
-    *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate", "real", "imag"),
+    *("dot", "trace", "clip", "sort", "argsort", "searchsorted", "partition", "nonzero", "conj", "conjugate"),
     *("take", "put", "repeat", "choose", "compress", "diagonal", "argpartition", "byteswap"),
 )
-# Other attributes of ndarrays. The error suggests the same attribute of `as_numpy(x)`:
-_NUMPYS = ("dump", "dumps", "flat", "getfield", "mT", "setfield", "squeeze", "swapaxes", "tofile")
-_VALUES = ("real", "imag", "flat", "mT")      # these are attributes, not methods
-# Attributes that another call replaces. NumPy removed "itemset", "newbyteorder" and "ptp" in 2.0, and "tostring" in 2.3.
-_LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
-_ELSEWHERE = {
-    **{name: f"arrayhub.as_{name}(x)" for name in _LIBRARIES},
-    **{f"to_{name}": f"arrayhub.as_{name}(x)" for name in _LIBRARIES},
-    **dict.fromkeys(("asnumpy", "numpy", "values"), "arrayhub.as_numpy(x)"),
+# Other methods and attributes of ndarrays:
+_NUMPYS = ("dump", "dumps", "getfield", "setfield", "squeeze", "swapaxes", "tofile", *_COMPUTING)
+_VALUES = ("real", "imag", "flat", "mT")
+_LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "scipy", "torch")
+
+# Attributes of ndarrays, tensors and SYCL arrays that USMArray lacks, and the call to use instead.
+cdef dict HINTS = {
+    **{name: f"arrayhub.as_numpy(x).{name}()" for name in _NUMPYS},
+    **{name: f"arrayhub.as_numpy(x).{name}" for name in _VALUES},
+    **{f"{prefix}{name}": f"arrayhub.as_{name}(x)" for name in _LIBRARIES for prefix in ("", "as_", "to_")},
+    **dict.fromkeys(("as_numpy", "asnumpy", "numpy", "values"), "arrayhub.as_numpy(x)"),
     **dict.fromkeys(("clone", "contiguous"), "x.copy()"),
     **dict.fromkeys(("cpu", "get"), "arrayhub.to_host(x)"),
     **dict.fromkeys(("to_list", "to_pylist"), "x.tolist()"),
+    **{name: f"x.base.{name}" for name in ("sycl_context", "sycl_device", "sycl_queue")},
+    **{name: f"arrayhub.{name}(x)" for name in ("check", "debug_repr", "explain", "ipc_handle")},
+    "convert": "arrayhub.convert(x, library)",
     "cuda": "arrayhub.to_device(x, 'cuda:0')",
     "data_ptr": "x.ptr",
     "detach": "arrayhub.as_torch(x)",
     "dim": "x.ndim",
     "double": "x.astype('float64')",
-    "explain": "arrayhub.explain(x)",
+    "element_size": "x.itemsize",
     "fill": "x[...] = value",
     "float": "x.astype('float32')",
+    "half": "x.astype('float16')",
     "is_contiguous": "x.flags",
     "is_cuda": "x.device",
+    "itemset": "x[index] = value",
+    "like": "arrayhub.like(x, model)",
+    "nd": "x.ndim",
+    "newbyteorder": "x.view(x.dtype.newbyteorder())",
     "numel": "x.size",
     "permute": "x.transpose(axes)",
-    "to": "arrayhub.to_device(x, device)",
-    "unsqueeze": "x.reshape(shape)",
-    "setflags": "x.flags['WRITEABLE'] = False",
-    "resize": "numpy.resize(x, shape), which copies",
-    "itemset": "x[index] = value",
-    "newbyteorder": "x.view(x.dtype.newbyteorder())",
     "ptp": "numpy.ptp(x)",
+    "resize": "numpy.resize(x, shape), which copies",
+    "setflags": "x.flags['WRITEABLE'] = False",
+    "storage_offset": "x.offset",
+    "stride": "x.strides",
+    "to": "arrayhub.to_device(x, device)",
     "tostring": "x.tobytes()",
+    "unsqueeze": "x.reshape(shape)",
+    "usm_data": "x.base",
 }
-
-cdef dict _ABSENT = {
-    **{name: f"USMArray does not implement arithmetic; use arrayhub.as_numpy(x).{name}" for name in _COMPUTING},
-    **{name: f"USMArray does not have this attribute; use arrayhub.as_numpy(x).{name}" for name in _NUMPYS},
-    **{name: f"USMArray does not have this attribute; use {instead}" for name, instead in _ELSEWHERE.items()},
-}
-
-
-cdef class Absent:
-    """Python descriptor for an attribute that USMArray lacks. Access raises an AttributeError that names the call to use."""
-    cdef str name
-
-    def __cinit__(self, str name):
-        self.name = name
-
-    def __get__(self, array, owner):
-        call = "" if self.name in _VALUES or self.name in _ELSEWHERE else "()"
-        raise AttributeError(f"{self.name}: {_ABSENT[self.name]}{call}")
-
-
-def names(array):
-    """Return the names for ``dir``, without the attributes that USMArray lacks."""
-    return [name for name in object.__dir__(array) if name not in _ABSENT]
-
-
-cdef int add_absent(type cls) except -1:
-    """Add an `Absent` descriptor to a class for each name in `_ABSENT`."""
-    cdef dict entries = <dict> (<PyTypeObject*> cls).tp_dict
-    for name in _ABSENT:
-        entries[name] = Absent(name)
-    PyType_Modified(cls)
-    return 0

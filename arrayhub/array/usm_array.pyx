@@ -6,7 +6,7 @@ Included files:
 - flags: the attribute `flags`
 - ndarray_methods: methods of `numpy.ndarray` such as `astype`, `ravel` and `view`
 - scalars: conversion of elements to Python values, such as `item`, `tolist` and iteration
-- unsupported_ops: errors of `==` and of attributes of `numpy.ndarray` that USMArray lacks
+- unsupported_ops: errors of `==`, of in-place operators and of attributes that USMArray lacks
 """
 
 cimport cython
@@ -39,6 +39,7 @@ from arrayhub._core.descriptor cimport (
     size_of,
     transpose,
 )
+from arrayhub._core.cpython.attributes cimport set_hints
 from arrayhub._core.dtypes cimport bits_of
 from arrayhub._core.runtime cimport device_of
 from arrayhub.adapters cimport arrow, dlpack, interface_dict
@@ -355,9 +356,6 @@ cdef class USMArray(Descriptor):
         return (
             f"USMArray(shape={self.shape}, {named}dtype={dtype}, device='{self.device}', access='{self.access}'{steps}{halo})"
         )
-
-    def __dir__(self):
-        return names(self)
 
     # ------------------------------------------------------------------------------------- pickle, copy and dask
 
@@ -701,48 +699,6 @@ cdef class USMArray(Descriptor):
             No copy engine supports the device of the memory.
         """
         assign(self, key, value)
-
-    # USMArray does not implement arithmetic, but the other operand may, as a NumPy array does. These methods store the result
-    # with `x[...] = x + y`. Without these methods, Python would rebind `x` to the result, and the memory would not change.
-
-    def __iadd__(self, other):
-        return stored(self, self + other)
-
-    def __isub__(self, other):
-        return stored(self, self - other)
-
-    def __imul__(self, other):
-        return stored(self, self * other)
-
-    def __itruediv__(self, other):
-        return stored(self, self / other)
-
-    def __ifloordiv__(self, other):
-        return stored(self, self // other)
-
-    def __imod__(self, other):
-        return stored(self, self % other)
-
-    def __ipow__(self, other):
-        return stored(self, self ** other)
-
-    def __imatmul__(self, other):
-        return stored(self, self @ other)
-
-    def __ilshift__(self, other):
-        return stored(self, self << other)
-
-    def __irshift__(self, other):
-        return stored(self, self >> other)
-
-    def __iand__(self, other):
-        return stored(self, self & other)
-
-    def __ior__(self, other):
-        return stored(self, self | other)
-
-    def __ixor__(self, other):
-        return stored(self, self ^ other)
 
     def __delitem__(self, key):
         raise TypeError("del x[...]: elements of an array cannot be deleted; use a slice instead")
@@ -1111,11 +1067,6 @@ cdef int assign(object array, object key, object value) except -1:
     return 0
 
 
-cdef object stored(object array, object values):
-    assign(array, Ellipsis, values)
-    return array
-
-
 cdef object sequence(tuple arguments):
     """Return integers that the caller passed as several arguments or as one sequence."""
     if len(arguments) != 1:
@@ -1127,4 +1078,5 @@ cdef object sequence(tuple arguments):
 
 
 register_class(USMArray)
-add_absent(USMArray)
+refuse_in_place_operators(USMArray)
+set_hints(USMArray, HINTS)

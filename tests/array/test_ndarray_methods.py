@@ -230,9 +230,46 @@ def test_only_the_writeable_flag_can_be_set():
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "real", "dot", "round"])
 def test_errors_for_computing_methods_suggest_numpy(name):
     x = ah.asarray(BASE)
-    with pytest.raises(AttributeError, match=rf"does not implement arithmetic; use arrayhub\.as_numpy\(x\)\.{name}"):
+    with pytest.raises(
+        AttributeError, match=rf"^{name}: USMArray does not have .*; use arrayhub\.as_numpy\(x\)\.{name}"
+    ):
         getattr(x, name)
-    assert not hasattr(ah.USMArray, name) and name not in dir(x)
+    assert not hasattr(x, name) and not hasattr(ah.USMArray, name) and name not in dir(x)
+
+
+def test_class_has_its_attributes_and_nothing_else():
+    """A name that only raises an error is not an attribute of the class."""
+    names = [name for name in dir(ah.USMArray) if not name.startswith("_")]
+    assert len(names) <= 50
+    assert dir(ah.asarray(BASE)) == dir(ah.USMArray)
+    absent = [name for name in names if not hasattr(ah.asarray(BASE), name)]
+    assert absent == []
+
+
+def test_unknown_attribute_raises_plain_error():
+    x = ah.asarray(BASE)
+    with pytest.raises(
+        AttributeError, match=r"^'arrayhub\.array\.usm_array\.USMArray' object has no attribute 'foo'$"
+    ) as info:
+        x.foo  # noqa: B018
+    assert (info.value.name, info.value.obj) == ("foo", x)
+    assert getattr(x, "foo", 1) == 1
+    for name in ("__array_namespace__", "__array_function__", "__array_ufunc__", "__jax_array__", "__torch_function__"):
+        assert not hasattr(x, name)
+
+
+def test_errors_of_properties_keep_their_text():
+    """The AttributeErrors of properties name the reason, and lookup on the type finds the property."""
+    x = ah.asarray(BASE)
+    with pytest.raises(AttributeError, match=r"^__cuda_array_interface__: "):
+        x.__cuda_array_interface__  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^__usm_ndarray__: the memory is not SYCL USM"):
+        x.__usm_ndarray__  # noqa: B018
+    assert hasattr(ah.USMArray, "__cuda_array_interface__") and not hasattr(x, "__cuda_array_interface__")
+    with pytest.raises(AttributeError):
+        x.shape = (9,)
+    with pytest.raises(AttributeError):
+        x.foo = 1
 
 
 INSTEAD = {  # suggested replacements for attributes of ndarray
@@ -265,7 +302,7 @@ def test_error_for_fill_suggests_an_assignment():
     assert x.tolist() == [2, 2]
 
 
-LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "torch")
+LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "polars", "scipy", "torch")
 
 
 @pytest.mark.parametrize(
@@ -279,6 +316,19 @@ LIBRARIES = ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "pandas", "pola
         ("explain", "arrayhub.explain(x)"),
         *((library, f"arrayhub.as_{library}(x)") for library in LIBRARIES),
         *((f"to_{library}", f"arrayhub.as_{library}(x)") for library in LIBRARIES),
+        *((f"as_{library}", f"arrayhub.as_{library}(x)") for library in LIBRARIES),
+        ("as_numpy", "arrayhub.as_numpy(x)"),
+        ("sycl_queue", "x.base.sycl_queue"),
+        ("sycl_context", "x.base.sycl_context"),
+        ("sycl_device", "x.base.sycl_device"),
+        ("usm_data", "x.base"),
+        ("nd", "x.ndim"),
+        ("convert", "arrayhub.convert(x, library)"),
+        ("like", "arrayhub.like(x, model)"),
+        ("half", "x.astype('float16')"),
+        ("stride", "x.strides"),
+        ("storage_offset", "x.offset"),
+        ("element_size", "x.itemsize"),
         ("asnumpy", "arrayhub.as_numpy(x)"),
         ("values", "arrayhub.as_numpy(x)"),
         ("detach", "arrayhub.as_torch(x)"),
