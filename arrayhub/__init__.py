@@ -1,56 +1,52 @@
 """Exchange arrays between libraries without copies: import an array of any library, export it by any protocol.
 
+Words: ``as`` with a container imports (`asarray`), ``as_`` with a library exports (`as_torch`), ``to_`` with a place
+moves (`to_host`).
+
 Import
     asarray(obj)            import an array of any library, without a copy, as a USMArray
+    asnested(obj)           import lists, strings, missing values and records as a NestedArray
+    assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy, pydata/sparse and others as a SparseArray
     from_dlpack(obj)        import only through DLPack
-    to_host, to_device      return an array in host memory or on a device, with a copy if necessary
 
 Export
-    as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba
+    as_numpy, as_torch, as_jax, as_cupy, as_dpnp, as_numba, as_arrow, as_polars, as_pandas, as_awkward, as_scipy
                             return an array of the named library that shares the memory
     convert(obj, "torch")   return an array of the library that the second argument names
     like(obj, model)        convert `obj` to the library, device and labels of the array `model`
-    adapt(to)               decorate a function written for one library, so that it accepts arrays of any library
-    placement(*objs)        select the library and the device for a function of several arrays
     x.__dlpack__, x.__array_interface__, x.__cuda_array_interface__, x.__sycl_usm_array_interface__, memoryview(x)
                             protocols through which other libraries import a USMArray x
 
+Other places
+    to_host, to_device      return an array in host memory or on a device, with a copy if necessary
+
 New arrays
-    empty, zeros, ones, full, from_array, empty_like, zeros_like, ones_like, full_like
+    empty, zeros, ones, full, from_array
                             allocate host, CUDA or SYCL memory with a layout, an alignment, a halo and named dimensions
-    plan                    compute a layout without allocating memory
-    layout_for              return the layout that a backend prefers
-    layouts.register        register the layout of a backend
     USMArray(shape, dtype)  constructor of the USM array specification
+
+For libraries that accept the arrays of others
+    adapt(to)               decorate a function written for one library, so that it accepts arrays of any library
+    placement(*objs)        select the library and the device for a function of several arrays
+    Request                 conditions on an array argument, as in the C interface
+    register_library        add support for another library
+    get_include()           return the folder of the C headers
 
 Description
     explain(obj)            explain which libraries can import an object, and why
-    trace()                 list the lines of a program that import, export, copy or wait for arrays
     check(obj)              compare the descriptions that an object gives through its protocols
-    inspect, debug_repr     describe the metadata of an array
-    picture                 draw the layout of an array in memory
-    datashape, parse_type   format and parse the type of an array
-    get_dims, get_origin    return the dimension names and the origin of an array of any library
+    debug_repr(obj)         describe type, metadata and memory block
+    picture(obj)            draw the layout of an array in memory
+    trace()                 list the lines of a program that import, export, copy or wait for arrays
     Device                  device of an array, such as Device("cuda:0")
 
-Nested data
-    asnested(obj)           import lists, strings, missing values and records as a NestedArray
-    as_arrow, as_polars, as_pandas, as_awkward
-                            export a NestedArray
-
-Sparse data
-    assparse(obj)           import a sparse array of SciPy, torch, jax, CuPy, pydata/sparse and others as a SparseArray
-    as_scipy, as_pydata_sparse
-                            export a SparseArray; as_torch, as_jax and as_cupy also accept sparse arrays
-
-C, C++, and other processes
-    get_include()           return the folder of the C headers
-    Request                 conditions on an array argument, as in the C interface
-    pickling                permit or configure pickles of device memory
-    as_mpi(obj)             return an array of any layout as one message for mpi4py
+Other processes
     ipc_handle(x)           return a handle by which another process of the machine opens the memory, without a copy
-    register_library        add support for another library
-    register_dask           send arrays in dask without pickling their elements
+
+Modules, imported on first use
+    storage                 layouts, plans and names of dimensions
+    datashape               types as text: datashape.of(x), datashape.parse(text)
+    transport               settings of pickles, dask and MPI
     testing                 checks of another library's arrays against the protocols' rules
     transfer                settings of copies between devices, and of the memory that copies keep for reuse
     sycl_runtime            detection of the SYCL CPU device
@@ -97,87 +93,61 @@ if "distributed.protocol" in sys.modules:  # a dask worker may be about to read 
     import_module("arrayhub.transport.dask").register_arrival()
 
 if TYPE_CHECKING:
+    from arrayhub import datashape as datashape
+    from arrayhub import storage as storage
     from arrayhub import testing as testing
     from arrayhub import transfer as transfer
+    from arrayhub import transport as transport
     from arrayhub._core.include import get_include
-    from arrayhub.adapters.dimensions import get_dims, get_origin
     from arrayhub.capi.python_request import Request
     from arrayhub.convert.adapt import adapt
     from arrayhub.convert.like import like
-    from arrayhub.convert.placement import Placement, placement
+    from arrayhub.convert.placement import placement
     from arrayhub.inspection.check import check
-    from arrayhub.inspection.datashape.parser import parse_type
-    from arrayhub.inspection.datashape.types import Type, datashape
     from arrayhub.inspection.explain import explain
     from arrayhub.inspection.pictures.picture import picture
-    from arrayhub.inspection.printout import debug_repr, inspect
+    from arrayhub.inspection.printout import debug_repr
     from arrayhub.inspection.tracing import trace
     from arrayhub.libraries.plugins import register_library
     from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
     from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
-    from arrayhub.sparse.array import SparseArray
-    from arrayhub.sparse.assparse import assparse
-    from arrayhub.sparse.export import as_pydata_sparse, as_scipy
+    from arrayhub.sparse import SparseArray, as_scipy, assparse
     from arrayhub.sparse.pickling import _unpickle_sparse as _unpickle_sparse
-    from arrayhub.storage import (
-        Plan,
-        empty,
-        empty_like,
-        from_array,
-        full,
-        full_like,
-        layout_for,
-        layouts,
-        ones,
-        ones_like,
-        plan,
-        zeros,
-        zeros_like,
-    )
-    from arrayhub.transport.dask import register_dask
-    from arrayhub.transport.ipc import IpcHandle, ipc_handle
+    from arrayhub.storage import empty, from_array, full, ones, zeros
     from arrayhub.transport.ipc import _ipc_handle as _ipc_handle
-    from arrayhub.transport.mpi import as_mpi
-    from arrayhub.transport.pickling import _unpickle as _unpickle
-    from arrayhub.transport.policy import pickling
+    from arrayhub.transport.ipc import ipc_handle
+    from arrayhub.transport.pickles import _unpickle as _unpickle
 
-# Public names whose modules are imported on first use, to keep `import arrayhub` fast.
+_MODULES = ("datashape", "storage", "testing", "transfer", "transport")  # imported on first use
+
+# Other names whose modules are imported on first use, to keep `import arrayhub` fast.
 _LAZY = {
     name: module
     for module, names in {
         "arrayhub._core.include": ("get_include",),
-        "arrayhub.adapters.dimensions": ("get_dims", "get_origin"),
         "arrayhub.capi.python_request": ("Request",),
         "arrayhub.convert.adapt": ("adapt",),
         "arrayhub.convert.like": ("like",),
-        "arrayhub.convert.placement": ("Placement", "placement"),
-        "arrayhub.transport.dask": ("register_dask",),
-        "arrayhub.transport.ipc": ("IpcHandle", "ipc_handle", "_ipc_handle"),
-        "arrayhub.transport.mpi": ("as_mpi",),
-        "arrayhub.nested.pickling": ("_unpickle_nested",),
-        "arrayhub.sparse.pickling": ("_unpickle_sparse",),
-        "arrayhub.transport.pickling": ("_unpickle",),
-        "arrayhub.transport.policy": ("pickling",),
-        "arrayhub.transport.deferred_error": ("_refused",),
+        "arrayhub.convert.placement": ("placement",),
         "arrayhub.inspection.check": ("check",),
-        "arrayhub.inspection.datashape.types": ("Type", "datashape"),
-        "arrayhub.inspection.datashape.parser": ("parse_type",),
         "arrayhub.inspection.explain": ("explain",),
         "arrayhub.inspection.pictures.picture": ("picture",),
-        "arrayhub.inspection.printout": ("debug_repr", "inspect"),
+        "arrayhub.inspection.printout": ("debug_repr",),
         "arrayhub.inspection.tracing": ("trace",),
         "arrayhub.libraries.plugins": ("register_library",),
-        "arrayhub.sparse": ("SparseArray", "as_pydata_sparse", "as_scipy", "assparse"),
         "arrayhub.nested": ("NestedArray", "as_arrow", "as_awkward", "as_pandas", "as_polars", "asnested"),
-        "arrayhub.storage": (
-            *("Plan", "plan", "layout_for", "layouts", "from_array"),
-            *("empty", "zeros", "ones", "full", "empty_like", "zeros_like", "ones_like", "full_like"),
-        ),
+        "arrayhub.nested.pickling": ("_unpickle_nested",),
+        "arrayhub.sparse": ("SparseArray", "as_scipy", "assparse"),
+        "arrayhub.sparse.pickling": ("_unpickle_sparse",),
+        "arrayhub.storage": ("empty", "from_array", "full", "ones", "zeros"),
+        "arrayhub.transport.deferred_error": ("_refused",),
+        "arrayhub.transport.ipc": ("_ipc_handle", "ipc_handle"),
+        "arrayhub.transport.pickles": ("_unpickle",),
     }.items()
     for name in names
 }
 
-# Names that users may expect from other libraries, and the call that the AttributeError suggests instead.
+# Names that users may expect, and the call that the AttributeError suggests instead.
 _ELSEWHERE = {
     **dict.fromkeys(("as_array", "as_tensor", "asanyarray", "frombuffer", "ndarray", "tensor"), "arrayhub.asarray(x)"),
     **{
@@ -185,37 +155,58 @@ _ELSEWHERE = {
     },
     **{
         f"to_{name}": f"arrayhub.as_{name}(x)"
-        for name in ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "torch")
+        for name in ("arrow", "awkward", "cupy", "dpnp", "jax", "numba", "numpy", "pandas", "polars", "scipy", "torch")
+    },
+    **{f"{name}_like": f"arrayhub.{name}(like=x)" for name in ("empty", "ones", "zeros")},
+    **{
+        name: f"arrayhub.{module}.{name}"
+        for module, names in {
+            "datashape": ("Type",),
+            "storage": ("Plan", "get_dims", "get_origin", "layout_for", "layouts", "plan"),
+            "transport": ("as_mpi", "pickling", "register_dask"),
+        }.items()
+        for name in names
     },
     **dict.fromkeys(("asnumpy", "numpy"), "arrayhub.as_numpy(x)"),
-    **dict.fromkeys(("as_list", "to_list"), "arrayhub.asarray(x).tolist()"),
+    **dict.fromkeys(("as_list", "to_list", "tolist"), "arrayhub.asarray(x).tolist()"),
+    **dict.fromkeys(("as_dataframe", "to_dataframe"), "arrayhub.as_pandas(x)"),
+    **dict.fromkeys(("cuda", "doctor", "is_available"), "python -m arrayhub doctor"),
+    **dict.fromkeys(("device", "get_device"), "arrayhub.asarray(x).device"),
+    **dict.fromkeys(("is_array", "isarray"), "arrayhub.explain(x)"),
     "arange": "arrayhub.asarray(numpy.arange(n))",
     "array_namespace": "array_api_compat.array_namespace(arrayhub.as_numpy(x))",
+    "as_cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "as_dask": "dask.array.from_array(arrayhub.as_numpy(x))",
     "as_nested": "arrayhub.asnested(x)",
     "as_pyarrow": "arrayhub.as_arrow(x)",
+    "as_pydata_sparse": "arrayhub.convert(x, 'pydata_sparse')",
     "as_sparse": "arrayhub.assparse(x)",
+    "as_tensorflow": "tensorflow.experimental.dlpack.from_dlpack(arrayhub.asarray(x).__dlpack__())",
     "as_xarray": "arrayhub.asarray(x).to_xarray()",
     "ascontiguousarray": "arrayhub.asarray(numpy.ascontiguousarray(x))",
-    "as_cuda": "arrayhub.to_device(x, 'cuda:0')",
+    "astype": "arrayhub.asarray(x, dtype=dtype)",
     "concatenate": "arrayhub.asarray(numpy.concatenate(list(map(arrayhub.as_numpy, arrays))))",
     "copy": "arrayhub.asarray(x, copy=True)",
     "demo": "python -m arrayhub demo",
-    "device": "arrayhub.asarray(x).device",
-    **dict.fromkeys(("cuda", "doctor", "is_available"), "python -m arrayhub doctor"),
+    "full_like": "arrayhub.full(fill_value=value, like=x)",
+    "inspect": "arrayhub.debug_repr(x)",
+    "IpcHandle": "arrayhub.ipc_handle(x)",
     "linspace": "arrayhub.asarray(numpy.linspace(start, stop, n))",
+    "parse_type": "arrayhub.datashape.parse(text)",
+    "Placement": "arrayhub.placement(x)",
+    "register": "arrayhub.register_library(name, ...)",
+    "stack": "arrayhub.asarray(numpy.stack(list(map(arrayhub.as_numpy, arrays))))",
+    "to": "arrayhub.to_device(x, device)",
     "to_dlpack": "arrayhub.asarray(x).__dlpack__()",
+    "view": "arrayhub.asarray(x).view(dtype)",
 }
 
 __all__ = [
     "Device",
     "InterfaceError",
-    "IpcHandle",
     "NestedArray",
-    "Placement",
-    "Plan",
     "Request",
     "SparseArray",
-    "Type",
     "USMArray",
     "adapt",
     "as_arrow",
@@ -223,12 +214,10 @@ __all__ = [
     "as_cupy",
     "as_dpnp",
     "as_jax",
-    "as_mpi",
     "as_numba",
     "as_numpy",
     "as_pandas",
     "as_polars",
-    "as_pydata_sparse",
     "as_scipy",
     "as_torch",
     "asarray",
@@ -236,45 +225,31 @@ __all__ = [
     "assparse",
     "check",
     "convert",
-    "datashape",
     "debug_repr",
     "empty",
-    "empty_like",
     "explain",
     "from_array",
     "from_dlpack",
     "full",
-    "full_like",
-    "get_dims",
     "get_include",
-    "get_origin",
-    "inspect",
     "ipc_handle",
-    "layout_for",
-    "layouts",
     "like",
     "ones",
-    "ones_like",
-    "parse_type",
-    "pickling",
     "picture",
     "placement",
-    "plan",
-    "register_dask",
     "register_library",
     "to_device",
     "to_host",
     "trace",
     "zeros",
-    "zeros_like",
 ]
 
 
 if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept any name
 
     def __getattr__(name):
-        if name == "testing":
-            return import_module("arrayhub.testing")
+        if name in _MODULES:
+            return import_module(f"arrayhub.{name}")
         if name not in _LAZY:
             instead = _ELSEWHERE.get(name)
             advice = f"; use {instead}" if instead else ""
@@ -283,5 +258,5 @@ if not TYPE_CHECKING:  # a module-level __getattr__ makes type checkers accept a
         return value
 
     def __dir__():
-        modules = {"sycl_runtime", "testing", "transfer"}
-        return sorted({name for name in globals() if name.startswith("__")} | {*__all__} | modules)
+        names = {name for name in globals() if name.startswith("__")}
+        return sorted(names | {*__all__, *_MODULES, "sycl_runtime"})

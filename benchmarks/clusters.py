@@ -80,7 +80,7 @@ def dask_cluster():
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster,
         Client(cluster) as client,
     ):
-        arrayhub.register_dask(client)
+        arrayhub.transport.register_dask(client)
         yield client, list(client.scheduler_info()["workers"])
 
 

@@ -176,7 +176,7 @@ def dpctl():
 @pytest.fixture
 def policy():
     """Set the default pickling policy during the test."""
-    with arrayhub.pickling(device="refuse", arrive="restore"):
+    with arrayhub.transport.pickling(device="refuse", arrive="restore"):
         yield
 
 

@@ -9,6 +9,7 @@ import torch
 
 import arrayhub
 from arrayhub import Device, USMArray
+from arrayhub.convert.placement import Placement
 from arrayhub.inspection.pictures.picture import Picture
 
 
@@ -35,7 +36,7 @@ def properties(x: USMArray) -> None:
     assert_type(x.device.dlpack, tuple[int, int])
     assert_type(x.dims, tuple[str | None, ...] | None)
     assert_type(x.with_dims("IJ", origin=(1, 0)).with_dims({"I": "K"}).align("J", "K").align(["K", "J"]), USMArray)
-    assert_type(arrayhub.get_dims(x), tuple[str, ...] | None)
+    assert_type(arrayhub.storage.get_dims(x), tuple[str, ...] | None)
     assert_type(x.with_dims(("I", None)).with_dims({"I": None}), USMArray)
     x.with_dims((1, 2))  # type: ignore[arg-type]
     x.flags.writeable = False
@@ -44,11 +45,10 @@ def properties(x: USMArray) -> None:
 
 
 def descriptions(x: USMArray) -> None:
-    assert_type(arrayhub.datashape(x, symbolic=True), str)
-    assert_type(arrayhub.parse_type("2 * int32"), arrayhub.Type)
-    assert_type(arrayhub.parse_type("2 * int32").dtype, np.dtype[Any])
+    assert_type(arrayhub.datashape.of(x, symbolic=True), str)
+    assert_type(arrayhub.datashape.parse("2 * int32"), arrayhub.datashape.Type)
+    assert_type(arrayhub.datashape.parse("2 * int32").dtype, np.dtype[Any])
     assert_type(arrayhub.debug_repr(x), str)
-    assert_type(arrayhub.inspect(x), dict[str, Any])
     assert_type(arrayhub.explain(x, to="torch").verdicts[0].verdict, str)
     assert_type(x.aligned().native(copy=True), USMArray)
     assert_type(arrayhub.testing.check_producer(np.asarray, dtypes=[np.float32, "int8"]).ok, bool)
@@ -81,7 +81,7 @@ def for_authors(x: USMArray, a: npt.NDArray[np.float64]) -> None:
     assert_type(double(a, n=3), npt.NDArray[np.float64])
     double(a, "3")  # type: ignore[arg-type]
     place = arrayhub.placement(a, x, prefer="torch")
-    assert_type(place, arrayhub.Placement)
+    assert_type(place, Placement)
     assert_type(place.library, str)
     assert_type(place.device, Device)
     arrayhub.like(a, torch, copy=None, dtype="model")
@@ -96,14 +96,15 @@ def new_arrays(a: npt.NDArray[np.float32]) -> None:
     assert_type(arrayhub.zeros(3, memory="usm_shared", device="oneapi:0"), USMArray)
     assert_type(arrayhub.full((3,), 1, dims=("x",), origin=[0], layout="F"), USMArray)
     assert_type(arrayhub.from_array(a, dtype=None, memory="cuda"), USMArray)
-    assert_type(arrayhub.ones_like(a, "f8", layout=(1, 0)), USMArray)
-    assert_type(arrayhub.plan((3, 4), alignment=64).strides, tuple[int, ...])
-    assert_type(arrayhub.layout_for("IJK", "numpy"), tuple[int, ...])
-    arrayhub.layouts.register("mine", lambda dimensions: range(len(dimensions)))
+    assert_type(arrayhub.ones(like=a, dtype="f8", layout=(1, 0)), USMArray)
+    assert_type(arrayhub.full(fill_value=1, like=a), USMArray)
+    assert_type(arrayhub.storage.plan((3, 4), alignment=64).strides, tuple[int, ...])
+    assert_type(arrayhub.storage.layout_for("IJK", "numpy"), tuple[int, ...])
+    arrayhub.storage.layouts.register("mine", lambda dimensions: range(len(dimensions)))
     assert_type(arrayhub.check(a), list[str])
     arrayhub.empty(3, memory="gpu")  # type: ignore[arg-type]
     arrayhub.ones(3, order="F")  # type: ignore[call-arg]
-    arrayhub.plan(3).offset = 1  # type: ignore[misc]
+    arrayhub.storage.plan(3).offset = 1  # type: ignore[misc]
 
 
 def pictures(x: USMArray) -> None:

@@ -70,9 +70,9 @@ def get_dims(obj: Any, /, annotation: Any = None) -> tuple[str, ...] | None:
 
     Examples
     --------
-    >>> arrayhub.get_dims(arrayhub.empty((2, 3), dims=("I", "K")))
+    >>> arrayhub.storage.get_dims(arrayhub.empty((2, 3), dims=("I", "K")))
     ('I', 'K')
-    >>> arrayhub.get_dims(numpy.zeros((2, 3)), annotation="IJ")
+    >>> arrayhub.storage.get_dims(numpy.zeros((2, 3)), annotation="IJ")
     ('I', 'J')
     """
     dims = _dims_of(obj, _ndim_of(obj))
@@ -105,7 +105,7 @@ def get_origin(obj: Any, /) -> tuple[int, ...] | None:
     Examples
     --------
     >>> x = arrayhub.empty((4, 5), dims=("K", "I"), origin=(0, 2))
-    >>> x.origin, arrayhub.get_origin(x)
+    >>> x.origin, arrayhub.storage.get_origin(x)
     ((0, 2), (2, 0))
     """
     return _origin_of(obj, _ndim_of(obj))

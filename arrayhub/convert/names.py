@@ -73,7 +73,7 @@ def _as_scipy(obj: Any, copy: Copy) -> Any:
 
 
 def _as_pydata_sparse(obj: Any, copy: Copy) -> Any:
-    return hooks.SPARSE_CONSUMERS["pydata_sparse"](obj, copy=copy)
+    return hooks.give_sparse(obj, "pydata_sparse", copy)
 
 
 def _as_sparse(obj: Any, copy: Copy) -> Any:

@@ -1,4 +1,4 @@
-"""Describe the type, metadata, data and memory block of an array, as a dict and in DyND's format."""
+"""Describe the type, metadata, data and memory block of an array in DyND's format."""
 
 import sys
 from collections.abc import Iterator
@@ -12,69 +12,15 @@ from arrayhub.inspection.datashape.types import Complex, Number, type_of
 from arrayhub.inspection.unread import array_besides, refuse_copies
 
 # DyND's access flags, keyed by the value of `USMArray.access`.
-_READ, _WRITE, _IMMUTABLE = 1, 2, 4
-FLAGS = {"readwrite": _READ | _WRITE, "readonly": _READ, "immutable": _READ | _IMMUTABLE}
-_FLAG_NAMES = {_READ: "read_access", _WRITE: "write_access", _IMMUTABLE: "immutable"}
-
-
-def inspect(obj: Any, /) -> dict[str, Any]:
-    """Describe an array as a dict that can be serialized to JSON.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `asarray` or `assparse` accepts, or that `asnested` accepts without a copy.
-
-    Returns
-    -------
-    dict
-        Addresses are integers. Sizes, strides and offsets are in bytes.
-
-        ``address``, ``refcount``
-            Address and reference count of the array object, without the references of the call itself.
-        ``type``
-            ``pointer`` (address of the dtype object, or the type number for a 0-d array of a number and for an element
-            type that NumPy does not have), ``symbolic`` and ``fixed`` (the datashape in both forms).
-        ``arrmeta``
-            ``flags`` (1 read, 2 write, 4 immutable), ``access``, ``itemsize``, ``dimensions`` (list of dicts with
-            ``stride``, None for packed elements, and ``size`` in elements), ``fields`` (None, or a list of dicts with
-            ``name`` and ``offset`` of the fields of a record).
-        ``data``
-            ``pointer`` (address of element zero), ``protocol``, ``device``, ``usm_type``, and ``memory_block`` with the
-            keys ``address`` and ``refcount`` (of the block object), ``kind``, ``start`` and ``nbytes`` (of the memory,
-            None if unknown), ``object`` (address of the owner, None if the block owns the memory),
-            ``release_function`` and ``release_address``.
-
-        In the dict of a sparse or nested array, ``type`` lacks ``pointer``, and ``data`` has a dict for each part
-        (indices, offsets, content, the fields of a record). The dict of a dense part has the keys above and ``nbytes``.
-        For a sparse array, ``arrmeta`` has ``flags``, ``access``, ``format``, ``shape``, ``batch_ndim``,
-        ``dense_ndim``, ``blocksize`` and ``stored`` (number of stored values). For a nested array, ``arrmeta`` has
-        ``flags``, ``access``, ``kind``, ``length``, ``validity_offset`` and ``meaning``.
-
-    Raises
-    ------
-    TypeError, ValueError, BufferError
-        As in `asarray`. BufferError is also raised for a query or a stream that can be read only once, unless the
-        object supports a protocol other than Arrow.
-
-    Examples
-    --------
-    >>> arrayhub.inspect(numpy.zeros(2))["arrmeta"]["dimensions"]
-    [{'stride': 8, 'size': 2}]
-    """
-    obj = _imported(obj, "inspect")
-    refcount = shared(sys.getrefcount(obj))  # before the next call, because its arguments may be references too
-    if issubclass(type(obj), SparseParts):
-        sparse: dict[str, Any] = hooks.inspect_sparse(obj, refcount)
-        return sparse
-    if not issubclass(type(obj), USMArray):
-        nested: dict[str, Any] = hooks.inspect_nested(obj, refcount)
-        return nested
-    return facts_of(obj, refcount)
+_FLAGS = {
+    "readwrite": "3 (read_access write_access )",
+    "readonly": "1 (read_access )",
+    "immutable": "5 (read_access immutable )",
+}
 
 
 def debug_repr(obj: Any, /) -> str:
-    """Describe an array in the format of DyND's ``debug_repr``. `inspect` returns a dict with more details.
+    """Describe an array in the format of DyND's ``debug_repr``: type, metadata, data and memory block.
 
     Parameters
     ----------
@@ -84,7 +30,9 @@ def debug_repr(obj: Any, /) -> str:
     Returns
     -------
     str
-        Lines without a trailing newline. Strides, item sizes and offsets are in bytes.
+        Lines without a trailing newline. Strides, item sizes and offsets are in bytes. The flags are a sum of 1 (read
+        access), 2 (write access) and 4 (immutable). References of the call itself are not counted. The text of a
+        sparse or nested array has a section for each part (indices, offsets, content, the fields of a record).
 
     Raises
     ------
@@ -98,12 +46,14 @@ def debug_repr(obj: Any, /) -> str:
     '------ array'
     """
     obj = _imported(obj, "debug_repr")
-    refcount = shared(sys.getrefcount(obj))  # as in `inspect`
+    refcount = shared(sys.getrefcount(obj))  # before the next call, because its arguments may be references too
     if issubclass(type(obj), SparseParts):
-        return str(hooks.debug_repr_of_sparse(obj, refcount))
-    if not issubclass(type(obj), USMArray):
-        return str(hooks.debug_repr_of_nested(obj, refcount))
-    return "\n".join(_lines(facts_of(obj, refcount)))
+        lines = hooks.lines_of_sparse(obj, refcount)
+    elif issubclass(type(obj), USMArray):
+        lines = _lines(obj, refcount)
+    else:
+        lines = hooks.lines_of_nested(obj, refcount)
+    return "\n".join(["------ array", *lines, "------"])
 
 
 def _imported(obj: Any, function: str) -> Any:
@@ -133,38 +83,70 @@ def shared(counted: int) -> int:
     return max(1, counted - sys.getrefcount(unshared))
 
 
-def facts_of(array: USMArray, refcount: int) -> dict[str, Any]:
-    """Return the dict of `inspect` for a dense array."""
-    fixed, symbolic = type_of(array), type_of(array, symbolic=True)
-    return {
-        "address": id(array),
-        "refcount": refcount,
-        "type": {"pointer": _type_pointer(array, fixed), "symbolic": str(symbolic), "fixed": str(fixed)},
-        "arrmeta": {
-            "flags": FLAGS[array.access],
-            "access": array.access,
-            "itemsize": array.itemsize,
-            "dimensions": [
-                {"stride": stride, "size": size} for stride, size in zip(_strides(array), array.shape, strict=True)
-            ],
-            "fields": _fields(array),
-        },
-        "data": {
-            "pointer": array.ptr,
-            "protocol": array.protocol,
-            "device": str(array.device),
-            "usm_type": array.usm_type,
-            "memory_block": _block_facts(array.memory),
-        },
-    }
+def head_lines(array: Any, refcount: int, type_lines: list[str]) -> Iterator[str]:
+    """Yield the first lines, up to the access flags."""
+    yield f" address: {_hexadecimal(id(array))}"
+    yield f" refcount: {refcount}"
+    yield " type:"
+    yield from type_lines
+    yield " arrmeta:"
+    yield f"  flags: {_FLAGS[array.access]}"
 
 
-def _type_pointer(array: USMArray, fixed: Any) -> int:
+def _lines(array: USMArray, refcount: int) -> Iterator[str]:
+    type_lines = [f"  pointer: {_hexadecimal(_type_pointer(array))}", f"  type: {type_of(array, symbolic=True)}"]
+    yield from head_lines(array, refcount, type_lines)
+    offsets = _field_offsets(array)
+    if array.ndim or offsets:
+        yield "  type-specific arrmeta:"
+    indent = "   "  # one more space per level
+    for stride, size in zip(_strides(array), array.shape, strict=True):
+        yield f"{indent}strided_dim arrmeta"
+        yield f"{indent} stride: {stride}"
+        yield f"{indent} size: {size}"
+        indent += " "
+    if offsets:
+        yield f"{indent}struct arrmeta"
+        yield f"{indent} field offsets: {offsets}"
+        yield f"{indent} size: {array.itemsize}"
+    yield " data:"
+    yield f"   pointer: {_hexadecimal(array.ptr)}"
+    yield from _block_lines(array)
+
+
+def part_lines(name: str, array: USMArray) -> Iterator[str]:
+    """Yield the lines for a dense part of a sparse or nested array."""
+    yield f"  {name}: {type_of(array)}"
+    yield f"   pointer: {_hexadecimal(array.ptr)}"
+    yield f"   size: {array.nbytes}"
+    yield from _block_lines(array)
+
+
+def _block_lines(array: USMArray) -> Iterator[str]:
+    block: MemoryBlock = array.memory
+    refcount = shared(sys.getrefcount(block))
+    owner = block.owner
+    yield f"   reference: {_hexadecimal(id(block))}"
+    yield f"    ------ memory_block at {_hexadecimal(id(block))}"
+    yield f"     reference count: {refcount}"
+    yield f"     type: {block.kind}"
+    if owner is None:
+        yield f"     start: {_hexadecimal(block.address)}"
+        yield f"     size: {block.nbytes}"
+    else:
+        yield f"     object void pointer: {_hexadecimal(id(owner))}"
+    yield f"     free function: {_hexadecimal(block.release_address)} ({block.release_function})"
+    if array.device != "cpu":
+        yield f"     device: {array.device}" + (f" ({array.usm_type} USM)" if array.usm_type else "")
+    yield "    ------"
+
+
+def _type_pointer(array: USMArray) -> int:
     """Return the address of the dtype, which the array keeps alive.
 
     Return the type number for a 0-d array of a number, and for an element type that NumPy does not have.
     """
-    if isinstance(fixed, Number | Complex):
+    if isinstance(type_of(array), Number | Complex):
         return array.typenum
     try:
         return id(array.dtype)
@@ -172,122 +154,23 @@ def _type_pointer(array: USMArray, fixed: Any) -> int:
         return array.typenum
 
 
-def _strides(array: USMArray) -> tuple[int | None, ...]:
+def _strides(array: USMArray) -> tuple[int | str, ...]:
     try:
         return array.byte_strides
     except ValueError:  # packed elements of less than a byte
-        return (None,) * array.ndim
+        return ("none (elements share bytes)",) * array.ndim
 
 
-def _fields(array: USMArray) -> list[dict[str, Any]] | None:
+def _field_offsets(array: USMArray) -> str:
+    """Return the offsets of the fields of a record, separated by commas."""
     try:
         dtype = array.dtype
     except TypeError:
-        return None
-    if dtype.fields is None:
-        return None
-    names = dtype.names or ()
-    fields = map(dtype.fields.__getitem__, names)
-    return [{"name": name, "offset": field[1]} for name, field in zip(names, fields, strict=True)]
+        return ""
+    fields = dtype.fields or {}
+    return ", ".join(str(fields[name][1]) for name in dtype.names or ())
 
 
-def _block_facts(block: MemoryBlock) -> dict[str, Any]:
-    unshared = object()
-    owner = block.owner
-    return {
-        "address": id(block),
-        "refcount": sys.getrefcount(block) - sys.getrefcount(unshared),
-        "kind": block.kind,
-        "start": block.address,
-        "nbytes": block.nbytes,
-        "object": None if owner is None else id(owner),
-        "release_function": block.release_function,
-        "release_address": block.release_address,
-    }
-
-
-# ------------------------------------------------------------------------------------------------------ DyND's form
-
-
-def flag_names(flags: int) -> str:
-    """Return DyND's names of access flags, each followed by a space."""
-    return "".join(f"{name} " for flag, name in _FLAG_NAMES.items() if flag & flags)
-
-
-def hexadecimal(address: int) -> str:
+def _hexadecimal(address: int) -> str:
     """Format an address as in DyND."""
     return f"{address:016X}"
-
-
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    arrmeta, data = facts["arrmeta"], facts["data"]
-    flags = flag_names(arrmeta["flags"])
-    yield "------ array"
-    yield f" address: {hexadecimal(facts['address'])}"
-    yield f" refcount: {facts['refcount']}"
-    yield " type:"
-    yield f"  pointer: {hexadecimal(facts['type']['pointer'])}"
-    yield f"  type: {facts['type']['symbolic']}"
-    yield " arrmeta:"
-    yield f"  flags: {arrmeta['flags']} ({flags})"
-    if arrmeta["dimensions"] or arrmeta["fields"]:
-        yield "  type-specific arrmeta:"
-        yield from _type_specific(arrmeta)
-    yield " data:"
-    yield f"   pointer: {hexadecimal(data['pointer'])}"
-    yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
-    yield from (f"    {line}" for line in block_lines(data))
-    yield "------"
-
-
-def _type_specific(arrmeta: dict[str, Any]) -> Iterator[str]:
-    """Yield the metadata of each dimension and of the fields, indented by one more space per level."""
-    indent = "   "
-    for dimension in arrmeta["dimensions"]:
-        stride = "none (elements share bytes)" if dimension["stride"] is None else dimension["stride"]
-        yield f"{indent}strided_dim arrmeta"
-        yield f"{indent} stride: {stride}"
-        yield f"{indent} size: {dimension['size']}"
-        indent += " "
-    if arrmeta["fields"]:
-        yield f"{indent}struct arrmeta"
-        yield f"{indent} field offsets: {', '.join(str(field['offset']) for field in arrmeta['fields'])}"
-        yield f"{indent} size: {arrmeta['itemsize']}"
-
-
-def head_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the first lines of `debug_repr` for a sparse or nested array, up to its access flags."""
-    flags = facts["arrmeta"]["flags"]
-    yield f" address: {hexadecimal(facts['address'])}"
-    yield f" refcount: {facts['refcount']}"
-    yield " type:"
-    yield f"  type: {facts['type']['fixed']}"
-    yield " arrmeta:"
-    yield f"  flags: {flags} ({flag_names(flags)})"
-
-
-def part_lines(name: str, facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of `debug_repr` for a dense part of a sparse or nested array."""
-    data = facts["data"]
-    yield f"  {name}: {facts['type']['fixed']}"
-    yield f"   pointer: {hexadecimal(data['pointer'])}"
-    yield f"   size: {facts['nbytes']}"
-    yield f"   reference: {hexadecimal(data['memory_block']['address'])}"
-    yield from (f"    {line}" for line in block_lines(data))
-
-
-def block_lines(data: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of `debug_repr` for the memory block in `data`."""
-    block = data["memory_block"]
-    yield f"------ memory_block at {hexadecimal(block['address'])}"
-    yield f" reference count: {block['refcount']}"
-    yield f" type: {block['kind']}"
-    if block["object"] is None:
-        yield f" start: {hexadecimal(block['start'])}"
-        yield f" size: {block['nbytes']}"
-    else:
-        yield f" object void pointer: {hexadecimal(block['object'])}"
-    yield f" free function: {hexadecimal(block['release_address'])} ({block['release_function']})"
-    if data["device"] != "cpu":
-        yield f" device: {data['device']}" + (f" ({data['usm_type']} USM)" if data["usm_type"] else "")
-    yield "------"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import linecache
 import os
 import re
@@ -130,6 +131,9 @@ class trace:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def _summary(self) -> str:
         """Return a line with the numbers of hand-overs, copies and waits, and their bytes and durations."""

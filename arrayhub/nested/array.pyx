@@ -311,8 +311,13 @@ cdef class NestedArray(Tree):
     def __repr__(self):
         return f"NestedArray({self.type}, device='{self.device}', access='{self.access}')"
 
-    def _repr_html_(self):
+    @property
+    def picture(self):
+        """TextPicture : the nodes and their first elements as text. See ``arrayhub.picture``."""
         return hooks.nested_picture_of(self)
+
+    def _repr_html_(self):
+        return self.picture._repr_html_()
 
     # ------------------------------------------------------------------------------------------- pickle and copies
 

@@ -1,4 +1,4 @@
-"""`explain`, `inspect`, `debug_repr` and `check` for nested data."""
+"""`explain`, `debug_repr` and `check` for nested data."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from arrayhub.adapters.arrow import unread
 from arrayhub.convert.functions import convert
 from arrayhub.inspection.explain import LOOKED_AT, attempt, through_protocol
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
-from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
+from arrayhub.inspection.printout import head_lines, part_lines, shared
 from arrayhub.libraries.wrappers import unwraps
 from arrayhub.nested.advice import sample_of, sample_of_node
 from arrayhub.nested.array import NestedArray, check, unwrapped
@@ -233,34 +233,28 @@ def _nodes(x: NestedArray) -> Iterator[NestedArray]:
             yield from _nodes(array)
 
 
-# ---------------------------------------------------------------------------------------------------------- inspect
+# ------------------------------------------------------------------------------------------------------- debug_repr
 
 
-def inspect_nested(x: NestedArray, refcount: int) -> dict[str, Any]:
-    """Return the parts of a NestedArray as a dict that can be serialized to JSON, including the given `refcount`."""
+def lines_of(x: NestedArray, refcount: int) -> Iterator[str]:
+    """Yield the lines of `debug_repr` for a node and its parts, without the first and the last."""
+    yield from head_lines(x, refcount, [f"  type: {x.type}"])
+    yield f"  {x.kind} arrmeta"
+    yield f"   size: {len(x)}"
+    if x.meaning is not None:
+        yield f"   meaning: {x.meaning}"
+    if x.validity_offset:
+        yield f"   validity offset: {x.validity_offset}"
+    yield " data:"
     parts = dict(parts_of(x))
-    return {
-        "address": id(x),
-        "refcount": refcount,
-        "type": {"fixed": str(x.type), "symbolic": f"strided * {str(x.type).partition(' * ')[2]}"},
-        "arrmeta": {
-            "flags": FLAGS[x.access],
-            "access": x.access,
-            "kind": x.kind,
-            "length": len(x),
-            "validity_offset": x.validity_offset,
-            "meaning": x.meaning,
-        },
-        "data": {name: _part_facts(parts, name) for name in list(parts)},
-    }
-
-
-def _part_facts(parts: dict[str, Any], name: str) -> dict[str, Any]:
-    array = parts.pop(name)  # now only the node and this variable refer to the array
-    refcount = shared(sys.getrefcount(array))
-    if isinstance(array, NestedArray):
-        return inspect_nested(array, refcount)
-    return {**facts_of(array, refcount), "nbytes": array.nbytes}
+    for name in list(parts):
+        array = parts.pop(name)  # now only the node and this variable refer to the array
+        refcount = shared(sys.getrefcount(array))
+        if isinstance(array, NestedArray):
+            yield f"  {name}:"
+            yield from (f"  {line}" for line in lines_of(array, refcount))
+        else:
+            yield from part_lines(name, array)
 
 
 def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
@@ -284,27 +278,6 @@ def parts_of(x: NestedArray) -> Iterator[tuple[str, Any]]:
             yield name, array
     for k, buffer in enumerate(getattr(x, "buffers", ())):
         yield f"buffers[{k}]", buffer
-
-
-def debug_repr_of(x: NestedArray, refcount: int) -> str:
-    """Return the parts of a NestedArray as text in the format of DyND's ``debug_repr``."""
-    return "\n".join(["------ array", *_lines(inspect_nested(x, refcount)), "------"])
-
-
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    arrmeta = facts["arrmeta"]
-    yield from head_lines(facts)
-    yield f"  {arrmeta['kind']} arrmeta"
-    yield f"   size: {arrmeta['length']}"
-    if arrmeta["meaning"] is not None:
-        yield f"   meaning: {arrmeta['meaning']}"
-    yield " data:"
-    for name, part_facts in facts["data"].items():
-        if "nbytes" in part_facts:
-            yield from part_lines(name, part_facts)
-        else:
-            yield f"  {name}:"
-            yield from (f"  {line}" for line in _lines(part_facts))
 
 
 # ------------------------------------------------------------------------------------------------------------ check

@@ -1,7 +1,7 @@
 """Determine the datashape of a NestedArray.
 
-`arrayhub.parse_type` parses all datashapes. awkward parses all except those with raw bytes, Arrow's logical types or
-extension types.
+`arrayhub.datashape.parse` parses all datashapes. awkward parses all except those with raw bytes, Arrow's logical types
+or extension types.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,6 +2,6 @@
 
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import assparse
-from arrayhub.sparse.export import as_pydata_sparse, as_scipy
+from arrayhub.sparse.export import as_scipy
 
-__all__ = ["SparseArray", "as_pydata_sparse", "as_scipy", "assparse"]
+__all__ = ["SparseArray", "as_scipy", "assparse"]

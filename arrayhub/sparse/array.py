@@ -9,6 +9,7 @@ from arrayhub._core.descriptor import Device
 from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import SparseParts
+from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.sparse.conversion import to_dense, to_format
 from arrayhub.sparse.emit_binsparse import arrays_of, descriptor_of
 from arrayhub.sparse.formats import FORMATS, row_of
@@ -260,9 +261,13 @@ class SparseArray(SparseParts):
         """Return a token for dask. Host-readable arrays with equal parts have equal tokens, in every process."""
         return hooks.sparse_token(self)
 
-    def _repr_html_(self) -> str:
-        """Return a drawing of the pattern of stored values, for notebooks."""
+    @property
+    def picture(self) -> TextPicture:
+        """TextPicture : pattern of the stored values as text. See ``arrayhub.picture``."""
         return picture_of(self)
+
+    def _repr_html_(self) -> str:
+        return self.picture._repr_html_()
 
     def __repr__(self) -> str:
         where = "" if str(self.device) == "cpu" else f", on {self.device}"

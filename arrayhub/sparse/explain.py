@@ -1,7 +1,6 @@
-"""`explain`, `inspect`, `debug_repr` and `check` for sparse arrays."""
+"""`explain`, `debug_repr` and `check` for sparse arrays."""
 
 import re
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -13,7 +12,7 @@ from arrayhub._core.hooks import hooks
 from arrayhub.convert.functions import asarray, convert
 from arrayhub.inspection.explain import attempt
 from arrayhub.inspection.explanation import CANNOT, COPY, ZERO_COPY, Explanation, Offer, Verdict
-from arrayhub.inspection.printout import FLAGS, facts_of, head_lines, part_lines, shared
+from arrayhub.inspection.printout import head_lines, part_lines
 from arrayhub.runtimes.cuda import has_device
 from arrayhub.sparse.array import SparseArray
 from arrayhub.sparse.assparse import sparse_or_none
@@ -81,7 +80,7 @@ def _verdicts(x: SparseArray, consumers: tuple[str, ...]) -> Iterator[Verdict]:
             yield Verdict(consumer, CANNOT, refusal)
 
 
-# ---------------------------------------------------------------------------------------------------------- inspect
+# ------------------------------------------------------------------------------------------------------- debug_repr
 
 
 def parts_of(x: SparseArray) -> Iterator[tuple[str, Any]]:
@@ -95,45 +94,20 @@ def parts_of(x: SparseArray) -> Iterator[tuple[str, Any]]:
         yield f"coords[{k}]", array
 
 
-def inspect_sparse(x: SparseArray, refcount: int) -> dict[str, Any]:
-    """Return the parts of a SparseArray as a dict that can be serialized to JSON, including the given `refcount`."""
-    return {
-        "address": id(x),
-        "refcount": refcount,
-        "type": {"fixed": f"{x.format} of {x.dtype}", "symbolic": f"{x.format} of {x.dtype}"},
-        "arrmeta": {
-            "flags": FLAGS[x.access],
-            "access": x.access,
-            "format": x.format,
-            "shape": list(x.shape),
-            "batch_ndim": x.batch_ndim,
-            "dense_ndim": x.dense_ndim,
-            "blocksize": None if x.blocksize is None else list(x.blocksize),
-            "stored": x.nnz,
-        },
-        "data": {
-            name: {**facts_of(array, shared(sys.getrefcount(array))), "nbytes": array.nbytes}
-            for name, array in parts_of(x)
-        },
-    }
-
-
-def debug_repr_of(x: SparseArray, refcount: int) -> str:
-    """Return the parts of a SparseArray as text in the format of DyND's ``debug_repr``."""
-    return "\n".join(["------ array", *_lines(inspect_sparse(x, refcount)), "------"])
-
-
-def _lines(facts: dict[str, Any]) -> Iterator[str]:
-    arrmeta = facts["arrmeta"]
-    yield from head_lines(facts)
-    yield f"  {arrmeta['format']} arrmeta"
-    yield f"   shape: {tuple(arrmeta['shape'])}"
-    yield f"   stored: {arrmeta['stored']}"
-    if arrmeta["blocksize"] is not None:
-        yield f"   blocksize: {tuple(arrmeta['blocksize'])}"
+def lines_of(x: SparseArray, refcount: int) -> Iterator[str]:
+    """Yield the lines of `debug_repr` for a SparseArray and its parts, without the first and the last."""
+    yield from head_lines(x, refcount, [f"  type: {x.format} of {x.dtype}"])
+    yield f"  {x.format} arrmeta"
+    yield f"   shape: {x.shape}"
+    yield f"   stored: {x.nnz}"
+    if x.blocksize is not None:
+        yield f"   blocksize: {tuple(x.blocksize)}"
+    if x.batch_ndim or x.dense_ndim:
+        yield f"   batch_ndim: {x.batch_ndim}"
+        yield f"   dense_ndim: {x.dense_ndim}"
     yield " data:"
-    for name, part in facts["data"].items():
-        yield from part_lines(name, part)
+    for name, array in parts_of(x):
+        yield from part_lines(name, array)
 
 
 # ------------------------------------------------------------------------------------------------------------ check

@@ -1,4 +1,4 @@
-"""Export of sparse arrays: `as_scipy`, `as_pydata_sparse`, and the function that `convert` calls for sparse arrays."""
+"""Export of sparse arrays: `as_scipy`, and the function that `convert` calls for sparse arrays."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -52,40 +52,6 @@ def as_scipy(obj: Any, /, *, copy: Copy = False) -> Any:
     return give_any(obj, "scipy", copy)
 
 
-def as_pydata_sparse(obj: Any, /, *, copy: Copy = False) -> Any:
-    """Return a pydata/sparse array that shares the memory of `obj`.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `assparse` accepts.
-    copy : {False, None, True}, optional
-        As in `as_scipy`. Separate coordinate arrays, and indices that are unsorted or repeated, require a copy.
-
-    Returns
-    -------
-    sparse.COO or sparse.GCXS
-        COO for coo, and GCXS for csr and csc.
-
-    Raises
-    ------
-    TypeError
-        `obj` is not a sparse array.
-    BufferError
-        pydata/sparse does not support the format or the element type, or a copy is required and `copy` does not permit
-        it.
-    ImportError
-        pydata/sparse is not installed.
-
-    Examples
-    --------
-    >>> import scipy.sparse
-    >>> as_pydata_sparse(scipy.sparse.csr_array([[0, 1.5], [2.5, 0]])).nnz
-    2
-    """
-    return give_any(obj, "pydata_sparse", copy)
-
-
 def give_any(obj: Any, library: str, copy: Copy = False, allow_readonly: bool = False, matrix: bool = False) -> Any:
     """Convert a sparse object of any library to a sparse array of `library`.
 
@@ -129,4 +95,4 @@ def _emitter(library: str, obj: Any) -> Callable[..., Any]:
 _emitters: dict[str, Callable[..., Any]] = {}
 
 # Export functions by the library's name in `convert`, for libraries without dense arrays.
-SPARSE_CONSUMERS = {"scipy": as_scipy, "pydata_sparse": as_pydata_sparse}
+SPARSE_CONSUMERS = {"scipy": as_scipy}

@@ -2,7 +2,7 @@
 
 A pickle contains ``arrayhub._unpickle_sparse(state)``. ``state`` is a dict with the format, the shape and the parts.
 Each part is a USMArray, whose ``__reduce__`` passes the bytes out of band in protocol 5, and applies the setting of
-`arrayhub.pickling` to device memory.
+`arrayhub.transport.pickling` to device memory.
 """
 
 import copy

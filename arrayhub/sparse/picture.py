@@ -1,33 +1,31 @@
-"""Draw the pattern of a SparseArray for a notebook: a coarse grid with darker cells for more stored values."""
+"""Describe a SparseArray for a notebook: a coarse grid of characters, denser ones for more stored values."""
 
 from typing import Any
 
 import numpy as np
 
 from arrayhub.convert.functions import SparseParts
-from arrayhub.inspection.pictures.canvas import MARGIN, Canvas, for_page
+from arrayhub.inspection.pictures.picture import TextPicture
 from arrayhub.sparse.conversion import elements
 from arrayhub.sparse.validation import is_on_host
 
 MOST_CELLS = 32  # maximum number of cells along each side
-_SIDE = 240  # length of the longer side, in pixels
+_SHADES = np.array(list(".-+*#"))  # from a cell without stored values to the cell with the most
 
 
-def picture_of(x: SparseParts) -> str:
-    """Return a drawing of the pattern as HTML. If the indices are invalid or on a device, return only text."""
-    canvas = Canvas()
-    canvas.write(repr(x)[1:-1], 13)
+def picture_of(x: SparseParts) -> TextPicture:
+    """Return the text. If the indices are invalid or on a device, a line with the reason replaces the grid."""
+    lines = [repr(x)[1:-1]]
     if not is_on_host(x):
-        canvas.write("the memory is on a device; call x.to_host() to draw the pattern", 11)
-        return for_page(canvas.svg(repr(x)))
-    try:
-        counts = pattern(x)
-    except ValueError as error:
-        canvas.write(str(error), 11)
-        return for_page(canvas.svg(repr(x)))
-    if counts is not None:
-        _draw(canvas, counts)
-    return for_page(canvas.svg(repr(x)))
+        lines.append("the memory is on a device; call x.to_host() to show the pattern")
+    else:
+        try:
+            counts = pattern(x)
+        except ValueError as error:
+            lines.append(str(error))
+        else:
+            lines.extend([] if counts is None else _grid(counts))
+    return TextPicture("\n".join(lines))
 
 
 def pattern(x: Any) -> Any:
@@ -49,15 +47,6 @@ def pattern(x: Any) -> Any:
     return counts
 
 
-def _draw(canvas: Canvas, counts: Any) -> None:
-    rows, columns = counts.shape
-    side = _SIDE / max(rows, columns)
-    most = max(int(counts.max()), 1)
-    left, top = MARGIN, canvas.y + MARGIN
-    canvas.add("lines", f'<rect x="{left}" width="{columns * side:.1f}" height="{rows * side:.1f}"/>', top)
-    canvas.reach(left + columns * side)
-    for row, column in zip(*np.nonzero(counts), strict=True):
-        shade = 0.25 + 0.75 * int(counts[row, column]) / most
-        size = f'width="{side:.1f}" height="{side:.1f}" fill-opacity="{shade:.2f}"'
-        canvas.add("bins", f'<rect x="{left + column * side:.1f}" {size}/>', top + row * side)
-    canvas.y = top + rows * side
+def _grid(counts: Any) -> list[str]:
+    shades = -(-counts * (len(_SHADES) - 1) // max(int(counts.max()), 1))  # rounded up
+    return list(map(" ".join, _SHADES[shades]))

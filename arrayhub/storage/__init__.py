@@ -1,23 +1,22 @@
 """Allocation of arrays with a given layout, alignment and dimension names (GT4Py's storage proposal)."""
 
+from arrayhub.adapters.dimensions import get_dims, get_origin
 from arrayhub.storage import layouts
 from arrayhub.storage.allocation import empty, zeros
-from arrayhub.storage.creation import empty_like, from_array, full, full_like, ones, ones_like, zeros_like
+from arrayhub.storage.creation import from_array, full, ones
 from arrayhub.storage.layouts import layout_for
 from arrayhub.storage.planning import Plan, plan
 
 __all__ = [
     "Plan",
     "empty",
-    "empty_like",
     "from_array",
     "full",
-    "full_like",
+    "get_dims",
+    "get_origin",
     "layout_for",
     "layouts",
     "ones",
-    "ones_like",
     "plan",
     "zeros",
-    "zeros_like",
 ]

@@ -1,6 +1,8 @@
 from collections.abc import Sequence
 from typing import Any, Literal, SupportsIndex, TypeAlias, final
 
+import numpy as np
+
 from arrayhub._core.descriptor import _DeviceLike
 from arrayhub.array.usm_array import USMArray, _DTypeLike
 
@@ -13,8 +15,9 @@ _Halo: TypeAlias = Sequence[SupportsIndex | tuple[SupportsIndex, SupportsIndex]]
 class Recipe: ...
 
 def memory_of(model: USMArray, argument: str, advice: str) -> tuple[_Memory, Any]: ...
+def type_of_model(model: USMArray) -> np.dtype[Any]: ...
 def empty(
-    shape: SupportsIndex | Sequence[SupportsIndex],
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: _DTypeLike | None = None,
     *,
     like: Any = None,
@@ -30,7 +33,7 @@ def empty(
     device: _DeviceLike | None = None,
 ) -> USMArray: ...
 def zeros(
-    shape: SupportsIndex | Sequence[SupportsIndex],
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
     dtype: _DTypeLike | None = None,
     *,
     like: Any = None,

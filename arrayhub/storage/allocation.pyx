@@ -44,10 +44,11 @@ import operator
 import numpy as np
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import Device, label
+from arrayhub._core.descriptor import Device, label, name_of_elements, slowest_first
 from arrayhub._core.dtypes import requested_dtype
 from arrayhub._core.errors import PASSES_ON, root_of, show
 from arrayhub.convert.functions import asarray
+from arrayhub.runtimes.host import is_packed
 from arrayhub.runtimes.sycl import queue_for, queue_of
 from arrayhub.storage import layouts, planning
 
@@ -417,23 +418,45 @@ cdef object names_of(object dimensions, object dims):
 # ------------------------------------------------------------------------------------------------ public functions
 
 
-cdef object new_like(tuple arguments, object dtype, object memory, object device, bint zeroed, object like):
-    """Return a new array in memory like that of `like`. `arguments` has the values of the arguments named in _ARGUMENTS."""
+def type_of_model(Descriptor model):
+    """Return the element type of the argument `like`. Raise TypeError for packed elements, which `empty` cannot allocate."""
+    if is_packed(model):
+        raise TypeError(f"like: elements of {name_of_elements(model)} are packed into shared bytes; accepted: elements of one"
+                        " byte or more. Pass dtype='int8', or call x.copy() for packed elements")
+    return get_dtype(model)
+
+
+cdef object new_like(object shape, object dtype, object aligned_index, object halo, object dimensions, object dims,
+                     object layout, object backend, object alignment, object origin, object memory, object device,
+                     bint zeroed, object like):
+    """Return a new array in memory like that of `like`. Without a `shape`, shape, layout and labels are like those of `like`."""
     if memory is not None or device is not None:
         given = "memory" if memory is not None else "device"
         raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
                         " memory; accepted: one of the two")
     cdef Descriptor model = asarray(like)
-    cdef cnp.dtype element = element_of(get_dtype(model) if dtype is None else dtype)
+    if shape is None:
+        shape = model.shape
+        if dims is None and dimensions is None:
+            dims = model.dims
+        if origin is None:
+            origin = model.origin
+        if halo is None:
+            halo = model.halo
+        if layout is None and backend is None and not is_packed(model):      # the new array for a packed model has C order
+            order = slowest_first(model)
+            layout = tuple(map(order.index, range(model.nd_)))
+    cdef cnp.dtype element = element_of(type_of_model(model) if dtype is None else dtype)
     cdef str pool = pool_of(model, like)
     if pool is None:
         memory, device = memory_of(model, "like", "Omit like=, and pass memory='cpu'")
     else:
         memory = "cpu"
-    return new((element.itemsize, *arguments), element, memory, device, zeroed, model, pool)
+    return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
+               memory, device, zeroed, model, pool)
 
 
-def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
+def empty(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory=None, device=None):
     """Return a new, uninitialized array.
 
@@ -441,13 +464,14 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
 
     Parameters
     ----------
-    shape : int or sequence of int
-        Lengths of the dimensions, in elements.
+    shape : int or sequence of int, optional
+        Lengths of the dimensions, in elements. May be omitted if `like` is given.
     dtype : optional
         Element type: any value that ``numpy.dtype`` accepts. The default is the element type of `like`, or ``float64``.
     like : object, optional
-        Any array that `asarray` accepts. The memory is on the device of `like`. Shape, layout and labels of `like` are not
-        used. The kind of `like` determines the allocator:
+        Any array that `asarray` accepts. The memory is on the device of `like`. If `shape` is omitted, the new array has the
+        shape, the order of the strides, `dims`, `origin` and `halo` of `like`, except those that are given. Padding is not
+        copied. If `shape` is given, layout and labels of `like` are not used. The kind of `like` determines the allocator:
 
         - Host memory: NumPy.
         - CUDA tensors of torch: torch's caching allocator, on the stream of `like`.
@@ -466,9 +490,9 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     dimensions : sequence of str, optional
         Alias of `dims` for GT4Py's storage proposal. Accepts only "I", "J", "K" and decimal numbers.
     layout : sequence of int or {"C", "F"}, optional
-        Rank of each dimension by stride, with 0 for the largest stride. See `arrayhub.layout_for`.
+        Rank of each dimension by stride, with 0 for the largest stride. See `arrayhub.storage.layout_for`.
     backend : str, optional
-        Preset of `arrayhub.layouts` or of GT4Py, which defines the layout and the padding of rows.
+        Preset of `arrayhub.storage.layouts` or of GT4Py, which defines the layout and the padding of rows.
     alignment : int, optional
         Alignment in bytes. Rows are padded to a multiple of `alignment`. By default, only the preset pads rows.
     origin : sequence of int, optional
@@ -494,7 +518,8 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
         - The array would have 2**63 bytes or more.
         - `backend` is not registered, `memory` is unknown, or `device` does not exist.
     TypeError
-        `like` is not an array, or is given with `memory` or `device`.
+        `like` is not an array, has packed elements and `dtype` is omitted, or is given with `memory` or `device`. Both
+        `shape` and `like` are omitted.
     BufferError
         `like` cannot be imported without a copy.
     ImportError
@@ -507,24 +532,24 @@ def empty(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     >>> x = arrayhub.empty((4, 5), "f4", dims=("I", "K"), halo=(1, 0), alignment=32)
     >>> x.strides, x.aligned_index
     ((8, 1), (1, 0))
+    >>> arrayhub.empty(like=numpy.zeros((2, 3), "f4", order="F")).strides
+    (1, 2)
     """
     if like is not None:
-        return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
-                        device, False, like)
+        return new_like(shape, dtype, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device,
+                        False, like)
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
                memory, device, False, None, None)
 
 
-def zeros(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
+def zeros(shape=None, dtype=None, *, like=None, aligned_index=None, halo=None, dimensions=None, dims=None, layout=None,
           backend=None, alignment=None, origin=None, memory=None, device=None):
     """Return a new array filled with zeros.
 
     Parameters
     ----------
-    shape : int or sequence of int
-        Lengths of the dimensions, in elements.
-    dtype, like, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device : optional
+    shape, dtype, like, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device : optional
         As in `empty`.
 
     Returns
@@ -543,8 +568,8 @@ def zeros(shape, dtype=None, *, like=None, aligned_index=None, halo=None, dimens
     [[0, 0, 0], [0, 0, 0]]
     """
     if like is not None:
-        return new_like((shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), dtype, memory,
-                        device, True, like)
+        return new_like(shape, dtype, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin, memory, device,
+                        True, like)
     cdef cnp.dtype element = element_of(dtype)
     return new((element.itemsize, shape, aligned_index, halo, dimensions, dims, layout, backend, alignment, origin), element,
                memory, device, True, None, None)

@@ -1,22 +1,22 @@
-"""Creation of filled arrays, and of arrays like another array: `ones`, `full`, `from_array` and ``*_like``."""
+"""Creation of filled arrays and of copies: `ones`, `full` and `from_array`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from arrayhub import transfer
-from arrayhub._core.descriptor import as_copy, name_of_elements, slowest_first
+from arrayhub._core.descriptor import as_copy, name_of_elements
 from arrayhub._core.errors import show
 from arrayhub.array.casting import checked, converted, is_integer, rank
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import VALUES, asarray, check_values
 from arrayhub.libraries.numpy import refuse_endless, with_ndarrays
 from arrayhub.runtimes.host import is_packed
-from arrayhub.storage.allocation import empty, memory_of, zeros
+from arrayhub.storage.allocation import empty, type_of_model
 from arrayhub.storage.planning import element_type
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from arrayhub.storage.allocation import _Halo, _Memory
 
 
-class _Options(TypedDict, total=False):
+class Options(TypedDict, total=False):
+    """Keyword arguments of `empty`, which all functions of this module accept."""
+
     aligned_index: Sequence[SupportsIndex] | None
     halo: _Halo | None
     dimensions: Sequence[str] | None
@@ -35,24 +37,10 @@ class _Options(TypedDict, total=False):
     origin: Sequence[SupportsIndex] | None
     device: Any
     like: Any
-
-
-class Options(_Options, total=False):
-    """Keyword arguments of `empty`, which all functions of this module accept."""
-
     memory: _Memory | None
 
 
-class LikeOptions(_Options, total=False):
-    """Keyword arguments of the ``*_like`` functions. None means the value of the prototype array."""
-
-    memory: _Memory | None
-
-
-_AnyOptions = TypeVar("_AnyOptions", Options, LikeOptions)
-
-
-def _known(call: str, options: _AnyOptions) -> _AnyOptions:
+def _known(call: str, options: Options) -> Options:
     """Return `options`, or raise TypeError if it contains a keyword that `empty` does not accept."""
     for name in options:
         if name not in Options.__annotations__:
@@ -62,15 +50,15 @@ def _known(call: str, options: _AnyOptions) -> _AnyOptions:
 
 
 def ones(
-    shape: SupportsIndex | Sequence[SupportsIndex], dtype: _DTypeLike | None = None, **options: Unpack[Options]
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    dtype: _DTypeLike | None = None,
+    **options: Unpack[Options],
 ) -> USMArray:
     """Return a new array filled with ones.
 
     Parameters
     ----------
-    shape : int or sequence of int
-        Lengths of the dimensions, in elements.
-    dtype, **options : optional
+    shape, dtype, **options : optional
         As in `empty`.
 
     Returns
@@ -96,8 +84,8 @@ def ones(
 
 
 def full(
-    shape: SupportsIndex | Sequence[SupportsIndex],
-    fill_value: Any,
+    shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    fill_value: Any = None,
     dtype: _DTypeLike | None = None,
     **options: Unpack[Options],
 ) -> USMArray:
@@ -105,8 +93,8 @@ def full(
 
     Parameters
     ----------
-    shape : int or sequence of int
-        Lengths of the dimensions, in elements.
+    shape : int or sequence of int, optional
+        Lengths of the dimensions, in elements. May be omitted if `like` is given, as in ``full(fill_value=7, like=x)``.
     fill_value : object
         Value of all elements: a number, or an array of one element.
     dtype, **options : optional
@@ -148,7 +136,7 @@ def _element_type(dtype: _DTypeLike | None, options: Options) -> np.dtype[Any]:
     if dtype is not None:
         return element_type(dtype)
     model = options.get("like")
-    return np.dtype(np.float64) if model is None else asarray(model).dtype
+    return np.dtype(np.float64) if model is None else type_of_model(asarray(model))
 
 
 def _element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -210,163 +198,14 @@ def from_array(
     if dtype is not None and source.dtype != element_type(dtype):
         source = transfer.astype(transfer.to_host(source), element_type(dtype))
     if is_packed(source):
-        raise _packed_error("from_array", source, "Call x.copy(), or x.to_device(device)")
+        raise TypeError(
+            f"from_array: elements of {name_of_elements(source)} are packed into shared bytes; accepted: elements of"
+            " one byte or more. Call x.copy(), or x.to_device(device)"
+        )
     fresh = empty(source.shape, source.dtype, **_labelled_as(source, options))
     transfer.write(fresh, source)
     copied: USMArray = as_copy(fresh)
     return copied
-
-
-def empty_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new, uninitialized array with the shape of `obj`.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `asarray` accepts.
-    dtype : optional
-        Element type. The default is the element type of `obj`.
-    **options
-        Keyword arguments of `empty`. Options that are omitted or None are taken from `obj`: the order of the strides,
-        `dims`, `origin`, `halo`, `memory` and `device`. Padding is not copied: rows are padded only if `alignment` is
-        given, or a `backend` whose preset pads rows.
-
-    Returns
-    -------
-    USMArray
-        A writable array.
-
-    Raises
-    ------
-    TypeError
-        `obj` is not an array, or `dtype` is None and the elements of `obj` are packed.
-    BufferError
-        `obj` cannot be imported without a copy.
-    ValueError, ImportError, MemoryError
-        As in `empty`.
-
-    Examples
-    --------
-    >>> x = arrayhub.asarray(numpy.zeros((2, 3), "f4", order="F"))
-    >>> arrayhub.empty_like(x).strides, arrayhub.empty_like(x, "f8", layout="C").strides
-    ((1, 2), (3, 1))
-    """
-    _known("empty_like", options)
-    model = asarray(obj)
-    return empty(model.shape, _type_like("empty_like", model, dtype), **_options_of(model, options))
-
-
-def zeros_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of zeros with the shape of `obj`.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `asarray` accepts.
-    dtype, **options : optional
-        As in `empty_like`.
-
-    Returns
-    -------
-    USMArray
-        A writable array.
-
-    Raises
-    ------
-    TypeError, ValueError, BufferError, ImportError, MemoryError
-        As in `empty_like`.
-
-    Examples
-    --------
-    >>> arrayhub.zeros_like([1, 2]).tolist()
-    [0, 0]
-    """
-    _known("zeros_like", options)
-    model = asarray(obj)
-    return zeros(model.shape, _type_like("zeros_like", model, dtype), **_options_of(model, options))
-
-
-def ones_like(obj: Any, /, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]) -> USMArray:
-    """Return a new array of ones with the shape of `obj`.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `asarray` accepts.
-    dtype, **options : optional
-        As in `empty_like`.
-
-    Returns
-    -------
-    USMArray
-        A writable array.
-
-    Raises
-    ------
-    TypeError, ValueError, BufferError, ImportError, MemoryError
-        As in `empty_like`.
-
-    Examples
-    --------
-    >>> arrayhub.ones_like([1.5, 2.5]).tolist()
-    [1.0, 1.0]
-    """
-    _known("ones_like", options)
-    model = asarray(obj)
-    return ones(model.shape, _type_like("ones_like", model, dtype), **_options_of(model, options))
-
-
-def full_like(
-    obj: Any, /, fill_value: Any, dtype: _DTypeLike | None = None, **options: Unpack[LikeOptions]
-) -> USMArray:
-    """Return a new array with the shape of `obj`, filled with `fill_value`.
-
-    Parameters
-    ----------
-    obj : object
-        Any object that `asarray` accepts.
-    fill_value : object
-        Value of all elements: a number, or an array of one element.
-    dtype, **options : optional
-        As in `empty_like`.
-
-    Returns
-    -------
-    USMArray
-        A writable array.
-
-    Raises
-    ------
-    ValueError
-        The element type cannot represent `fill_value`, as in `full`. Also as in `empty_like`.
-    TypeError, BufferError, ImportError, MemoryError
-        As in `empty_like`.
-
-    Examples
-    --------
-    >>> arrayhub.full_like([1, 2], 5).tolist()
-    [5, 5]
-    """
-    _known("full_like", options)
-    model = asarray(obj)
-    return full(model.shape, fill_value, _type_like("full_like", model, dtype), **_options_of(model, options))
-
-
-def _type_like(call: str, model: USMArray, dtype: _DTypeLike | None) -> _DTypeLike:
-    """Return `dtype` if given, else the element type of `model`."""
-    if dtype is not None:
-        return dtype
-    if is_packed(model):
-        raise _packed_error(call, model, "Pass dtype='int8', or call x.copy() for packed elements")
-    return model.dtype
-
-
-def _packed_error(call: str, model: USMArray, instead: str) -> TypeError:
-    """Return the error for packed elements, which `empty` cannot allocate."""
-    return TypeError(
-        f"{call}: elements of {name_of_elements(model)} are packed into shared bytes; accepted: elements of one byte or"
-        f" more. {instead}"
-    )
 
 
 def _filled(fresh: USMArray, value: npt.NDArray[Any]) -> USMArray:
@@ -388,7 +227,7 @@ def _closer(data: Any, device_data: Any, memory: _Memory | None) -> USMArray:
     return asarray(data)
 
 
-def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
+def _labelled_as(model: USMArray, options: Options) -> Options:
     """Set the omitted labels (`dims`, `origin`, `halo`) in `options` to the labels of `model`."""
     if options.get("dims") is None and options.get("dimensions") is None:
         options["dims"] = model.dims
@@ -396,18 +235,4 @@ def _labelled_as(model: USMArray, options: _AnyOptions) -> _AnyOptions:
         options["origin"] = model.origin
     if options.get("halo") is None:
         options["halo"] = model.halo
-    return options
-
-
-def _options_of(model: USMArray, given: LikeOptions) -> Options:
-    """Set all omitted options in `given` to the values of `model`."""
-    options = _labelled_as(model, given)
-    # The new array for a packed model has C order, the default.
-    if options.get("layout") is None and options.get("backend") is None and not is_packed(model):
-        order = slowest_first(model)
-        options["layout"] = list(map(order.index, range(model.ndim)))
-    if options.get("memory") is None and options.get("like") is None:
-        options["memory"], device = memory_of(model, "obj", "Pass memory='cpu'")
-        if options.get("device") is None:
-            options["device"] = device
     return options

@@ -104,8 +104,8 @@ def register(name: str, base_layout: Sequence[SupportsIndex] | LayoutRule, align
 
     Examples
     --------
-    >>> arrayhub.layouts.register("mine", (2, 0, 1), alignment=8)
-    >>> arrayhub.layout_for("IJK", "mine")
+    >>> arrayhub.storage.layouts.register("mine", (2, 0, 1), alignment=8)
+    >>> arrayhub.storage.layout_for("IJK", "mine")
     (2, 0, 1)
     """
     if not isinstance(name, str):
@@ -148,7 +148,7 @@ def layout_for(dims: Iterable[Any], /, backend: str) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> arrayhub.layout_for(("I", "J", "K", "0"), "gt:gpu")
+    >>> arrayhub.storage.layout_for(("I", "J", "K", "0"), "gt:gpu")
     (3, 2, 1, 0)
     """
     return layout_by(find(backend), checked_dimensions(dims))
@@ -199,7 +199,7 @@ def find(backend: str) -> Preset:
     if found is None:
         raise ValueError(
             f"backend: {show(backend)} is not registered; accepted: {', '.join(names())}. Register it with"
-            " arrayhub.layouts.register(name, base_layout)"
+            " arrayhub.storage.layouts.register(name, base_layout)"
         )
     return found if isinstance(found, Preset) else Preset(OfGT4Py(found["layout_map"]), found["alignment"])
 
@@ -220,7 +220,7 @@ def names() -> list[str]:
 
     Examples
     --------
-    >>> "gt:gpu" in arrayhub.layouts.names()
+    >>> "gt:gpu" in arrayhub.storage.layouts.names()
     True
     """
     return sorted({*_registered, *_gt4pys(), *_BUILT_IN})

@@ -47,7 +47,7 @@ class Plan:
 
     Examples
     --------
-    >>> layout = arrayhub.plan((3, 5), "f4", alignment=32)
+    >>> layout = arrayhub.storage.plan((3, 5), "f4", alignment=32)
     >>> layout.strides, layout.padded_shape, layout.nbytes
     ((8, 1), (3, 8), 127)
     """
@@ -102,7 +102,7 @@ def plan(
 
     Examples
     --------
-    >>> arrayhub.plan((3, 5), "f4", layout="F").strides
+    >>> arrayhub.storage.plan((3, 5), "f4", layout="F").strides
     (1, 3)
     """
     lengths = checked_lengths(shape)

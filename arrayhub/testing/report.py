@@ -1,5 +1,6 @@
 """Result of a check, with one cell for each rule, element type and layout."""
 
+import html
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -96,6 +97,9 @@ class Report:
         failures = self.failures()
         lines += [f"{len(failures) or 'no'} failing cell{'s' * (len(failures) != 1)}", *self._failure_lines()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         return f"<Report {self.name}: {len(self.cells)} cells, {len(self.failures())} failing>"

@@ -64,7 +64,7 @@ def register_dask(client: Any = None) -> Any:
     --------
     >>> from distributed import Client  # doctest: +SKIP
     >>> client = Client()  # doctest: +SKIP
-    >>> arrayhub.register_dask(client)  # doctest: +SKIP
+    >>> arrayhub.transport.register_dask(client)  # doctest: +SKIP
     """
     needed("distributed", "to send arrays in dask")
     from distributed.protocol import dask_serialize

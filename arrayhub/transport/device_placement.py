@@ -42,7 +42,7 @@ def copied_to_host(array: USMArray) -> tuple[USMArray, tuple[str, int] | None]:
             unreadable(
                 "pickle",
                 array.device,
-                call="call arrayhub.to_host(x), or permit the copy with arrayhub.pickling(device='host') or"
+                call="call arrayhub.to_host(x), or permit the copy with arrayhub.transport.pickling(device='host') or"
                 " pickling(device='keep') (for workers: the environment variable ARRAYHUB_PICKLING)",
             )
         )
@@ -92,8 +92,8 @@ def restored(array: USMArray, place: object) -> Any:
         raise pickle.UnpicklingError(
             f"arrayhub: the array was pickled in {kind!r} memory on {device}, which is not available here:"
             f" {error}."
-            " Set arrayhub.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for a host"
-            " array"
+            " Set arrayhub.transport.pickling(arrive='host'), or the environment variable ARRAYHUB_UNPICKLING=host, for"
+            " a host array"
         ) from error
     return copy
 

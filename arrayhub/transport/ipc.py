@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, NoReturn
 from arrayhub._core.errors import show
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import asarray
-from arrayhub.inspection.datashape.types import datashape
+from arrayhub.inspection.datashape.types import type_of
 from arrayhub.runtimes.shared_segment import SharedSegment, readonly_descriptor, received_segment, segment_at
 from arrayhub.transport.ipc_server import IDENTIFIER, Borrow, Entry, Grant, digest_of, server
-from arrayhub.transport.pickling import in_place, state_in_place
+from arrayhub.transport.pickles import in_place, state_in_place
 
 _VERSION = 1
 _SIGNATURE = 32  # bytes
@@ -37,7 +37,7 @@ class Description(NamedTuple):
     allocation: str
     offset: int  # bytes from the start of the allocation to element zero
     type: str  # datashape
-    state: tuple[Any, ...]  # see transport/pickling.pyx; its offset counts from the start of the allocation
+    state: tuple[Any, ...]  # see transport/pickles.pyx; its offset counts from the start of the allocation
 
 
 def _place() -> tuple[str, str]:
@@ -105,7 +105,7 @@ class IpcHandle:
 
     @property
     def type(self) -> str:
-        """Shape and element type, as in `datashape`."""
+        """Shape and element type, as in `datashape.of`."""
         return self._description.type
 
     @property
@@ -385,7 +385,7 @@ def ipc_handle(x: Any, /) -> IpcHandle:
         str(array.device),
         allocation,
         offset,
-        str(datashape(array)),
+        str(type_of(array)),
         state,
     )
     return _made(description, entry.publish(repr(tuple(description))), entry)

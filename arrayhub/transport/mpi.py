@@ -62,8 +62,8 @@ def as_mpi(obj: Any, /, *, op: Any = None) -> list[Any]:
     >>> from mpi4py import MPI
     >>> import numpy as np, arrayhub
     >>> grid = np.zeros((4, 5))
-    >>> request = MPI.COMM_SELF.Irecv(arrayhub.as_mpi(grid[:, 0]), source=0)
-    >>> MPI.COMM_SELF.Send(arrayhub.as_mpi(np.arange(4.0)), dest=0)
+    >>> request = MPI.COMM_SELF.Irecv(arrayhub.transport.as_mpi(grid[:, 0]), source=0)
+    >>> MPI.COMM_SELF.Send(arrayhub.transport.as_mpi(np.arange(4.0)), dest=0)
     >>> request.Wait()
     True
     >>> grid[:, 0].tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arrayhub import transfer
 from arrayhub.array.usm_array import USMArray
-from arrayhub.storage import empty_like
+from arrayhub.storage.allocation import empty, memory_of
 from arrayhub.transfer.host_copies import with_padding
 
 
@@ -19,7 +19,10 @@ def padded_copy(array: USMArray, boundary: int) -> USMArray:
         if on_boundary >= run.size:  # no byte of the run is on a boundary
             copied: USMArray = transfer.copy(run)
             return copied
-        fresh = empty_like(run, alignment=boundary, aligned_index=(on_boundary,))
+        memory, device = memory_of(run, "array", "Call arrayhub.to_host(x)")
+        fresh = empty(
+            run.shape, run.dtype, alignment=boundary, aligned_index=(on_boundary,), memory=memory, device=device
+        )
         transfer.write(fresh, run)
         return fresh
 

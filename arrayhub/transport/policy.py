@@ -83,7 +83,7 @@ class pickling:
     Examples
     --------
     >>> import arrayhub
-    >>> with arrayhub.pickling(device="host"):
+    >>> with arrayhub.transport.pickling(device="host"):
     ...     pass  # arrays pickled here are copied from their device to the host
     """
 
@@ -130,4 +130,4 @@ class pickling:
         del _blocks[self._begun.pop()]
 
     def __repr__(self) -> str:
-        return f"<arrayhub.pickling: device={setting('device')!r}, arrive={setting('arrive')!r}>"
+        return f"<arrayhub.transport.pickling: device={setting('device')!r}, arrive={setting('arrive')!r}>"

@@ -21,7 +21,7 @@ from arrayhub.libraries.numpy import raw
 from arrayhub.runtimes.host import host_view, is_host_readable
 from arrayhub.transfer.host_copies import pieces
 from arrayhub.transport import dtype_codec
-from arrayhub.transport.pickling import identity, without_unused_bits
+from arrayhub.transport.pickles import identity, without_unused_bits
 
 # Bytes per hash update. Must be the same for every layout, because dask's hash function is applied to each chunk, so
 # another chunk size would change the token.

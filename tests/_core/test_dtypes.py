@@ -95,7 +95,7 @@ def test_float4_pairs_are_copied_and_pickled():
 
 def test_datashape_and_repr_contain_float4_e2m1fn_x2():
     x = ah.asarray(pairs())
-    assert ah.datashape(x) == "3 * 4 * float4_e2m1fn_x2"
+    assert ah.datashape.of(x) == "3 * 4 * float4_e2m1fn_x2"
     assert "dtype='float4_e2m1fn_x2'" in repr(x)
     assert ah.check(x) == []
     with pytest.raises(TypeError, match=r"NumPy nor ml_dtypes \S+ has float4_e2m1fn_x2"):

@@ -434,8 +434,8 @@ def test_label_properties_that_raise_are_ignored(error):
         __gt_dims__ = __gt_origin__ = dims
 
     assert labels(ah.asarray(Hostile(np.zeros((2, 3))))) == (None,) * 4
-    assert ah.get_dims(Hostile(np.zeros((2, 3)))) is None
-    assert ah.get_origin(Hostile(np.zeros((2, 3)))) is None
+    assert ah.storage.get_dims(Hostile(np.zeros((2, 3)))) is None
+    assert ah.storage.get_origin(Hostile(np.zeros((2, 3)))) is None
 
 
 def test_dims_of_a_class_with_an_invalid_module_name_are_read():
@@ -469,33 +469,42 @@ def test_import_of_a_wrapper_does_not_change_the_wrapped_array():
 
 def test_get_dims_prefers_dims_of_the_array_to_the_annotation():
     array = np.zeros((2, 3))
-    assert ah.get_dims(array) is None
-    assert ah.get_dims(array, "IJ") == ("I", "J")
-    assert ah.get_dims(array, ["x", "y"]) == ("x", "y")
-    assert ah.get_dims(Producer(array, __gt_dims__=("J", "I")), "IJ") == ("J", "I")
-    assert ah.get_dims(ah.asarray(array).with_dims("JI"), "IJ") == ("J", "I")
-    assert ah.get_dims(xr.DataArray(array, dims=("x", "y"))) == ("x", "y")
-    assert ah.get_dims(None) is None
+    assert ah.storage.get_dims(array) is None
+    assert ah.storage.get_dims(array, "IJ") == ("I", "J")
+    assert ah.storage.get_dims(array, ["x", "y"]) == ("x", "y")
+    assert ah.storage.get_dims(Producer(array, __gt_dims__=("J", "I")), "IJ") == ("J", "I")
+    assert ah.storage.get_dims(ah.asarray(array).with_dims("JI"), "IJ") == ("J", "I")
+    assert ah.storage.get_dims(xr.DataArray(array, dims=("x", "y"))) == ("x", "y")
+    assert ah.storage.get_dims(None) is None
     with pytest.raises(TypeError, match="get_dims: annotation is 5; accepted: GT4Py's Field"):
-        ah.get_dims(array, 5)
+        ah.storage.get_dims(array, 5)
 
 
 def test_get_dims_reads_a_gt4py_field_annotation():
     gtscript = pytest.importorskip("gt4py.cartesian.gtscript")
     Field = gtscript.Field
-    assert ah.get_dims(np.zeros((2, 3, 4)), Field[float]) == ("I", "J", "K")
-    assert ah.get_dims(np.zeros((2, 3)), Field[gtscript.IJ, float]) == ("I", "J")
-    assert ah.get_dims(np.zeros(2), Field[gtscript.K, float]) == ("K",)
-    assert ah.get_dims(np.zeros((2, 3, 4, 2, 3)), Field[gtscript.IJK, (float, (2, 3))]) == ("I", "J", "K", "0", "1")
-    assert ah.get_dims(Producer(np.zeros((2, 3)), __gt_dims__=("J", "I")), Field[gtscript.IJ, float]) == ("J", "I")
+    assert ah.storage.get_dims(np.zeros((2, 3, 4)), Field[float]) == ("I", "J", "K")
+    assert ah.storage.get_dims(np.zeros((2, 3)), Field[gtscript.IJ, float]) == ("I", "J")
+    assert ah.storage.get_dims(np.zeros(2), Field[gtscript.K, float]) == ("K",)
+    assert ah.storage.get_dims(np.zeros((2, 3, 4, 2, 3)), Field[gtscript.IJK, (float, (2, 3))]) == (
+        "I",
+        "J",
+        "K",
+        "0",
+        "1",
+    )
+    assert ah.storage.get_dims(Producer(np.zeros((2, 3)), __gt_dims__=("J", "I")), Field[gtscript.IJ, float]) == (
+        "J",
+        "I",
+    )
 
 
 def test_get_origin_returns_the_dimension_order_of_gt4py():
     a = ah.asarray(np.zeros((2, 3, 4, 5))).with_dims(("1", "K", "I", "0"), origin=(1, 2, 3, 4))
     assert (a.__gt_dims__, a.__gt_origin__) == (("1", "K", "I", "0"), (3, 2, 4, 1))
-    assert ah.get_origin(a) == (3, 2, 4, 1)
-    assert ah.get_origin(np.zeros(3)) is None
-    assert ah.get_origin(Producer(np.zeros((2, 3)), __gt_origin__=[1, 2])) == (1, 2)
+    assert ah.storage.get_origin(a) == (3, 2, 4, 1)
+    assert ah.storage.get_origin(np.zeros(3)) is None
+    assert ah.storage.get_origin(Producer(np.zeros((2, 3)), __gt_origin__=[1, 2])) == (1, 2)
     again = ah.asarray(Producer(np.zeros((2, 3, 4, 5)), __gt_dims__=a.__gt_dims__, __gt_origin__=a.__gt_origin__))
     assert (again.dims, again.origin) == (a.dims, a.origin)
 
@@ -569,7 +578,7 @@ def test_dims_may_contain_none():
     x = ah.asarray(np.zeros((2, 3, 4))).with_dims((None, "y", None))
     assert x.dims == (None, "y", None)
     assert x[0].dims == ("y", None)
-    assert ah.empty_like(x).dims == x.dims
+    assert ah.empty(like=x).dims == x.dims
     with pytest.raises(ValueError, match="repeats a name"):
         x.with_dims((None, "y", "y"))
 

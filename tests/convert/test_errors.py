@@ -144,9 +144,9 @@ BROKEN_WAYS = {
     "dpctl": "zeros(2, memory='usm_host')",
     "xarray": "asarray(x).to_xarray()",
     "polars": "as_polars(x)",
-    "sparse": "as_pydata_sparse(ah.assparse(__import__('scipy.sparse').sparse.eye_array(2).tocsr()))",
-    "mpi4py": "as_mpi(x)",
-    "distributed": "register_dask()",
+    "sparse": "convert(__import__('scipy.sparse').sparse.eye_array(2).tocsr(), 'pydata_sparse')",
+    "mpi4py": "transport.as_mpi(x)",
+    "distributed": "transport.register_dask()",
 }
 
 

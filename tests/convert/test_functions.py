@@ -1,6 +1,7 @@
 """Test `asarray`, `from_dlpack`, `convert` and the as_* functions with producers of several protocols."""
 
 import array
+import operator
 import pickle
 import sys
 import weakref
@@ -774,16 +775,20 @@ def test_from_dlpack_ignores_a_stream_number_for_host_memory():
         ah.from_dlpack(np.zeros(3), stream="nonsense")
 
 
+MODULES = ("datashape", "storage", "sycl_runtime", "testing", "transfer", "transport")
+
+
 def test_dir_shows_public_names_only():
     shown = [name for name in dir(ah) if not name.startswith("__")]
-    assert set(shown) == {*ah.__all__, "sycl_runtime", "testing", "transfer"}
+    assert set(shown) == {*ah.__all__, *MODULES}
+    assert len(ah.__all__) <= 42
     assert all(hasattr(ah, name) for name in shown)
     assert "asarray(obj)" in ah.__doc__
 
 
-@pytest.mark.parametrize("name", ["layouts", "sycl_runtime", "testing", "transfer"])
+@pytest.mark.parametrize("name", ["storage.layouts", "sycl_runtime", "testing", "transfer"])
 def test_dir_lists_public_names(name):
-    module = getattr(ah, name)
+    module = operator.attrgetter(name)(ah)
     assert dir(module) == sorted(module.__all__)
 
 
@@ -913,7 +918,10 @@ _NOT_CALLED = {
     "doctor",
     "is_available",
     "linspace",
-    "as_sparse",
+    *("IpcHandle", "Placement", "Plan", "Type", "as_dask", "as_mpi", "as_pydata_sparse", "as_sparse", "as_tensorflow"),
+    *("astype", "empty_like", "full_like", "get_device", "get_dims", "get_origin", "inspect", "is_array", "isarray"),
+    *("layout_for", "layouts", "ones_like", "parse_type", "pickling", "plan", "register", "register_dask", "stack"),
+    *("to", "to_scipy", "view", "zeros_like"),
     "to_cupy",
     "to_dlpack",
     "to_dpnp",
@@ -926,6 +934,49 @@ def test_suggested_call_for_concatenate_works():
     call = str(raised.value).partition("; use ")[2]
     arrays = [ah.asarray([1, 2]), np.array([3])]
     assert eval(call, {"arrayhub": ah, "numpy": np, "arrays": arrays}).tolist() == [1, 2, 3]
+
+
+REMOVED = {
+    "Placement": "arrayhub.placement(x)",
+    "Plan": "arrayhub.storage.Plan",
+    "Type": "arrayhub.datashape.Type",
+    "as_dask": "dask.array.from_array(arrayhub.as_numpy(x))",
+    "as_mpi": "arrayhub.transport.as_mpi",
+    "as_pydata_sparse": "arrayhub.convert(x, 'pydata_sparse')",
+    "astype": "arrayhub.asarray(x, dtype=dtype)",
+    "empty_like": "arrayhub.empty(like=x)",
+    "full_like": "arrayhub.full(fill_value=value, like=x)",
+    "get_device": "arrayhub.asarray(x).device",
+    "get_dims": "arrayhub.storage.get_dims",
+    "get_origin": "arrayhub.storage.get_origin",
+    "inspect": "arrayhub.debug_repr(x)",
+    "is_array": "arrayhub.explain(x)",
+    "layout_for": "arrayhub.storage.layout_for",
+    "layouts": "arrayhub.storage.layouts",
+    "ones_like": "arrayhub.ones(like=x)",
+    "parse_type": "arrayhub.datashape.parse(text)",
+    "pickling": "arrayhub.transport.pickling",
+    "plan": "arrayhub.storage.plan",
+    "register_dask": "arrayhub.transport.register_dask",
+    "stack": "arrayhub.asarray(numpy.stack(list(map(arrayhub.as_numpy, arrays))))",
+    "to": "arrayhub.to_device(x, device)",
+    "view": "arrayhub.asarray(x).view(dtype)",
+    "zeros_like": "arrayhub.zeros(like=x)",
+}
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_error_for_a_name_that_is_not_at_the_top_suggests_a_working_call(name):
+    dask = pytest.importorskip("dask.array") if name == "as_dask" else None
+    if name == "as_pydata_sparse":
+        pytest.importorskip("sparse")
+    with pytest.raises(AttributeError, match=f"^module 'arrayhub' has no attribute '{name}'; use ") as caught:
+        getattr(ah, name)
+    call = str(caught.value).partition("; use ")[2]
+    assert call == REMOVED[name] and name not in ah.__all__ and name not in dir(ah)
+    x = pytest.importorskip("scipy.sparse").eye_array(3).tocsr() if name == "as_pydata_sparse" else np.ones(3)
+    given = {"x": x, "arrays": [x], "dtype": "f4", "device": "cpu", "value": 3, "text": "3 * int8"}
+    assert eval(call, {"arrayhub": ah, "numpy": np, "dask": dask and sys.modules["dask"], **given}) is not None
 
 
 def test_error_for_functions_of_other_libraries_suggests_a_working_call():

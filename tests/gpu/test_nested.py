@@ -194,6 +194,6 @@ def test_chunks_on_a_device_are_pickled(cp, pa):
     import pickle
 
     x = ah.asnested(pa.chunked_array(CHUNKS["lists"])).to_device("cuda:0")
-    with ah.pickling(device="host"):
+    with ah.transport.pickling(device="host"):
         back = pickle.loads(pickle.dumps(x, 5))
     assert len(back.chunks) == 2 and back.to_host().to_list() == x.to_host().to_list()

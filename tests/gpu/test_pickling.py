@@ -27,10 +27,10 @@ def test_pickling_policy_determines_the_device(name):
     x = arrayhub.asarray(source)
     with pytest.raises(pickle.PicklingError, match=r"cuda:0.*to_host"):
         pickle.dumps(x)
-    with arrayhub.pickling(device="host"):
+    with arrayhub.transport.pickling(device="host"):
         y = pickle.loads(pickle.dumps(x))
     assert y.device.type == "cpu" and np.array_equal(np.asarray(y), source.get())
-    with arrayhub.pickling(device="keep"):
+    with arrayhub.transport.pickling(device="keep"):
         z = pickle.loads(pickle.dumps(x))
     assert z.device == x.device and np.array_equal(arrayhub.as_cupy(z).get(), source.get())
 
@@ -42,7 +42,7 @@ def test_pickling_waits_for_pending_work():
         for _ in range(50):
             a += 1
         x = arrayhub.asarray(a)
-    with arrayhub.pickling(device="host"):
+    with arrayhub.transport.pickling(device="host"):
         assert float(np.asarray(pickle.loads(pickle.dumps(x))).min()) == 50
 
 

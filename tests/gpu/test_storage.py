@@ -45,7 +45,7 @@ def test_layout_equals_the_layout_of_plan_and_of_host_memory(memory, options):
     call = dict(shape=(6, 4, 5), dtype="f4", **OPTIONS[options])
     x, plain = arrayhub.empty(memory=memory, **call), arrayhub.empty(**call)
     assert (x.strides, x.halo, x.aligned_index) == (plain.strides, plain.halo, plain.aligned_index)
-    made = arrayhub.plan(
+    made = arrayhub.storage.plan(
         (6, 4, 5),
         "f4",
         layout=OPTIONS[options].get("layout", (2, 1, 0) if "backend" in OPTIONS[options] else None),
@@ -84,15 +84,15 @@ def test_from_array_copies_data_aligned_to_four_bytes(cp):
 
 
 @pytest.mark.parametrize("memory", KINDS)
-def test_full_like_keeps_memory_layout_and_labels(memory):
+def test_full_with_like_keeps_memory_layout_and_labels(memory):
     x = arrayhub.ones((4, 5), "f4", memory=memory, layout="F", dims="IJ", origin=(1, 0))
-    like = arrayhub.full_like(x, 9)
+    like = arrayhub.full(fill_value=9, like=x)
     assert (like.device, like.strides, like.dims, like.origin) == (x.device, x.strides, x.dims, x.origin)
     assert (host(like) == 9).all()
 
 
-def test_zeros_like_accepts_a_cupy_array(cp):
-    x = arrayhub.zeros_like(cp.ones((3, 4), "f2").T)
+def test_zeros_with_like_accepts_a_cupy_array(cp):
+    x = arrayhub.zeros(like=cp.ones((3, 4), "f2").T)
     assert str(x.device) == "cuda:0" and x.strides == (1, 4) and (host(x) == 0).all()
 
 

@@ -612,7 +612,7 @@ def test_explain_does_not_import_libraries():
         import sys
         import arrayhub as ah
         ah.explain(bytearray(64), to="numpy")
-        ah.datashape(b"")
+        ah.datashape.of(b"")
         print([name for name in ("torch", "jax", "cupy", "dpnp", "numba") if name in sys.modules])
         """
     )

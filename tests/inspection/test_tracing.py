@@ -1,5 +1,6 @@
 """Test `arrayhub.trace` and ``python -m arrayhub trace``, which record imports, exports, copies and waits."""
 
+import html
 import importlib
 import io
 import json
@@ -16,6 +17,12 @@ import arrayhub as ah
 
 def found(traced, *names):
     return [tuple(getattr(event, name) for name in names) for event in traced.events]
+
+
+def test_notebooks_show_the_table():
+    with ah.trace() as events:
+        ah.asarray(np.zeros(3))
+    assert events._repr_html_() == f"<pre>{html.escape(str(events))}</pre>" and "1 hand-over" in str(events)
 
 
 def test_imports_are_recorded():

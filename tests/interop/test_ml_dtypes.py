@@ -49,7 +49,7 @@ def test_bcomplex32_is_exported_through_dlpack():
     assert (back.dtype, back.ptr) == (values.dtype, values.ctypes.data)
     assert ah.as_numpy(back).astype("c8").tolist() == [1 + 2j, -3.5j]
     assert np.asarray(x).dtype == values.dtype and x.copy().dtype == values.dtype
-    assert ah.datashape(x) == "2 * complex[bfloat16]"
+    assert ah.datashape.of(x) == "2 * complex[bfloat16]"
 
 
 @pytest.mark.parametrize("name", SHARED)

@@ -124,9 +124,9 @@ OTHER_WAYS = {
     """,
     "gt4py: REGISTRY": """
         from gt4py.storage.cartesian import layout_registry
-        before = arrayhub.layouts.names()
+        before = arrayhub.storage.layouts.names()
         del layout_registry.REGISTRY
-        assert set(arrayhub.layouts.names()) <= set(before)
+        assert set(arrayhub.storage.layouts.names()) <= set(before)
         assert arrayhub.zeros((3, 4, 5), dims="IJK", backend="gt:cpu_ifirst").strides == (1, 3, 12)
         try:
             arrayhub.zeros((3, 4, 5), dims="IJK", backend="nobody's")
@@ -159,7 +159,7 @@ OTHER_WAYS = {
     """,
     "distributed: pickle_dumps": """
         from distributed.protocol import deserialize, serialize
-        arrayhub.register_dask()
+        arrayhub.transport.register_dask()
         x = arrayhub.asarray(np.arange(5.0))
         header, frames = serialize(x)
         assert header["serializer"] == "dask"

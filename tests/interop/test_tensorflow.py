@@ -38,7 +38,6 @@ CALLS = {
     "convert": "ah.convert(x, 'torch')",
     "explain": "str(ah.explain(x))",
     "check": "ah.check(x)",
-    "inspect": "str(ah.inspect(x))",
     "debug_repr": "ah.debug_repr(x)",
 }
 

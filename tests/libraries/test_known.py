@@ -22,7 +22,7 @@ OTHERS = (
     "transfer.cuda_copies",
     "transfer.host",
     "transfer.sycl",
-    "transport.pickling",
+    "transport.pickles",
 )
 COUNT = f"""
 import sys

@@ -69,9 +69,9 @@ def test_pyarrow_round_trip_keeps_values_and_type(name):
         plain = [[1], []]
     assert x.to_list() == plain
     assert len(x) == len(source)
-    assert str(x.type) == ah.datashape(x) == kind
-    assert ah.parse_type(kind) == x.type
-    assert str(ah.parse_type(kind)) == kind
+    assert str(x.type) == ah.datashape.of(x) == kind
+    assert ah.datashape.parse(kind) == x.type
+    assert str(ah.datashape.parse(kind)) == kind
     assert str(ak.types.from_datashape(kind, highlevel=True)) == kind
     back = pa.array(x)
     back.validate(full=True)
@@ -486,9 +486,9 @@ EXTENSIONS = {
 def test_type_contains_the_extension_type(name):
     make, kind = EXTENSIONS[name]
     x = ah.asnested(make())
-    assert str(x.type) == kind == str(ah.parse_type(kind))
+    assert str(x.type) == kind == str(ah.datashape.parse(kind))
     assert all(chunk.extension == x.extension for chunk in x.chunks)
-    assert ah.parse_type(kind) == x.type
+    assert ah.datashape.parse(kind) == x.type
     assert str(ah.asnested(ah.as_arrow(x)).type) == kind
 
 

@@ -1,8 +1,8 @@
 """Records with several fields of the same name, which Arrow allows, are imported, accessed and exported."""
 
 import copy
-import json
 import pickle
+import re
 
 import awkward as ak
 import numpy as np
@@ -137,13 +137,10 @@ def test_awkward_records_with_equal_names_keep_both():
 
 
 def test_inspection_shows_every_field(twins):
-    facts = ah.inspect(twins)
-    assert list(facts["data"]) == ["children[0]", "children[1]"]
-    json.dumps(facts)
-    assert "children[1]:" in ah.debug_repr(twins)
+    assert re.findall(r"^  (children\[\d\]):", ah.debug_repr(twins), re.M) == ["children[0]", "children[1]"]
     assert ah.check(twins) == []
     assert twins._repr_html_().count("field a") == 2
-    assert "a: int64, a: ?string" in str(ah.datashape(twins))
+    assert "a: int64, a: ?string" in str(ah.datashape.of(twins))
     assert "{a: int64, a: ?string}" in str(ah.explain(twins))
     (verdict,) = ah.explain(twins, to="polars").verdicts
     assert "('a', 'a')" in verdict.reason and verdict.call == "arrayhub.as_arrow(x)"
@@ -151,7 +148,7 @@ def test_inspection_shows_every_field(twins):
 
 def test_inspection_shows_a_field_called_validity():
     x = ah.asnested(pa.StructArray.from_arrays([SOME], names=["validity"], mask=pa.array([True, False, False])))
-    assert list(ah.inspect(x)["data"]) == ["children[0]", "validity"]
+    assert re.findall(r"^  (children\[\d\]|validity):", ah.debug_repr(x), re.M) == ["children[0]", "validity"]
 
 
 def test_pickles_keep_the_fields(twins):

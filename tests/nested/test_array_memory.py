@@ -319,9 +319,8 @@ def test_records_without_fields_are_described_and_exported(name):
     assert x.access in ("immutable", "readonly")
     assert x.protocol
     assert ah.check(x) == []
-    assert "size:" in ah.debug_repr(x)
-    assert ah.inspect(x)["arrmeta"]["length"] == len(x)
-    assert "<svg" in x._repr_html_()
+    assert f"   size: {len(x)}\n" in ah.debug_repr(x)
+    assert "<pre" in x._repr_html_()
     assert pa.array(x).to_pylist() == expected
     assert len(pa.chunked_array(x)) == len(x)
     assert ah.asnested(x, copy=True).to_list() == x.to_host().to_list() == expected

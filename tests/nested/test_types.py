@@ -1,4 +1,4 @@
-"""Test Arrow's logical types in the type of a NestedArray, and their names in `parse_type`."""
+"""Test Arrow's logical types in the type of a NestedArray, and their names in `datashape.parse`."""
 
 import datetime
 import re
@@ -31,12 +31,12 @@ LOGICAL = {
 @pytest.mark.parametrize("kind", LOGICAL, ids=str)
 def test_logical_types_are_named_and_parsed(kind):
     x = ah.asnested(pa.array([1, None], kind))
-    assert str(x.type) == ah.datashape(x) == f"2 * ?{LOGICAL[kind]}"
-    assert ah.parse_type(str(x.type)) == x.type
+    assert str(x.type) == ah.datashape.of(x) == f"2 * ?{LOGICAL[kind]}"
+    assert ah.datashape.parse(str(x.type)) == x.type
     lists = ah.asnested(pa.array([[1], []], pa.list_(kind)))
-    assert str(lists.type) == f"2 * var * {LOGICAL[kind]}" and ah.parse_type(str(lists.type)) == lists.type
+    assert str(lists.type) == f"2 * var * {LOGICAL[kind]}" and ah.datashape.parse(str(lists.type)) == lists.type
     record = ah.asnested(pa.array([{"t": 1}], pa.struct([("t", kind)])))
-    assert ah.parse_type(str(record.type)) == record.type
+    assert ah.datashape.parse(str(record.type)) == record.type
     assert LOGICAL[kind] in repr(record)
 
 
@@ -63,12 +63,12 @@ def test_columns_of_pandas_and_polars_have_logical_types():
 )
 def test_parse_type_rejects_invalid_logical_types(text, says):
     with pytest.raises(ValueError, match=says):
-        ah.parse_type(text)
+        ah.datashape.parse(text)
 
 
 def test_logical_types_do_not_have_a_numpy_dtype():
     with pytest.raises(TypeError, match="date32"):
-        ah.parse_type("2 * date32").dtype  # noqa: B018
+        ah.datashape.parse("2 * date32").dtype  # noqa: B018
 
 
 def test_attributes_of_other_libraries_raise_an_error_that_suggests_a_call():

@@ -25,7 +25,7 @@ LAYERS = (
     ("transfer",),
     ("array",),
     ("convert",),
-    ("storage", "inspection", "transport", "capi"),
+    ("storage", "inspection", "datashape", "transport", "capi"),
     ("nested", "sparse"),
     ("testing",),
     ("_clone", "cli", "examples", "__init__", "__main__"),
@@ -339,7 +339,7 @@ CALLS = {
     """,
     "What does a dask worker do with an array?": """
         import distributed.protocol as protocol, numpy
-        arrayhub.register_dask()
+        arrayhub.transport.register_dask()
         header, frames = protocol.serialize(arrayhub.asarray(numpy.arange(1000.0)))
         frames = [bytes(frame) for frame in frames]
         call = lambda: protocol.deserialize(header, frames)

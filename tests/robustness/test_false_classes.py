@@ -65,8 +65,8 @@ CALLS = {
     "assignment of a list": lambda x: assigned("f8", [x]),
     "placement": ah.placement,
     "check": ah.check,
-    "inspect": lambda x: type(ah.inspect(x)),
-    "datashape": ah.datashape,
+    "debug_repr": lambda x: type(ah.debug_repr(x)),
+    "datashape": ah.datashape.of,
 }
 
 

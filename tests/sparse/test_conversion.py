@@ -68,8 +68,8 @@ def test_torch_batches_are_converted_to_every_format():
 def test_batches_in_coo_are_exported_to_every_library():
     x = batch_of(DIFFERENT).to_format("coo")
     assert ah.as_scipy(x).todense().tolist() == DIFFERENT.tolist()
-    for call in (ah.as_torch, ah.as_pydata_sparse, ah.as_jax):
-        made = call(x, copy=None)
+    for library in ("torch", "pydata_sparse", "jax"):
+        made = ah.convert(x, library, copy=None)
         assert ah.assparse(made).to_dense().tolist() == DIFFERENT.tolist()
 
 

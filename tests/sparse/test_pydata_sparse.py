@@ -22,7 +22,7 @@ def test_arrays_are_imported_on_their_memory(format):
     x = ah.assparse(given)
     assert x.format == format and x.data.ptr == given.data.ctypes.data
     assert x.to_dense().tolist() == given.todense().tolist()
-    back = ah.as_pydata_sparse(x)
+    back = ah.convert(x, "pydata_sparse")
     assert type(back) is type(given)
     assert addresses(ah.assparse(back)) == addresses(x)
     assert back.todense().tolist() == given.todense().tolist()
@@ -31,7 +31,7 @@ def test_arrays_are_imported_on_their_memory(format):
 @pytest.mark.parametrize("format", ["csr", "csc"])
 def test_scipy_and_pydata_sparse_share_their_memory(format):
     given = matrix(format)
-    made = ah.as_pydata_sparse(given)
+    made = ah.convert(given, "pydata_sparse")
     assert made.data.ctypes.data == given.data.ctypes.data
     assert made.todense().tolist() == given.toarray().tolist()
     assert ah.as_scipy(made).indices.ctypes.data == given.indices.ctypes.data
@@ -51,7 +51,7 @@ def test_torch_and_pydata_sparse_share_coordinates():
     import torch
 
     tensor = torch.eye(4).to_sparse_coo()
-    made = ah.as_pydata_sparse(tensor)
+    made = ah.convert(tensor, "pydata_sparse")
     assert made.coords.ctypes.data == tensor.indices().data_ptr()
     assert ah.as_torch(made).indices().data_ptr() == tensor.indices().data_ptr()
 
@@ -61,8 +61,8 @@ def test_repeated_coordinates_require_a_copy():
 
     tensor = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
     with pytest.raises(BufferError, match="unsorted or repeated"):
-        ah.as_pydata_sparse(tensor)
-    assert ah.as_pydata_sparse(tensor, copy=None).todense().tolist() == [[0, 3], [0, 0]]
+        ah.convert(tensor, "pydata_sparse")
+    assert ah.convert(tensor, "pydata_sparse", copy=None).todense().tolist() == [[0, 3], [0, 0]]
 
 
 def test_nonzero_fill_values_are_rejected():
@@ -91,6 +91,6 @@ def test_error_for_types_that_numba_lacks_suggests_coo(format, dtype):
     given.data = given.data.astype(dtype)  # SciPy does not convert to float16
     x = ah.assparse(given)
     with pytest.raises(BufferError, match=rf"GCXS does not support .*{x.dtype}.*Use x\.to_format\('coo'\)"):
-        ah.as_pydata_sparse(x)
-    made = ah.as_pydata_sparse(x.to_format("coo"), copy=None)
+        ah.convert(x, "pydata_sparse")
+    made = ah.convert(x.to_format("coo"), "pydata_sparse", copy=None)
     assert ah.assparse(made).to_dense().tolist() == matrix().toarray().tolist()

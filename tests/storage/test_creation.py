@@ -17,7 +17,8 @@ from optional import optional
 from pickled_arrays import packed_int4
 
 import arrayhub
-from arrayhub import empty, layout_for, layouts, plan
+from arrayhub import empty
+from arrayhub.storage import layout_for, layouts, plan
 from arrayhub.storage.creation import Options
 
 layout_registry = optional("gt4py.storage.cartesian.layout_registry")
@@ -419,7 +420,7 @@ def test_from_array_copies_with_the_same_dtype():
 
 def test_from_array_keeps_the_labels():
     x = arrayhub.ones((4, 5), dims="IJ", origin=(1, -2), halo=(1, (0, 2)))
-    for call in (arrayhub.from_array, arrayhub.ones_like):
+    for call in (arrayhub.from_array, lambda x, **options: arrayhub.ones(like=x, **options)):
         copy = call(x, origin=None, halo=None, dims=None, layout=None)
         assert (copy.dims, copy.origin, copy.halo) == (x.dims, x.origin, x.halo)
         other = call(x, origin=(0, 0), halo=(1, 1), dimensions="JK")
@@ -440,33 +441,44 @@ def test_from_array_selects_data_or_device_data():
         arrayhub.from_array()
 
 
+# The functions with `like=`, and the value of the elements.
+LIKE = {
+    "empty": (arrayhub.empty, None),
+    "zeros": (arrayhub.zeros, 0),
+    "ones": (arrayhub.ones, 1),
+    "full": (lambda **options: arrayhub.full(fill_value=9, **options), 9),
+}
+
+
+@pytest.mark.parametrize("name", LIKE)
 @pytest.mark.parametrize("memory", HERE)
-def test_like_functions_copy_all_properties(memory):
+def test_like_without_a_shape_keeps_all_properties(memory, name):
+    function, value = LIKE[name]
     x = empty((4, 5), "f4", layout="F", dims="IJ", origin=(1, 0), halo=(1, 0), memory=memory)
-    for like, value in ((arrayhub.zeros_like(x), 0), (arrayhub.ones_like(x), 1), (arrayhub.full_like(x, 9), 9)):
-        assert (host(like) == value).all()
-        for name in ("shape", "strides", "dtype", "dims", "origin", "halo", "device", "usm_type", "aligned_index"):
-            assert getattr(like, name) == getattr(x, name), name
-    assert arrayhub.empty_like(x, "i8", memory="cpu", layout="C", dims="KJ").dims == ("K", "J")
-    assert arrayhub.empty_like(x, "i8").dtype == np.int64
-    nothing = dict.fromkeys(Options.__annotations__)
-    for like in (
-        arrayhub.empty_like(x, **nothing),
-        arrayhub.zeros_like(x, None, **nothing),
-        arrayhub.ones_like(x, **nothing),
-        arrayhub.full_like(x, 9, **nothing),
-    ):
-        for name in ("shape", "strides", "dtype", "dims", "origin", "halo", "device", "usm_type"):
-            assert getattr(like, name) == getattr(x, name), name
+    nothing = dict.fromkeys(Options.__annotations__.keys() - {"like"})
+    for like in (function(like=x), function(like=x, **nothing), function(shape=None, dtype=None, like=x)):
+        assert value is None or (host(like) == value).all()
+        for attribute in ("shape", "strides", "dtype", "dims", "origin", "halo", "device", "usm_type", "aligned_index"):
+            assert getattr(like, attribute) == getattr(x, attribute), attribute
+    other = function(like=x, dtype="i8", layout="C", dims="KJ")
+    assert (other.dims, other.strides, other.dtype) == (("K", "J"), (5, 1), np.int64)
+    with pytest.raises(TypeError, match="is given with like="):
+        function(like=x, memory="cpu")
 
 
-def test_like_functions_keep_the_labels_of_views():
+def test_like_keeps_the_labels_of_views():
     """The new array has the halo and origin of the view, which may refer to elements outside of the view."""
     x = empty((10, 12), "f4", halo=(2, 1), alignment=64, origin=(2, 1), aligned_index=(2, 1))
     for part in (x[5:], x[:1], x[:, 3:0], x[::3], x[4], x.T):
-        like = arrayhub.zeros_like(part)
+        like = arrayhub.zeros(like=part)
         assert (like.shape, like.halo, like.origin) == (part.shape, part.halo, part.origin)
         assert like.ptr % 64 == 0
+
+
+def test_shape_or_like_is_required():
+    for function, _ in LIKE.values():
+        with pytest.raises(TypeError, match="shape"):
+            function()
 
 
 def test_halo_that_covers_the_array_aligns_the_first_element():
@@ -480,28 +492,20 @@ def test_no_index_is_aligned_without_an_alignment(options):
         assert empty((3, 4), alignment=64, **options, **given).aligned_index == (1, 1)
 
 
-def test_like_functions_accept_arrays_of_other_libraries():
+def test_like_accepts_arrays_of_other_libraries():
     import torch
 
-    x = arrayhub.ones_like(torch.zeros(3, 4, dtype=torch.bfloat16).T)
+    x = arrayhub.ones(like=torch.zeros(3, 4, dtype=torch.bfloat16).T)
     assert x.shape == (4, 3) and x.strides == (1, 4) and str(x.dtype) == "bfloat16"
-    assert arrayhub.zeros_like(np.ones((2, 3))[:, None]).strides == (3, 3, 1)
-
-
-LIKE = {
-    "empty_like": arrayhub.empty_like,
-    "zeros_like": arrayhub.zeros_like,
-    "ones_like": arrayhub.ones_like,
-    "full_like": lambda x, *dtype: arrayhub.full_like(x, 3, *dtype),
-}
+    assert arrayhub.zeros(like=np.ones((2, 3))[:, None]).strides == (3, 3, 1)
 
 
 @pytest.mark.parametrize("name", LIKE)
-def test_like_functions_of_packed_elements_require_a_type(name):
+def test_like_with_packed_elements_requires_a_type(name):
     x = packed_int4()
-    with pytest.raises(TypeError, match=rf"^{name}: .*int4.*dtype='int8'.*x\.copy\(\)"):
-        LIKE[name](x)
-    y = LIKE[name](x, "int8")
+    with pytest.raises(TypeError, match=r"^like: .*int4.*dtype='int8'.*x\.copy\(\)"):
+        LIKE[name][0](like=x)
+    y = LIKE[name][0](like=x, dtype="int8")
     assert (y.shape, y.dtype, y.strides) == ((5,), "int8", (1,))
     assert x.copy().typenum == x.typenum
 
@@ -636,7 +640,7 @@ def test_invalid_dtypes_raise():
         lambda: empty(3, pairs),
         lambda: arrayhub.full(3, 1, pairs),
         lambda: arrayhub.from_array(np.ones(3), dtype=pairs),
-        lambda: arrayhub.zeros_like(np.ones(3), pairs),
+        lambda: arrayhub.zeros(like=np.ones(3), dtype=pairs),
         lambda: plan(3, pairs),
     ):
         with pytest.raises(TypeError, match="sub-array"):
@@ -664,7 +668,7 @@ def test_invalid_fill_values_raise():
         ):
             arrayhub.full(2, value, dtype)
     with pytest.raises(ValueError, match="full: fill_value is 2.7"):
-        arrayhub.full_like(np.zeros(2, "i4"), 2.7)
+        arrayhub.full(fill_value=2.7, like=np.zeros(2, "i4"))
     for value, dtype in (
         (1, "?"), (7, "?"), (7, "f2"), (True, "i4"), (float("inf"), "f4"), (datetime.datetime(2020, 1, 2), "M8[s]"),
         (datetime.timedelta(1), "m8[h]"), (1, "complex64"), (np.float32(2), "f8"),

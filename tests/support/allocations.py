@@ -144,9 +144,9 @@ def nested():
 
 TEXT = (
     "repr(u)", "str(u)", "repr(u.flags)", "repr(u.memory)", "repr(device)", "format(u)", "repr(us)", "repr(uc)",
-    "arrayhub.picture((3, 4))", "arrayhub.datashape(u)", "traced()", "arrayhub.picture(u)", "u.picture()",
-    "arrayhub.check(u)", "arrayhub.check(b)", "arrayhub.check(d)", "arrayhub.check(nothing)", "arrayhub.inspect(a)",
-    "arrayhub.inspect(u)", "arrayhub.debug_repr(u)", "arrayhub.explain(nothing)", "arrayhub.explain(a, 'numpy')",
+    "arrayhub.picture((3, 4))", "arrayhub.datashape.of(u)", "traced()", "arrayhub.picture(u)", "u.picture()",
+    "arrayhub.check(u)", "arrayhub.check(b)", "arrayhub.check(d)", "arrayhub.check(nothing)", "arrayhub.debug_repr(a)",
+    "arrayhub.debug_repr(u)", "arrayhub.explain(nothing)", "arrayhub.explain(a, 'numpy')",
 )  # fmt: skip
 
 HOST = (

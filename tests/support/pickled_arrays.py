@@ -100,6 +100,6 @@ def check_readable(kind):
     x = arrayhub.full((3, 4), 7.0, memory=kind)
     y = pickle.loads(pickle.dumps(x))
     assert (y.device.type, y.usm_type, float(np.asarray(y).sum())) == ("cpu", None, 84)
-    with arrayhub.pickling(device="keep"):
+    with arrayhub.transport.pickling(device="keep"):
         z = pickle.loads(pickle.dumps(x))
     assert (z.device.type, z.usm_type, float(np.asarray(z).sum())) == (x.device.type, x.usm_type, 84)

@@ -22,6 +22,7 @@ def test_correct_producers_pass():
             make, dtypes=["bool", "float32", "complex128", "bfloat16"], layouts=["C", "0-d", "empty"]
         )
         report.assert_ok()
+        assert report._repr_html_() == f"<pre>{report}</pre>"
         assert report.ok and {cell.verdict for cell in report.cells} >= {"passed"}
 
 

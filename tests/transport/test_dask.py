@@ -403,7 +403,7 @@ def test_memory_error_is_not_deferred():
 
 def test_device_memory_is_restored_by_policy(client, workers):
     def choose(device):
-        arrayhub.pickling(device=device)
+        arrayhub.transport.pickling(device=device)
 
     try:
         client.run(choose, "host")
@@ -439,13 +439,13 @@ def test_error_of_an_unpicklable_actor_result_reaches_the_client(client, beside)
 
 def test_unrestorable_array_raises_in_the_task(client, workers):
     def keep(without):
-        arrayhub.pickling(device="keep")
+        arrayhub.transport.pickling(device="keep")
         if without:
             sys.modules["dpctl of this worker"] = sys.modules.get("dpctl")
             sys.modules["dpctl"] = None
 
     def back():
-        arrayhub.pickling(device="refuse")
+        arrayhub.transport.pickling(device="refuse")
         if sys.modules.get("dpctl", 0) is None:
             del sys.modules["dpctl"]
             there = sys.modules.pop("dpctl of this worker")
@@ -507,8 +507,8 @@ def test_scheduler_forwards_device_arrays(tmp_path):
     with scheduler_of_its_own(tmp_path) as client:
         for told in (False, True):
             if told:
-                arrayhub.register_dask(client)
-            with arrayhub.pickling(device="keep"):
+                arrayhub.transport.register_dask(client)
+            with arrayhub.transport.pickling(device="keep"):
                 found = client.submit(tasks.look, tasks.make_on_device(10), pure=False).result(timeout=WAIT)
             assert (found[0], found[-1]) == (45, "device")
             with pytest.raises(pickle.PicklingError, match=REFUSAL):
@@ -522,7 +522,7 @@ def test_invalid_environment_variable_raises(tmp_path, variable):
     with scheduler_of_its_own(tmp_path, **{variable: "away"}) as client:
         first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
         if variable == "ARRAYHUB_UNPICKLING":
-            with arrayhub.pickling(device="keep"):
+            with arrayhub.transport.pickling(device="keep"):
                 there = client.scatter(tasks.make_on_device(10), workers=[first], hash=False)
         else:
             there = client.submit(tasks.make_on_device, 10, workers=first, pure=False)
@@ -541,7 +541,7 @@ def test_invalid_environment_variable_raises(tmp_path, variable):
 
 @pytest.fixture
 def told(client):
-    arrayhub.register_dask(client)
+    arrayhub.transport.register_dask(client)
     return client
 
 
@@ -580,7 +580,7 @@ def test_error_in_frames_reaches_the_client(told, workers):
 def test_arrays_are_restored_from_serialized_bytes(n, kind):
     from distributed.protocol import deserialize_bytes, serialize_bytelist
 
-    arrayhub.register_dask()
+    arrayhub.transport.register_dask()
     source = tasks.make(n)
     back = deserialize_bytes(kind(b"".join(bytes(memoryview(frame)) for frame in serialize_bytelist(source))))
     assert back.tolist() == source.tolist()
@@ -590,7 +590,7 @@ def test_arrays_are_restored_from_serialized_bytes(n, kind):
 def test_register_dask_returns_an_awaitable_for_asynchronous_clients(told):
     async def main():
         async with distributed.Client(told.scheduler.address, asynchronous=True) as client:
-            await arrayhub.register_dask(client)
+            await arrayhub.transport.register_dask(client)
             return await client.gather(await client.scatter(tasks.make(10), hash=False))
 
     assert tasks.total(asyncio.run(main())) == 45
@@ -605,7 +605,7 @@ SECOND = """
             print(second.gather(there).tolist())
         except Exception as error:
             print(error)
-        arrayhub.register_dask()
+        arrayhub.transport.register_dask()
         print(second.gather(there).tolist())
         print(second.submit(sum, second.scatter(arrayhub.asarray([1.0, 2.0]), hash=False)).result(timeout=60))
 """
@@ -649,7 +649,7 @@ def test_compressed_frames_are_read(tmp_path):
         distributed.LocalCluster(**SMALL_CLUSTER, local_directory=str(tmp_path)) as cluster,
         distributed.Client(cluster) as client,
     ):
-        arrayhub.register_dask(client)
+        arrayhub.transport.register_dask(client)
         goes_around(client)
 
 
@@ -669,7 +669,7 @@ def test_frames_are_sent_by_tls(tmp_path):
         distributed.Client(cluster, security=security) as client,
     ):
         assert client.scheduler.address.startswith("tls://")
-        arrayhub.register_dask(client)
+        arrayhub.transport.register_dask(client)
         goes_around(client)
 
 
@@ -681,7 +681,7 @@ def test_inproc_clusters_do_not_copy_data(tmp_path):
         distributed.Client(cluster) as client,
     ):
         assert client.scheduler.address.startswith("inproc://")
-        arrayhub.register_dask(client)
+        arrayhub.transport.register_dask(client)
         source = tasks.make(1000)
         there = client.scatter(source, hash=False)
         assert client.gather(there) is source
@@ -697,7 +697,7 @@ def test_inproc_clusters_do_not_copy_data(tmp_path):
 def test_frames_of_an_unknown_form_are_rejected(form):
     from distributed.protocol import deserialize, serialize
 
-    arrayhub.register_dask()
+    arrayhub.transport.register_dask()
     header, frames = serialize(tasks.make(10))
     assert header["sub-header"]["form"] == 1
     header["sub-header"]["form"] = form
@@ -708,7 +708,7 @@ def test_frames_of_an_unknown_form_are_rejected(form):
 def test_frames_that_do_not_match_their_header_are_rejected():
     from distributed.protocol import deserialize, serialize
 
-    arrayhub.register_dask()
+    arrayhub.transport.register_dask()
     header, frames = serialize(tasks.make(10))
     for wrong in (frames[:1], frames[:2], [*frames, b""], []):
         with pytest.raises(pickle.UnpicklingError, match="two frames"):
@@ -746,7 +746,7 @@ def test_second_deserialization_returns_the_same_elements():
     """The first deserialization moves the elements to an aligned address in the buffer, the second does not."""
     from distributed.protocol import deserialize, serialize
 
-    arrayhub.register_dask()
+    arrayhub.transport.register_dask()
     source = tasks.make(1000)
     header, frames = serialize(source)
     assert header["serializer"] == "dask"

@@ -451,7 +451,7 @@ def test_only_the_owner_may_count_and_close():
     with pytest.raises(ValueError, match="only the owner"):
         _ = there.borrowers
     with pytest.raises(TypeError, match="ipc_handle"):
-        arrayhub.IpcHandle()
+        ipc.IpcHandle()
 
 
 def test_forked_child_of_the_owner_is_a_borrower():
@@ -469,7 +469,7 @@ def test_forked_child_of_the_owner_is_a_borrower():
 
 def test_new_shared_memory_has_the_layout_of_the_plan():
     x = arrayhub.zeros((5, 6), "f4", memory="shared_memory", alignment=64, aligned_index=(1, 2), layout="F")
-    plan = arrayhub.plan((5, 6), "f4", alignment=64, aligned_index=(1, 2), layout="F")
+    plan = arrayhub.storage.plan((5, 6), "f4", alignment=64, aligned_index=(1, 2), layout="F")
     assert x.strides == plan.strides and (x.ptr + x.byte_strides[0]) % 64 == 0
     assert x.tolist() == [[0] * 6] * 5 and x.memory.kind == "external"
     with pytest.raises(ValueError, match="memory 'shared_memory'; accepted: 'cpu'"):
@@ -487,5 +487,5 @@ def test_shared_memory_is_freed_with_its_array():
 
 
 def test_import_does_not_start_a_thread():
-    printed = python("import arrayhub, threading; arrayhub.IpcHandle; print(threading.active_count())")
+    printed = python("import arrayhub, threading; arrayhub.ipc_handle; print(threading.active_count())")
     assert printed.split() == ["1"]

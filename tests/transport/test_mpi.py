@@ -18,7 +18,8 @@ from children import ROOT
 from pages import python_blocks
 
 import arrayhub
-from arrayhub import as_mpi, asarray
+from arrayhub import asarray
+from arrayhub.transport import as_mpi
 
 MPI = pytest.importorskip("mpi4py.MPI", reason="mpi4py finds no MPI library", exc_type=(ImportError, RuntimeError))
 SELF = MPI.COMM_SELF

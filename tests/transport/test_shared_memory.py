@@ -165,7 +165,7 @@ def test_process_executor_sends_arrays(method):
 def test_queue_copies_device_memory_by_policy():
     """The policy at the call of `put` applies, although a thread of the queue pickles the array later."""
     queue = multiprocessing.get_context("spawn").Queue()
-    with arrayhub.pickling(device="host"):
+    with arrayhub.transport.pickling(device="host"):
         queue.put(tasks.make_on_device(5))
         got = queue.get(timeout=WAIT)
     queue.close()
@@ -176,7 +176,7 @@ def test_queue_copies_device_memory_by_policy():
 def test_queue_prints_the_error_for_device_memory(capfd):
     """The queue prints the error, and delivers the next object."""
     queue = multiprocessing.get_context("spawn").Queue()
-    with arrayhub.pickling(device="refuse"):
+    with arrayhub.transport.pickling(device="refuse"):
         queue.put(tasks.make_on_device(5))
         queue.put(tasks.make(5))
         assert queue.get(timeout=WAIT).tolist() == list(range(5))
@@ -267,7 +267,10 @@ def test_reader_of_a_child_killed_while_sending_raises(method):
 
 def test_sycl_in_a_forked_child_raises():
     x = tasks.make_on_device(5)  # initializes SYCL in this process
-    with arrayhub.pickling(device="keep"), pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"):
+    with (
+        arrayhub.transport.pickling(device="keep"),
+        pytest.raises(pickle.UnpicklingError, match=r"(?s)forked.*arrive='host'"),
+    ):
         child_of("fork", arrayhub._unpickle, *x.__reduce_ex__(4)[1])
 
 

@@ -38,7 +38,7 @@ MAX_NESTING = 64 + MAX_RECORDS  # NumPy's maximum number of dimensions, plus the
 MAX_LENGTH = 2**63 - 1
 
 
-def parse_type(s: str) -> Type:
+def parse(s: str) -> Type:
     """Parse a datashape.
 
     Parameters
@@ -62,12 +62,14 @@ def parse_type(s: str) -> Type:
 
     Examples
     --------
-    >>> t = parse_type("2 * 3 * int32")
+    >>> t = arrayhub.datashape.parse("2 * 3 * int32")
     >>> t.shape, t.dtype
     ((2, 3), dtype('int32'))
     """
     if not isinstance(s, str):
-        raise TypeError(f"parse_type: s is {show(s)}, a {type(s).__name__}; accepted: a str such as '2 * 3 * int32'")
+        raise TypeError(
+            f"datashape.parse: s is {show(s)}, a {type(s).__name__}; accepted: a str such as '2 * 3 * int32'"
+        )
     return _Parser(s).parse()
 
 
@@ -101,7 +103,7 @@ class _Parser:
     def fail(self, accepted: str, position: int | None = None) -> NoReturn:
         position = self.position if position is None else position
         found = show(self.s[position : position + 40]) if position < len(self.s) else "the end"
-        raise ValueError(f"parse_type: {show(self.s)}, at position {position}: {found}; accepted: {accepted}")
+        raise ValueError(f"datashape.parse: {show(self.s)}, at position {position}: {found}; accepted: {accepted}")
 
     def expect(self, token: str) -> None:
         if self.token != token:

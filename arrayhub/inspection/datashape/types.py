@@ -45,7 +45,7 @@ MAX_RECORDS = 64  # maximum nesting of records
 class Type:
     """Type of an array, which consists of its dimensions and its element type. Hashable. `str` returns the datashape.
 
-    `parse_type` creates a type from a string. Two types are equal if their strings are equal.
+    `datashape.parse` creates a type from a string. Two types are equal if their strings are equal.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Type:
 
     Examples
     --------
-    >>> t = arrayhub.parse_type("2 * 3 * float64")
+    >>> t = arrayhub.datashape.parse("2 * 3 * float64")
     >>> t.shape, t.dtype, str(t)
     ((2, 3), dtype('float64'), '2 * 3 * float64')
     """
@@ -75,7 +75,7 @@ class Type:
         )
 
     def __repr__(self) -> str:
-        return f"parse_type({str(self)!r})"
+        return f"datashape.parse({str(self)!r})"
 
 
 def _numpy_dtype(spec: Any, of: Type) -> np.dtype[Any]:
@@ -350,7 +350,7 @@ PARTS = {str(named.part): named.part for named in _TYPENUMS if isinstance(named,
 # ----------------------------------------------------------------------------------------------- datashape of an array
 
 
-def datashape(obj: Any, /, symbolic: bool = False) -> str:
+def of(obj: Any, /, symbolic: bool = False) -> str:
     """Return the datashape of an array.
 
     Parameters
@@ -374,10 +374,10 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
 
     Examples
     --------
-    >>> arrayhub.datashape(numpy.zeros((2, 3), "i4"))
+    >>> arrayhub.datashape.of(numpy.zeros((2, 3), "i4"))
     '2 * 3 * int32'
     """
-    besides = array_besides(obj, "datashape")
+    besides = array_besides(obj, "datashape.of")
     x = array_or_nested(obj) if besides is None else besides
     if not isinstance(x, USMArray):
         return str(Dimension(STRIDED, x.type.inner) if symbolic else x.type)
@@ -385,7 +385,7 @@ def datashape(obj: Any, /, symbolic: bool = False) -> str:
 
 
 def type_of(x: USMArray, symbolic: bool = False) -> Type:
-    """Return the type of an array. See `datashape`."""
+    """Return the type of an array. See `of`."""
     element = _BY_TYPENUM.get(x.typenum)
     if element is None or (x.typenum < FIRST_OWN_TYPENUM and not x.dtype.isnative):
         element = _of_dtype(x.dtype)

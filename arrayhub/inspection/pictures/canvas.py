@@ -42,7 +42,6 @@ _LAYERS = {
     "holes": f'stroke="{_INK}" style="stroke:{_INKS}" stroke-dasharray="3 3"',
     "bins": f'fill="{BLUE}"',
     "lines": f'stroke="{_INK}" style="stroke:{_INKS}" fill="none"',
-    "hatching": f'stroke="{_DARK}" fill="none" pointer-events="none"',
     "names": _ON_CELL,
     "counts": f'{_ON_CELL} font-size="9"',
     "numbers": f'{_ON_PAGE} font-size="9" text-anchor="middle"',
@@ -87,11 +86,6 @@ class Canvas:
         self.y += 10
         self.write(text, 11)
         self.y += 6
-
-    def label(self, x: float, text: str, baseline: float) -> None:
-        """Write a line of text at `x`, with its baseline at the distance `baseline` below the top of the next part."""
-        self.add("prose", f'<text x="{x:g}" font-size="11">{escape(text)}</text>', self.y + baseline)
-        self.reach(x + len(text) * 11 * 0.54)
 
     def svg(self, label: str) -> str:
         """Return the picture as an SVG document. `label` is the text for screen readers."""

@@ -1,14 +1,21 @@
-"""Pictures of the memory layout of an array, from numbers or from a USMArray. The elements are never read."""
+"""Pictures of arrays. The picture of a dense array is drawn from shape and strides, and never reads the elements."""
 
+from __future__ import annotations
+
+import html
 from collections.abc import Sequence
 from itertools import repeat
 from math import gcd
 from operator import floordiv
 from typing import Any, SupportsIndex
 
+import numpy as np
+
 from arrayhub._core.descriptor import MAX_NDIM, integer, name_of_elements
 from arrayhub._core.errors import show
+from arrayhub._core.hooks import hooks
 from arrayhub.array.usm_array import USMArray
+from arrayhub.convert.functions import array_or_nested
 from arrayhub.inspection.pictures.geometry import Geometry
 from arrayhub.inspection.units import of_bytes
 
@@ -82,6 +89,10 @@ class Picture(Geometry):
 
         return draw(self, _integer("width", width, least=_NARROWEST))
 
+    def __call__(self) -> Picture:
+        """Return the picture itself, so that ``x.picture()`` is the same as ``x.picture``."""
+        return self
+
     def _repr_html_(self) -> str:
         from arrayhub.inspection.pictures.svg import draw_for_page
 
@@ -91,40 +102,72 @@ class Picture(Geometry):
         return f"Picture(shape={self.shape}, strides={self.strides}, offset={self.offset}, size={self.size})"
 
 
+class TextPicture:
+    """Text that describes a nested or sparse array. Notebooks display it, and `str` and `text` return it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def text(self) -> str:
+        """Return the text."""
+        return self._text
+
+    def __call__(self) -> TextPicture:
+        """Return the picture itself, so that ``x.picture()`` is the same as ``x.picture``."""
+        return self
+
+    __str__ = text
+
+    def __repr__(self) -> str:
+        return f"<TextPicture: {self._text.partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="arrayhub-layout">{html.escape(self._text)}</pre>'
+
+
 def picture(
-    shape: SupportsIndex | Sequence[SupportsIndex],
+    obj: Any,
+    /,
     strides: SupportsIndex | Sequence[SupportsIndex] | None = None,
     offset: SupportsIndex = 0,
     size: SupportsIndex | None = None,
     *,
     itemsize: SupportsIndex | None = None,
-) -> Picture:
-    """Describe the memory layout of an array from numbers.
+) -> Picture | TextPicture:
+    """Return a picture of an array, or of the memory layout that numbers describe.
 
-    The function does not allocate or access memory. A view that exceeds its buffer is drawn with a warning.
+    The picture of a dense array shows its layout, without reading elements. A view that exceeds its buffer is drawn
+    with a warning. Nested and sparse arrays are described as text, with their first elements.
 
     Parameters
     ----------
-    shape : int or sequence of int
-        Lengths of the dimensions, in elements.
+    obj : object
+        Any array that `asarray`, `asnested` or `assparse` accepts without a copy. The result is the attribute
+        ``picture`` of the imported array. An integer, and a list or tuple of integers, is a shape: the lengths of the
+        dimensions, in elements.
     strides : int or sequence of int, optional
-        Strides in elements. The default is C-contiguous.
+        Strides in elements, for a shape. The default is C-contiguous.
     offset : int, optional
-        Distance in elements from the start of the buffer to element zero.
+        Distance in elements from the start of the buffer to element zero, for a shape.
     size : int, optional
-        Length of the buffer in elements. By default the length is unknown and is not checked.
+        Length of the buffer in elements, for a shape. By default the length is unknown and is not checked.
     itemsize : int, optional
-        Size of an element in bytes. If given, the picture also shows strides in bytes.
+        Size of an element in bytes, for a shape. If given, the picture also shows strides in bytes.
 
     Returns
     -------
-    Picture
-        Picture, which notebooks display. Its methods ``text()`` and ``svg()`` return the drawing.
+    Picture or TextPicture
+        Picture, which notebooks display. The method ``text()`` returns the picture as text, and ``svg()`` of a Picture
+        as a drawing.
 
     Raises
     ------
     TypeError
-        A value is not an integer, or `shape` is an array. For an array, use ``arrayhub.asarray(x).picture``.
+        A number is not an integer, an array is given with numbers, or the object is not an array.
+    BufferError
+        The array cannot be imported without a copy.
     ValueError
         A length, `size` or `itemsize` is negative, the number of strides differs from the number of dimensions, there
         are more than 64 dimensions, or a number exceeds 64 bits.
@@ -139,13 +182,19 @@ def picture(
     buf_flat = { *,     a[3], *,     a[2], *,     a[1], *,   a[0] }
     addr:      {    offset-6,    offset-4,    offset-2,    offset }
     Not contiguous: dimension 0 steps by -2 elements; compact would be 1.
+    >>> arrayhub.picture(numpy.zeros((2, 3))[:, ::2]).strides
+    (3, 2)
     """
-    if getattr(shape, "ndim", 0):  # the elements of an array would be used as lengths
-        raise TypeError(
-            f"picture: shape is {show(shape)}, an array; accepted: an integer or a sequence of integers such as"
-            " x.shape. For the picture of an array, use arrayhub.asarray(x).picture"
-        )
-    lengths = _integers("shape", shape, least=0)
+    if not _is_shape(obj):
+        if strides is not None or size is not None or itemsize is not None or offset != 0:
+            raise TypeError(
+                f"picture: {show(obj)} is given with numbers; accepted: an array alone, or a shape such as x.shape with"
+                " numbers"
+            )
+        sparse = hooks.sparse_or_none(obj)
+        drawn: Picture | TextPicture = (array_or_nested(obj) if sparse is None else sparse).picture
+        return drawn
+    lengths = _integers("shape", obj, least=0)
     if len(lengths) > MAX_NDIM:
         raise ValueError(f"picture: shape has {len(lengths)} dimensions; accepted: at most {MAX_NDIM}")
     steps = _c_strides(lengths) if strides is None else _integers("strides", strides)
@@ -159,6 +208,14 @@ def picture(
         _integer("offset", offset),
         None if size is None else _integer("size", size, least=0),
         width,
+    )
+
+
+def _is_shape(obj: Any) -> bool:
+    """Return whether `obj` is an integer, or a list or tuple. These objects do not have memory to draw."""
+    cls = type(obj)
+    return issubclass(cls, (list, tuple, int, np.integer)) or (
+        hasattr(cls, "__index__") and not hasattr(cls, "shape")  # arrays without dimensions also have __index__
     )
 
 

@@ -1,4 +1,4 @@
-"""Test the datashape language: `datashape`, `parse_type`, round trips, and errors."""
+"""Test the datashape language: `datashape`, `datashape.parse`, round trips, and errors."""
 
 import math
 import pickle
@@ -32,26 +32,26 @@ SPELLINGS = [
 @pytest.mark.parametrize(("dtype", "text"), SPELLINGS, ids=[text for _, text in SPELLINGS])
 def test_element_types_round_trip(dtype, text):
     x = np.zeros((2, 3), dtype)
-    assert ah.datashape(x) == f"2 * 3 * {text}"
-    assert ah.datashape(x, symbolic=True) == f"strided * strided * {text}"
-    assert ah.datashape(x[0, 0:1].reshape(())) == text
-    t = ah.parse_type(f"2 * 3 * {text}")
+    assert ah.datashape.of(x) == f"2 * 3 * {text}"
+    assert ah.datashape.of(x, symbolic=True) == f"strided * strided * {text}"
+    assert ah.datashape.of(x[0, 0:1].reshape(())) == text
+    t = ah.datashape.parse(f"2 * 3 * {text}")
     assert (str(t), t.shape, t.dtype) == (f"2 * 3 * {text}", (2, 3), x.dtype)
 
 
 def test_unaligned_is_the_outer_type_of_byteswap():
     memory = np.zeros(9, "i1")
-    assert ah.datashape(memory[1:].view("i4")) == "2 * unaligned[int32]"
-    assert ah.datashape(memory[1:].view(">i4"), symbolic=True) == "strided * unaligned[byteswap[int32]]"
+    assert ah.datashape.of(memory[1:].view("i4")) == "2 * unaligned[int32]"
+    assert ah.datashape.of(memory[1:].view(">i4"), symbolic=True) == "strided * unaligned[byteswap[int32]]"
     record = np.dtype([("x", "i4"), ("y", "f8")], align=True)
-    assert ah.datashape(np.zeros(17, "i1")[1:].view(record)) == "1 * unaligned[{x: int32, y: float64}]"
-    assert ah.parse_type("unaligned[byteswap[int32]]").dtype == np.dtype(">i4")
+    assert ah.datashape.of(np.zeros(17, "i1")[1:].view(record)) == "1 * unaligned[{x: int32, y: float64}]"
+    assert ah.datashape.parse("unaligned[byteswap[int32]]").dtype == np.dtype(">i4")
 
 
 def test_complex_float16_has_a_datashape():
     """NumPy does not support half-precision complex numbers."""
     torch = pytest.importorskip("torch")
-    assert ah.datashape(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
+    assert ah.datashape.of(torch.zeros(2, dtype=torch.complex32)) == "2 * complex[float16]"
 
 
 def test_all_plain_element_types_round_trip():
@@ -67,7 +67,7 @@ def test_all_plain_element_types_round_trip():
             "complex32": "complex[float16]",
             "bcomplex32": "complex[bfloat16]",
         }.get(row["name"], name.get(row["kind"], row["name"]))
-        assert str(ah.parse_type(text)) == text
+        assert str(ah.datashape.parse(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -79,41 +79,41 @@ def test_all_plain_element_types_round_trip():
     ],
 )  # fmt: skip
 def test_canonical_datashapes_round_trip(text):
-    t = ah.parse_type(text)
+    t = ah.datashape.parse(text)
     assert str(t) == text
-    assert isinstance(t, ah.Type)
-    assert t == ah.parse_type(text) and hash(t) == hash(ah.parse_type(text))
+    assert isinstance(t, ah.datashape.Type)
+    assert t == ah.datashape.parse(text) and hash(t) == hash(ah.datashape.parse(text))
     assert pickle.loads(pickle.dumps(t)) == t
-    assert eval(repr(t), {"parse_type": ah.parse_type}) == t
+    assert eval(repr(t), {"datashape": ah.datashape}) == t
 
 
 def test_spaces_and_quotes_are_optional():
-    assert ah.parse_type(" 2*3 * { x :int32,'y':  bool}\n") == ah.parse_type("2 * 3 * {x: int32, y: bool}")
+    assert ah.datashape.parse(" 2*3 * { x :int32,'y':  bool}\n") == ah.datashape.parse("2 * 3 * {x: int32, y: bool}")
 
 
 @pytest.mark.parametrize(
     ("text", "usual"), [('{"c": int8}', "{c: int8}"), ("option[int8]", "?int8"), ("007 * int8", "7 * int8")]
 )
 def test_str_returns_the_canonical_form(text, usual):
-    assert str(ah.parse_type(text)) == usual
-    assert ah.parse_type(usual) == ah.parse_type(text)
+    assert str(ah.datashape.parse(text)) == usual
+    assert ah.datashape.parse(usual) == ah.datashape.parse(text)
 
 
 @pytest.mark.parametrize("values", [[[1], [2, 3]], ["a", None], [1, None], [{"a": 1}, {"a": 2}], ([1], [])], ids=str)
 def test_datashape_accepts_nested_lists(values):
-    assert ah.datashape(values) == str(ah.asnested(values).type)
-    assert ah.datashape(values, symbolic=True).startswith("strided * ")
+    assert ah.datashape.of(values) == str(ah.asnested(values).type)
+    assert ah.datashape.of(values, symbolic=True).startswith("strided * ")
 
 
 def test_types_are_immutable():
-    t = ah.parse_type("2 * int32")
+    t = ah.datashape.parse("2 * int32")
     with pytest.raises(AttributeError):
         t.length = 3
 
 
 def test_different_types_are_not_equal():
     texts = ["int32", "unaligned[int32]", "byteswap[int32]", "?int32", "1 * int32", "{x: int32}", "{y: int32}"]
-    assert len({ah.parse_type(text) for text in texts}) == len(texts)
+    assert len({ah.datashape.parse(text) for text in texts}) == len(texts)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_different_types_are_not_equal():
 )
 def test_dtype_raises_for_types_without_a_numpy_dtype(text):
     with pytest.raises(TypeError, match="NumPy does not have a dtype for"):
-        _ = ah.parse_type(text).dtype
+        _ = ah.datashape.parse(text).dtype
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_dtype_raises_for_types_without_a_numpy_dtype(text):
 )
 def test_errors_contain_the_position_and_accepted_tokens(text, position, accepted):
     with pytest.raises(ValueError, match=accepted) as raised:
-        ah.parse_type(text)
+        ah.datashape.parse(text)
     message = str(raised.value)
-    assert message.startswith("parse_type: ")
+    assert message.startswith("datashape.parse: ")
     assert f", at position {position}: " in message
     assert len(message) < 700
 
@@ -180,7 +180,7 @@ def test_errors_contain_the_position_and_accepted_tokens(text, position, accepte
 @pytest.mark.parametrize("wrong", [None, 3, b"int32", ["int32"], np.dtype("i4")])
 def test_parse_type_rejects_other_types(wrong):
     with pytest.raises(TypeError, match="accepted: a str"):
-        ah.parse_type(wrong)
+        ah.datashape.parse(wrong)
 
 
 # --------------------------------------------------------------------------------------------------------- hypothesis
@@ -214,7 +214,7 @@ ELEMENTS = st.recursive(LEAVES | LEAVES.map("?{}".format), lambda inner: records
 @settings(max_examples=150, deadline=None)
 @given(with_dimensions(ELEMENTS))
 def test_random_datashapes_round_trip(text):
-    assert str(ah.parse_type(text)) == text
+    assert str(ah.datashape.parse(text)) == text
 
 
 @settings(max_examples=150, deadline=None)
@@ -224,8 +224,8 @@ def test_random_datashapes_round_trip(text):
 )
 def test_random_dtypes_round_trip(dtype, shape):
     x = np.empty(shape, dtype)
-    text = ah.datashape(x)
-    t = ah.parse_type(text)
+    text = ah.datashape.of(x)
+    t = ah.datashape.parse(text)
     assert str(t) == text
     assert t.shape == x.shape
     assert t.dtype == _packed(x.dtype)
@@ -244,12 +244,12 @@ def _packed(dtype):
 @given(st.text(alphabet="{}[]*:,?'\" 3abint8var_strided\\\n", max_size=40) | st.text(max_size=20))
 def test_random_text_is_parsed_or_raises_value_error(text):
     try:
-        t = ah.parse_type(text)
+        t = ah.datashape.parse(text)
     except ValueError as error:
-        if not str(error).startswith("parse_type: "):
+        if not str(error).startswith("datashape.parse: "):
             raise
     else:
-        assert str(ah.parse_type(str(t))) == str(t)
+        assert str(ah.datashape.parse(str(t))) == str(t)
 
 
 # ---------------------------------------------------------------------------------------------- comparison with awkward
@@ -272,7 +272,7 @@ AGREED = st.recursive(
 def test_awkward_parses_datashapes(spec, shape):
     from_datashape = pytest.importorskip("awkward").types.from_datashape
     dtype = np.dtype(_fields(spec))
-    text = ah.datashape(np.zeros(shape, dtype))
+    text = ah.datashape.of(np.zeros(shape, dtype))
     theirs = from_datashape(text, highlevel=False)
     for length in shape:
         assert theirs.size == length
@@ -303,17 +303,17 @@ def _assert_same(theirs, dtype):
 def test_awkward_parses_nested_datashapes(text):
     """awkward parses datashapes of ragged rows, strings and missing values, and prints the same text."""
     from_datashape = pytest.importorskip("awkward").types.from_datashape
-    assert str(from_datashape(text, highlevel=False)) == str(ah.parse_type(text)) == text
+    assert str(from_datashape(text, highlevel=False)) == str(ah.datashape.parse(text)) == text
 
 
 def test_deeply_nested_dtypes_are_rejected():
     dtype = np.dtype("i1")
     for _ in range(64):
         dtype = np.dtype([("x", dtype)])
-    assert ah.parse_type(ah.datashape(np.zeros((1,) * 60, dtype))).dtype == dtype
+    assert ah.datashape.parse(ah.datashape.of(np.zeros((1,) * 60, dtype))).dtype == dtype
     with pytest.raises(ValueError, match="records are nested 65 levels deep; accepted: at most 64"):
-        ah.datashape(np.zeros(2, [("x", dtype)]))
+        ah.datashape.of(np.zeros(2, [("x", dtype)]))
 
 
 def test_lengths_of_empty_arrays_are_kept():
-    assert math.prod(ah.parse_type(ah.datashape(np.zeros((4, 0, 5), "f4"))).shape) == 0
+    assert math.prod(ah.datashape.parse(ah.datashape.of(np.zeros((4, 0, 5), "f4"))).shape) == 0

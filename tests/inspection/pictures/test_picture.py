@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
+import pyarrow as pa
 import pytest
+import scipy.sparse
 from contrast import DARK_PAGES, LIGHT_PAGES, contrast
 from dlpack_by_hand import Handmade
 from hypothesis import example, given, settings
@@ -221,7 +223,8 @@ def test_picture_of_64_dimensions_is_small():
         (((1,) * 65,), ValueError, "65 dimensions; accepted: at most 64"),
         (((2**63,),), ValueError, "accepted: integers that fit in 64 bits"),
         (((2,), (-(2**63) - 1,)), ValueError, "accepted: integers that fit in 64 bits"),
-        ((None,), TypeError, "shape has None"),
+        ((np.ones(3), 1), TypeError, "is given with numbers; accepted: an array alone"),
+        ((arrayhub.asnested([[1]]), None, 2), TypeError, "is given with numbers; accepted: an array alone"),
     ],
 )
 def test_invalid_arguments_raise(arguments, error, words):
@@ -232,10 +235,38 @@ def test_invalid_arguments_raise(arguments, error, words):
 @pytest.mark.parametrize(
     "array", [np.array([2, 3]), np.ones(3), np.zeros((2, 3)), arrayhub.asarray([2, 3]), memoryview(b"ab")]
 )
-def test_error_for_an_array_as_shape_suggests_its_picture(array):
-    with pytest.raises(TypeError, match=r"^picture: shape is .*arrayhub\.asarray\(x\)\.picture"):
-        arrayhub.picture(array)
-    assert arrayhub.asarray(array).picture.shape == array.shape
+def test_picture_of_an_array_is_the_attribute_of_the_imported_array(array):
+    x = arrayhub.asarray(array)
+    assert arrayhub.picture(array).text() == x.picture.text() == x.picture().text()
+    assert arrayhub.picture(array).shape == array.shape and x.picture()._repr_html_() == x.picture._repr_html_()
+
+
+def test_picture_of_a_0d_array_is_not_its_value_as_a_shape():
+    for value in (3, 3.0):
+        assert arrayhub.picture(np.array(value)).shape == ()
+
+
+def test_object_that_is_not_an_array_raises_type_error():
+    for obj in (None, object(), "(2, 3)"):
+        with pytest.raises(TypeError):
+            arrayhub.picture(obj)
+
+
+def test_nested_and_sparse_arrays_are_described_as_text():
+    rows = pa.array([[1.0, 2.0], [], None, [3.0]])
+    expected = """\
+4 * option[var * float64], immutable, on cpu
+list: 4 elements, offsets int32
+  0:2  2:2  missing  2:3
+  content: 3 of float64
+    1.0  2.0  3.0"""
+    x = arrayhub.asnested(rows)
+    for seen in (arrayhub.picture(rows), arrayhub.picture(x), x.picture, x.picture()):
+        assert seen.text() == str(seen) == expected
+    assert x._repr_html_() == f'<pre class="arrayhub-layout">{expected}</pre>'
+    eye = scipy.sparse.eye_array(3).tocsr()
+    for seen in (arrayhub.picture(eye), arrayhub.assparse(eye).picture, arrayhub.assparse(eye).picture()):
+        assert seen.text().splitlines()[1:] == ["# . .", ". # .", ". . #"]
 
 
 def test_integers_are_accepted_as_shape_and_strides():
@@ -536,9 +567,8 @@ def test_notebook_page_contains_pictures_and_has_a_screenshot(tool, theme):
     assert screenshot.read_bytes().startswith(b"\x89PNG") and screenshot.stat().st_size < 200_000
 
 
-def test_0d_arrays_are_accepted_as_integers():
-    assert arrayhub.picture(np.array(3)).shape == (3,)
+def test_0d_arrays_are_accepted_as_numbers():
     assert arrayhub.picture((2, 3), np.array([3, 1])).strides == (3, 1)
     assert arrayhub.picture(np.int64(3), np.array(2), np.array(0), np.array(5)).size == 5
-    with pytest.raises(TypeError, match="picture: shape has array"):
-        arrayhub.picture(np.array(3.0))
+    with pytest.raises(TypeError, match="picture: strides has array"):
+        arrayhub.picture((2,), np.array(3.0))

@@ -116,9 +116,9 @@ PRODUCERS = [_scipy, _scipy, _torch, _torch]
 if find_spec("jax"):
     PRODUCERS.append(_jax)
 if find_spec("sparse"):
-    # as_pydata_sparse is used only for a round trip: Numba compiles the methods of pydata/sparse, and does not support
+    # pydata/sparse is used only for a round trip: Numba compiles the methods of pydata/sparse, and does not support
     # float16.
-    USES["as_pydata_sparse"] = lambda x: ah.assparse(ah.as_pydata_sparse(x, copy=None)).to_dense()
+    USES["pydata_sparse"] = lambda x: ah.assparse(ah.convert(x, "pydata_sparse", copy=None)).to_dense()
 
 
 def draw(r):

@@ -23,8 +23,8 @@ import numpy as np
 from exporters import Index
 
 import arrayhub as ah
+from arrayhub import datashape
 from arrayhub.adapters.format_reader import parse_format
-from arrayhub.inspection.datashape.parser import parse_type
 
 from . import arrow, arrow_edges, chance, nesting, sparse, values
 
@@ -315,7 +315,7 @@ def draw_format(r):
 
 def draw_datashape(r):
     s = chance.changed(r, r.choice(RIGHT_SHAPES), SHAPES) if r.random() < 0.6 else chance.text(r, SHAPES)
-    return show(s), lambda: str(parse_type(s))
+    return show(s), lambda: str(datashape.parse(s))
 
 
 # --------------------------------------------------------------------------------------------- index, constructors

@@ -600,21 +600,21 @@ class TestDevices:
 
     def test_device_host_restores_a_host_array(self):
         x = self.device(np.arange(24.0).reshape(2, 3, 4))
-        with arrayhub.pickling(device="host"):
+        with arrayhub.transport.pickling(device="host"):
             for view in (x, x.T, x[:, ::2, ::-1]):
                 y = pickle.loads(pickle.dumps(view))
                 assert y.device.type == "cpu" and np.array_equal(np.asarray(y), np.asarray(view.to_host()))
 
     def test_device_keep_restores_the_device(self):
         x = self.device(np.arange(24.0).reshape(2, 3, 4)).with_dims("IJK")
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             streams = [pickle.dumps(view) for view in (x, x.T, x[:, ::2, ::-1])]
         for view, stream in zip((x, x.T, x[:, ::2, ::-1]), streams, strict=True):
             y = pickle.loads(stream)
             assert (y.device, y.usm_type, y.dims) == (x.device, "device", view.dims)
             assert order_of_strides(y) == order_of_strides(view)
             assert np.array_equal(np.asarray(y.to_host()), np.asarray(view.to_host()))
-            with arrayhub.pickling(arrive="host"):
+            with arrayhub.transport.pickling(arrive="host"):
                 assert pickle.loads(stream).device.type == "cpu"
 
     @pytest.mark.parametrize(
@@ -628,14 +628,14 @@ class TestDevices:
         ids=["bfloat16", "dates", "record", "overlapping"],
     )
     def test_device_keep_restores_types_without_a_buffer_format(self, source):
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(self.device(source)))
         assert (y.usm_type, y.dtype) == ("device", source.dtype)
         assert arrayhub.to_host(y).tobytes() == asarray(source).tobytes()
 
     def test_device_keep_restores_packed_elements(self):
         x = self.device(packed_int4())
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             y = pickle.loads(pickle.dumps(x))
         assert (y.usm_type, y.shape) == ("device", x.shape)
 
@@ -652,7 +652,7 @@ class TestDevices:
 
     def test_missing_device_raises(self):
         x = self.device(np.arange(4.0))
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             function, (state, data) = x.__reduce_ex__(4)
         for place in (("usm_device", 99), ("cuda", 63)):
             with pytest.raises(pickle.UnpicklingError, match=r"(?s)which is not available here.*arrive='host'"):
@@ -661,7 +661,7 @@ class TestDevices:
     def test_failing_device_raises(self, monkeypatch):
         """A BufferError for an error of the driver becomes an UnpicklingError, which quotes the error."""
         x = self.device(np.arange(4.0))
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             stream = pickle.dumps(x)
 
         def write(*_):
@@ -672,7 +672,7 @@ class TestDevices:
             pickle.loads(stream)
 
     def test_receiver_without_sycl_raises(self):
-        with arrayhub.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="keep"):
             stream = pickle.dumps(self.device(np.arange(4.0)))
         program = f"""{without("dpctl", "dpnp")}
 import pickle
@@ -686,35 +686,35 @@ except pickle.UnpicklingError as error:
 
 
 def test_previous_policy_is_restored_after_a_block():
-    before = repr(arrayhub.pickling())
-    with arrayhub.pickling(device="keep"):
-        with arrayhub.pickling(device="host", arrive="host"):
-            assert repr(arrayhub.pickling()) == "<arrayhub.pickling: device='host', arrive='host'>"
-        assert "device='keep'" in repr(arrayhub.pickling())
-    assert repr(arrayhub.pickling()) == before
+    before = repr(arrayhub.transport.pickling())
+    with arrayhub.transport.pickling(device="keep"):
+        with arrayhub.transport.pickling(device="host", arrive="host"):
+            assert repr(arrayhub.transport.pickling()) == "<arrayhub.transport.pickling: device='host', arrive='host'>"
+        assert "device='keep'" in repr(arrayhub.transport.pickling())
+    assert repr(arrayhub.transport.pickling()) == before
     for wrong in ({"device": "away"}, {"arrive": "keep"}, {"device": 3}):
         with pytest.raises(ValueError, match="accepted: 're"):
-            arrayhub.pickling(**wrong)
+            arrayhub.transport.pickling(**wrong)
 
 
 def test_exit_without_enter_raises():
     with pytest.raises(RuntimeError, match="__exit__ was called without __enter__"):
-        arrayhub.pickling().__exit__(None, None, None)
+        arrayhub.transport.pickling().__exit__(None, None, None)
 
 
 def test_blocks_end_in_any_order():
     """Threads and tasks may enter and leave `pickling` blocks in any order. Blocks that have ended do not apply."""
-    before = repr(arrayhub.pickling())
-    first, second = arrayhub.pickling(device="host"), arrayhub.pickling(device="keep")
+    before = repr(arrayhub.transport.pickling())
+    first, second = arrayhub.transport.pickling(device="host"), arrayhub.transport.pickling(device="keep")
     first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
-    assert "device='keep'" in repr(arrayhub.pickling())
+    assert "device='keep'" in repr(arrayhub.transport.pickling())
     second.__exit__(None, None, None)
-    assert repr(arrayhub.pickling()) == before
+    assert repr(arrayhub.transport.pickling()) == before
     for _ in range(2):
         with first:
-            assert "device='host'" in repr(arrayhub.pickling())
-        assert repr(arrayhub.pickling()) == before
+            assert "device='host'" in repr(arrayhub.transport.pickling())
+        assert repr(arrayhub.transport.pickling()) == before
 
 
 def test_concurrent_pickling_blocks_restore_their_settings():
@@ -725,8 +725,8 @@ def test_concurrent_pickling_blocks_restore_their_settings():
 
         def work():
             for _ in range(3000):
-                with arrayhub.pickling(device="host"):
-                    assert "device='host'" in repr(arrayhub.pickling(arrive="restore"))
+                with arrayhub.transport.pickling(device="host"):
+                    assert "device='host'" in repr(arrayhub.transport.pickling(arrive="restore"))
 
         sys.setswitchinterval(1e-6)
         failed = []
@@ -736,16 +736,16 @@ def test_concurrent_pickling_blocks_restore_their_settings():
             thread.start()
         for thread in threads:
             thread.join()
-        print(failed, arrayhub.pickling())
+        print(failed, arrayhub.transport.pickling())
     """
-    assert python(program) == "[] <arrayhub.pickling: device='refuse', arrive='restore'>\n"
+    assert python(program) == "[] <arrayhub.transport.pickling: device='refuse', arrive='restore'>\n"
 
 
 def test_environment_variable_sets_the_policy():
-    program = "import arrayhub; print(arrayhub.pickling())"
+    program = "import arrayhub; print(arrayhub.transport.pickling())"
     assert "device='refuse', arrive='restore'" in python(program)
     assert "device='keep', arrive='host'" in python(program, ARRAYHUB_PICKLING="keep", ARRAYHUB_UNPICKLING="host")
-    wrong = "import arrayhub\ntry: print(arrayhub.pickling())\nexcept ValueError as error: print(error)"
+    wrong = "import arrayhub\ntry: print(arrayhub.transport.pickling())\nexcept ValueError as error: print(error)"
     assert "ARRAYHUB_PICKLING is 'away'; accepted: 'refuse'" in python(wrong, ARRAYHUB_PICKLING="away")
 
 

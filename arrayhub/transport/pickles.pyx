@@ -100,7 +100,7 @@ def reduce(Descriptor array, int protocol):
     Raises
     ------
     pickle.PicklingError
-        The array is in device memory, and the setting of `arrayhub.pickling` forbids a copy.
+        The array is in device memory, and the setting of `arrayhub.transport.pickling` forbids a copy.
     """
     try:
         return reduced(array, protocol)
