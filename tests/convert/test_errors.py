@@ -74,10 +74,6 @@ CREATORS = {
     "ones": lambda **wrong: ah.ones(2, **wrong),
     "full": lambda **wrong: ah.full(2, 1, **wrong),
     "zeros": lambda **wrong: ah.zeros(2, **wrong),
-    "empty_like": lambda **wrong: ah.empty_like(np.zeros(2), **wrong),
-    "zeros_like": lambda **wrong: ah.zeros_like(np.zeros(2), **wrong),
-    "ones_like": lambda **wrong: ah.ones_like(np.zeros(2), **wrong),
-    "full_like": lambda **wrong: ah.full_like(np.zeros(2), 1, **wrong),
     "from_array": lambda **wrong: ah.from_array(np.zeros(2), **wrong),
 }
 

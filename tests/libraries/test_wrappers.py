@@ -494,7 +494,7 @@ def test_subclasses_of_numbers_and_strings_are_values(value):
 
 @pytest.mark.parametrize("value", [np.ma.masked, np.ma.masked_array(5.0, mask=True)])
 def test_masked_values_cannot_be_assigned(value):
-    for fill in (lambda: ah.full(2, value), lambda: ah.full_like(np.zeros(2), value)):
+    for fill in (lambda: ah.full(2, value), lambda: ah.full(fill_value=value, like=np.zeros(2))):
         with pytest.raises(ValueError, match="mask"):
             fill()
 

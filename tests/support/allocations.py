@@ -158,7 +158,7 @@ HOST = (
     "u[0] = 1.0", "u[1:] = a[1:]", "u[...] = u", "u1[3] = 7", "u[:, 1] = [1, 2, 3]", "u.squeeze()", "u.swapaxes(0, 1)",
     "u.astype('f4')", "u.ravel()", "u.mT", "u.__array__()", "u.__array__('f4')", "iter(u)", "arrayhub.full((2, 3), 7)",
     "arrayhub.full((3,), 2.5, 'f4')", "u4[...] = u", "u4[0] = [1.5, 2.5, 3.5]", "asarray([1.5, 2.5], dtype='f4')",
-    "arrayhub.empty_like(u)", "arrayhub.zeros((2, 3), 'f4')", "to_host(uw.T, copy=True)",
+    "arrayhub.empty(like=u)", "arrayhub.zeros((2, 3), 'f4')", "to_host(uw.T, copy=True)",
     "arrayhub.to_device(u, 'cpu')",
     "arrayhub.convert(u, 'numpy', copy=True)", "arrayhub.is_copy(u)", "hash(u.device)", "asarray(bad)", "asarray(used)",
 )  # fmt: skip

@@ -17,7 +17,6 @@ LOOKS = {
     "as_numpy": ah.as_numpy,
     "explain": ah.explain,
     "explain to polars": lambda x: ah.explain(x, to="polars"),
-    "inspect": ah.inspect,
     "debug_repr": ah.debug_repr,
     "check": ah.check,
     "datashape": ah.datashape.of,
