@@ -84,7 +84,7 @@ def test_canonical_datashapes_round_trip(text):
     assert isinstance(t, ah.datashape.Type)
     assert t == ah.datashape.parse(text) and hash(t) == hash(ah.datashape.parse(text))
     assert pickle.loads(pickle.dumps(t)) == t
-    assert eval(repr(t), {"datashape": ah.datashape.of}) == t
+    assert eval(repr(t), {"datashape": ah.datashape}) == t
 
 
 def test_spaces_and_quotes_are_optional():
