@@ -317,9 +317,10 @@ cdef int seal_any(Descriptor a) except -1:
         raise field_error(a, "strides", stride_tuple(a), "strides with an extent below 2**63 bytes")
     if size != 0:
         check_address(a, low, high)
-    if size == 0 and (not in_elements or leads_nowhere(a)):
-        # Consumers also use the strides of empty arrays. If they overflow, torch 2.13 calls the deleter and raises "Stride
-        # calculation overflowed", and the capsule's destructor then calls the deleter a second time.
+    if size == 0:
+        # Consumers also use the strides of empty arrays. pyarrow 26 rejects strides that are not compact, such as NumPy's 0.
+        # If they overflow, torch 2.13 calls the deleter and raises "Stride calculation overflowed", and the capsule's
+        # destructor then calls the deleter a second time.
         if layout.fill_strides(a.nd_, a.shape_, a.itemsize_, False, a.byte_strides_):
             memset(a.byte_strides_, 0, a.nd_ * sizeof(Py_ssize_t))     # a stride in C order would exceed 63 bits
         in_elements = True
@@ -333,17 +334,6 @@ cdef int seal_any(Descriptor a) except -1:
         a.strides_ = NULL
     set_layout_flags(a)
     return 0
-
-
-cdef bint leads_nowhere(Descriptor a) noexcept nogil:
-    """Return whether an empty array has a negative stride, or strides whose extent reaches 2**63 bytes."""
-    cdef Py_ssize_t span, end = a.itemsize_
-    cdef int k
-    for k in range(a.nd_):
-        if a.shape_[k] > 1 and (a.byte_strides_[k] < 0 or layout.checked_mul(a.byte_strides_[k], a.shape_[k] - 1, &span)
-                                or layout.checked_add(end, span, &end)):
-            return True
-    return False
 
 
 cdef int seal_packed(Descriptor a, Py_ssize_t size) except -1:

@@ -853,3 +853,35 @@ def test_jax_four_bit_elements_are_packed():
     assert (a.nbytes, a.memory.nbytes) == (3, 3)
     with pytest.raises(BufferError, match="packed"):
         np.from_dlpack(a.__array__())
+
+
+EMPTY = {
+    "no dimensions of one": np.ones(0),
+    "a slice": np.ones(5)[2:2],
+    "every second": np.ones(5)[2:2:2],
+    "reversed": np.ones(0)[::-1],
+    "no rows": np.ones((0, 3)),
+    "no columns": np.ones((3, 0)),
+    "no columns of a slice": np.ones((3, 4))[:, 1:1],
+    "Fortran order": np.ones((0, 3, 2), order="F"),
+    "three dimensions": np.ones((2, 0, 3)),
+    "broadcast": np.broadcast_to(np.ones((1, 1)), (5, 0)),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty_arrays_have_the_strides_of_torch(name):
+    torch = pytest.importorskip("torch")
+    x = arrayhub.asarray(EMPTY[name])
+    assert x.strides == torch.ones(x.shape).stride() == torch.from_dlpack(x).stride()
+    assert x.strides == arrayhub.asarray(torch.ones(EMPTY[name].shape)).strides
+    assert arrayhub.as_numpy(x).shape == EMPTY[name].shape
+
+
+@pytest.mark.parametrize("name", ["no dimensions of one", "a slice", "every second", "reversed"])
+def test_pyarrow_imports_empty_arrays_through_dlpack(name):
+    pa = pytest.importorskip("pyarrow")
+    if not hasattr(pa.Array, "from_dlpack"):
+        pytest.skip("pyarrow 26 or newer")
+    for x in (arrayhub.asarray(EMPTY[name]), arrayhub.asarray(EMPTY[name], copy=True), arrayhub.asarray(EMPTY[name].astype("i2"))[:0]):
+        assert len(pa.Array.from_dlpack(x)) == 0
