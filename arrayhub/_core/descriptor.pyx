@@ -519,7 +519,7 @@ cdef int refuse_packed(Descriptor a, str what) except -1:
 
 
 cdef Descriptor index(Descriptor a, object key):
-    """Return the view ``a[key]``. `key` contains integers, slices, Ellipsis and None (basic indexing).
+    """Return the view ``a[key]``. `key` contains integers, slices, Ellipsis and None (basic indexing), or is a field's name.
 
     Raises
     ------
@@ -531,6 +531,8 @@ cdef Descriptor index(Descriptor a, object key):
     """
     if is_digit(key) and a.nd_ > 0:
         return row(a, digit(key))
+    if isinstance(key, str) and get_dtype(a).names is not None:
+        return field_view(a, key)
     cdef tuple keys = key if type(key) is tuple else tuple(key) if isinstance(key, tuple) else (key,)
     cdef list parts = []
     cdef int consumed = 0, added = 0, ellipses = 0
@@ -581,6 +583,32 @@ cdef Descriptor index(Descriptor a, object key):
     seal(view)
     if a.labels != NULL:
         set_labels(view, labels_of(a).indexed(tuple(parts), a))
+    return view
+
+
+cdef Descriptor field_view(Descriptor a, str name):
+    """Return a view of one field of structured elements. The dimensions of a field with a shape come last, as in NumPy."""
+    cdef int k
+    dtype = get_dtype(a)
+    if name not in dtype.fields:
+        raise KeyError(f"{show(name)} is not a field; accepted: {', '.join(map(show, dtype.names))}")
+    element, offset = dtype.fields[name][:2]
+    cdef tuple lengths = element.shape
+    if a.nd_ + len(lengths) > layout.MAX_NDIM:
+        raise IndexError(f"the field {show(name)} would have {a.nd_ + len(lengths)} dimensions; accepted: at most {layout.MAX_NDIM}")
+    cdef Descriptor view = view_of(a, a.nd_ + <int> len(lengths))
+    set_dtype(view, element.base)
+    for k in range(a.nd_):
+        view.shape_[k] = a.shape_[k]
+        view.byte_strides_[k] = a.byte_strides_[k]
+    for k in range(a.nd_, view.nd_):
+        view.shape_[k] = lengths[k - a.nd_]
+    layout.fill_strides(<int> len(lengths), view.shape_ + a.nd_, view.itemsize_, False, view.byte_strides_ + a.nd_)
+    if size_of(a) != 0:
+        view.data_ += <Py_ssize_t> offset
+    seal(view)
+    if a.labels != NULL and not lengths:
+        set_labels(view, labels_of(a))
     return view
 
 

@@ -505,7 +505,10 @@ cdef class USMArray(Descriptor):
     # -------------------------------------------------------------------------------------------------- views
 
     def __getitem__(self, key):
-        """Return a view for a basic index: integers, slices, Ellipsis and newaxis. The view shares the memory block."""
+        """Return a view for a basic index: integers, slices, Ellipsis and newaxis, or the name of a field of records.
+
+        The view shares the memory block.
+        """
         return index(self, key)
 
     @property

@@ -630,3 +630,41 @@ def test_errors_about_one_dimension_use_the_singular():
         x[0, 0]
     with pytest.raises(ValueError, match="a permutation of the 1 dimension$"):
         x.transpose(0, 0)
+
+
+FIELDS = np.dtype([("a", "i4"), ("b", "f8", (2, 3)), ("c", [("d", "i2"), ("e", "S3")]), (("title", "t"), "M8[s]")])
+
+
+@pytest.mark.parametrize("index", [slice(None), slice(None, None, -2), (slice(None), 1), (0, 0)], ids=str)
+@pytest.mark.parametrize("align", [False, True])
+def test_field_of_records_is_a_view(index, align):
+    dtype = np.dtype(FIELDS.descr, align=align)
+    n = np.zeros((4, 3), dtype)
+    n.view("u1")[...] = np.arange(n.view("u1").size, dtype="u1").reshape(n.view("u1").shape) if not align else 0
+    x = arrayhub.asarray(n)[index]
+    for name in (*dtype.names, "title"):
+        field, expected = x[name], n[index][name]
+        assert (field.shape, field.dtype, field.access) == (expected.shape, expected.dtype, "readwrite")
+        assert np.shares_memory(arrayhub.as_numpy(field), n)
+        assert repr(arrayhub.as_numpy(field).tolist()) == repr(expected.tolist())
+    assert x["c"]["d"].tolist() == n[index]["c"]["d"].tolist()
+    x["a"][...] = 7
+    x["b"] = 2.5
+    assert (n[index]["a"] == 7).all() and (n[index]["b"] == 2.5).all()
+
+
+def test_field_of_empty_and_read_only_records():
+    assert arrayhub.asarray(np.zeros((0, 3), FIELDS))["b"].shape == (0, 3, 2, 3)
+    n = np.zeros(2, FIELDS)
+    n.flags.writeable = False
+    x = arrayhub.asarray(n)["a"]
+    assert x.access == "readonly"
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 1
+
+
+def test_unknown_fields_raise():
+    with pytest.raises(KeyError, match=r"'z' is not a field; accepted: 'a', 'b', 'c', 't'"):
+        arrayhub.asarray(np.zeros(2, FIELDS))["z"]
+    with pytest.raises(IndexError, match="index 'a' is not supported"):
+        arrayhub.asarray(np.zeros(2))["a"]
