@@ -3,6 +3,9 @@
 The import does not require a driver or a GPU. If a driver is available, it determines the kind of memory.
 """
 
+import numpy
+
+cimport numpy as cnp
 from libc.stdint cimport intptr_t
 
 from arrayhub._core cimport dtypes
@@ -16,6 +19,7 @@ from arrayhub._core.descriptor cimport (
     kDLCUDAHost,
     kDLCUDAManaged,
     seal,
+    set_dtype,
     shape_tuple,
     size_of,
     stride_tuple,
@@ -65,6 +69,11 @@ cdef Descriptor parse_cuda_array_as(object interface, object obj, object dtype):
 cdef Descriptor described_cuda_array(object obj, const Entries* entries, object dtype):
     """Return the array that the entries of an interface dict describe."""
     cdef Descriptor a = new_from_dict(entries, CUDA_DICT, dtype)
+    if a.typenum_ == cnp.NPY_VOID and get_dtype(a).names is None:
+        # numba's device arrays omit `descr`, without which the fields of records are unknown (numba 0.66).
+        own = getattr(obj, "dtype", None)
+        if isinstance(own, numpy.dtype) and own.names is not None and own.itemsize == a.itemsize_ and not own.hasobject:
+            set_dtype(a, own)
     a.base_ = obj
     a.device_.device_type = kDLCUDA
     set_pointer(a, entry(entries, DATA))

@@ -357,3 +357,45 @@ def test_library_without_cuda_support_suggests_to_host(name):
     with pytest.raises(BufferError, match=rf"{name}: .*call arrayhub\.to_host\(x\)") as raised:
         arrayhub.convert(x, name)
     assert "dtype=" not in str(raised.value)
+
+
+class Records:
+    """A producer of records, like numba's device arrays: the dict lacks ``descr``, and `dtype` has the fields."""
+
+    def __init__(self, dtype, shape=(3,), **keys):
+        self.dtype = np.dtype(dtype)
+        size = self.dtype.itemsize
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": f"|V{size}", "data": (ADDRESS, False), "version": 3, "strides": None, **keys
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        [("a", "i4"), ("b", "f4")],
+        [("a", "i1"), ("b", "f8")],
+        np.dtype([("a", "i1"), ("b", "f8")], align=True),
+        [("a", "f4", (2, 3)), ("b", [("c", "i2"), ("d", "S3")])],
+        {"names": ["x", "y"], "formats": ["f4", "f4"], "offsets": [8, 0], "itemsize": 32},
+    ],
+    ids=str,
+)
+def test_records_without_descr_keep_the_fields_of_their_dtype(dtype):
+    x = asarray(Records(dtype))
+    assert (x.dtype, x.shape, x.ptr) == (np.dtype(dtype), (3,), ADDRESS)
+    assert x[np.dtype(dtype).names[0]].shape[:1] == (3,)
+
+
+@pytest.mark.parametrize("dtype", ["V8", "f8", [("a", "i4")], [("a", "O")]], ids=str)
+def test_dtype_of_another_kind_or_size_is_ignored(dtype):
+    producer = Records([("a", "i8")])
+    producer.dtype = np.dtype(dtype)
+    assert asarray(producer).dtype == "V8"
+    producer.dtype = "not a dtype"
+    assert asarray(producer).dtype == "V8"
+
+
+def test_descr_takes_precedence_over_the_dtype():
+    producer = Records([("a", "i4"), ("b", "i4")], descr=[("c", "<f4"), ("d", "<f4")])
+    assert asarray(producer).dtype.names == ("c", "d")
