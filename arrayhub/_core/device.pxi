@@ -45,7 +45,7 @@ cdef class Device:
     ----------
     spec : Device, str, tuple of int or object
         ``"cpu"``, ``"cuda:0"``, ``"oneapi:0"``, a DLPack pair ``(device_type, device_id)``, a SYCL filter string
-        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax, cupy, cuda.core or dpnp.
+        (``"opencl:cpu"``), a ``SyclQueue`` or ``SyclDevice``, or the device object of torch, jax, cupy, cuda.core, dpnp or tvm_ffi.
 
     Attributes
     ----------
@@ -96,6 +96,10 @@ cdef class Device:
     @property
     def dlpack(self):
         return (self.dl.device_type, self.dl.device_id)
+
+    def __dlpack_device__(self):
+        """Return `dlpack`. Other libraries accept objects with this method as devices (data-apis/array-api#972)."""
+        return self.dlpack
 
     def __eq__(self, other):
         if isinstance(other, str):      # only str(self) has the same hash: hash("cuda") differs from hash("cuda:0")

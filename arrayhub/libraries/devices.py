@@ -56,3 +56,10 @@ def read_cuda_core(device):
     if type(device).__name__ != "Device":
         raise TypeError(f"device: {show(device)} is not a device; accepted: cuda.core.Device")
     return (2, device.device_id)
+
+
+def read_tvm_ffi(device):
+    """Return the DLPack pair of a ``tvm_ffi.Device``."""
+    if type(device).__name__ != "Device":
+        raise TypeError(f"device: {show(device)} is not a device; accepted: tvm_ffi.Device")
+    return (device.dlpack_device_type(), device.index)

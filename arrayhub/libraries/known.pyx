@@ -286,6 +286,8 @@ Library("onedal", None, traits=SYCL_IS_READONLY)
 Library("cuda.core", None, roots=("cuda",), device="read_cuda_core")
 
 
+Library("tvm_ffi", None, device="read_tvm_ffi")
+
 # ---------------------------------------------------------------------------------------------------- queries on the table
 
 

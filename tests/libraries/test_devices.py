@@ -56,3 +56,17 @@ def test_no_library_is_imported():
         "import sys, arrayhub; arrayhub.Device('cuda:0'); print({'torch', 'jax', 'cupy', 'numba'} & set(sys.modules))"
     )
     assert python(program) == "set()\n"
+
+
+def test_devices_of_tvm_ffi_are_accepted():
+    tvm_ffi = pytest.importorskip("tvm_ffi")
+    assert arrayhub.Device(tvm_ffi.device("cpu", 0)) == arrayhub.Device("cpu")
+    assert arrayhub.Device(tvm_ffi.device("cuda", 1)).dlpack == (2, 1)
+    assert arrayhub.asarray([1.0], device=tvm_ffi.device("cpu", 0)).device == arrayhub.Device("cpu")
+    with pytest.raises(TypeError, match=r"accepted: tvm_ffi\.Device"):
+        arrayhub.Device(tvm_ffi.from_dlpack(arrayhub.asarray([1.0])))
+
+
+def test_device_has_the_method_of_dlpack():
+    for device in (arrayhub.Device("cpu"), arrayhub.Device("cuda:1"), arrayhub.asarray([1]).device):
+        assert device.__dlpack_device__() == device.dlpack
