@@ -277,7 +277,8 @@ def has_form(obj, /):
 cdef Import import_single(object obj):
     """Import an object through ``__arrow_c_device_array__`` or ``__arrow_c_array__``.
 
-    Return None if the type has neither method, or if another interface or protocol describes the object better.
+    Return None if the type has neither method, if another interface or protocol describes the object better, or if the
+    method raises for an object that has a stream, such as a nanoarrow.Array of several chunks.
     """
     cdef unsigned int record
     if isinstance(obj, Descriptor):      # other protocols describe a Descriptor more precisely
@@ -287,11 +288,20 @@ cdef Import import_single(object obj):
     record = record_of(obj)
     if record & ARROW_STREAM_FIRST and hasattr(type(obj), "__arrow_c_stream__"):
         return None
-    if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
-        return import_array_first(obj)
-    if record & ARROW_DEVICE:
-        return import_on_device(obj)
-    return import_array(obj) if record & ARROW_ARRAY else None
+    if not record & (ARROW_ARRAY | ARROW_DEVICE):
+        return None
+    try:
+        if record & ARROW_ARRAY and record & ARROW_ARRAY_FIRST:
+            return import_array_first(obj)
+        return import_on_device(obj) if record & ARROW_DEVICE else import_array(obj)
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except Exception:
+        if not hasattr(type(obj), "__arrow_c_stream__") and not hasattr(type(obj), "__arrow_c_device_stream__"):
+            raise
+    return None
 
 
 cdef object root_of_import(Import owner):

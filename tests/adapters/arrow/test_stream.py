@@ -344,3 +344,38 @@ def test_narwhals_series_is_viewed_without_a_copy(native):
     x = ah.asarray(narwhals.from_native(owner, series_only=True), copy=False)
     assert (x.ptr, x.is_copy) == (ah.asarray(owner).ptr, False)
     assert ah.asarray(narwhals.from_native(owner, series_only=True)).ptr == x.ptr
+
+
+def test_nanoarrow_array_of_several_chunks_is_read_as_a_stream():
+    na = pytest.importorskip("nanoarrow")
+    a = na.Array.from_chunks([[1, 2, 3], [4, 5]], na.int32())
+    x = ah.asnested(a)
+    assert (x.kind, len(x.chunks), x.to_list()) == ("chunked", 2, [1, 2, 3, 4, 5])
+    assert ah.as_arrow(a).to_pylist() == ah.as_polars(a).to_list() == x.to_list()
+    assert ah.as_numpy(a, copy=True).tolist() == ah.as_torch(a, copy=True).tolist() == x.to_list()
+    with pytest.raises(BufferError, match=r"has 2 chunks; accepted: one\. Pass copy=True"):
+        ah.asarray(a)
+
+
+class Refusing:
+    """A producer whose array method raises, with or without a stream."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def __arrow_c_array__(self, requested_schema=None):
+        raise NotImplementedError("an array of several chunks")
+
+
+class RefusingWithStream(Refusing):
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.column.__arrow_c_stream__(requested_schema)
+
+
+def test_array_method_that_raises_is_replaced_by_the_stream():
+    column = pa.chunked_array([[1], [2, 3]])
+    assert ah.asnested(RefusingWithStream(column)).to_list() == [1, 2, 3]
+    assert ah.asarray(RefusingWithStream(pa.chunked_array([[1, 2]]))).tolist() == [1, 2]
+    assert ah.as_arrow(RefusingWithStream(pa.table({"a": [1, 2]}))).to_pylist() == [{"a": 1}, {"a": 2}]
+    with pytest.raises(NotImplementedError, match="an array of several chunks"):
+        ah.asnested(Refusing(column))
