@@ -146,30 +146,25 @@ cdef int fill_dense(ArrowArray* out, object owner, Descriptor a, int axis, Py_ss
     lead += out.offset
     if not innermost:
         return fill_dense(out.children[0], owner, a, axis + 1, lead * a.shape_[axis + 1], as_bytes)
-    return fill_values(out, a, lead, as_bytes)
+    if as_bytes:
+        refuse_strides(a)
+    return fill_values(out, a, lead, as_bytes, "C")
 
 
-cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes) except -1:
-    """Set the values buffer of a primitive array, and mark NaT as missing."""
+cdef int fill_values(ArrowArray* out, Descriptor a, Py_ssize_t lead, bint as_bytes, str order) except -1:
+    """Set the values buffer of a primitive array, and mark NaT as missing. `order` is the order of booleans in the buffer."""
     if is_packed(a, as_bytes):
-        return pack_bits(out, a, lead)
+        return pack_bits(out, a, lead, order)
     out.buffers[1] = NULL if a.data_ == NULL else a.data_ - lead * a.itemsize_
     return mark_missing_times(out, a, lead)
 
 
-cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead) except -1:
-    """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a`.
-
-    The elements of `a` must be contiguous.
-    """
-    cdef Py_ssize_t n = size_of(a)
+cdef int pack_bits(ArrowArray* out, Descriptor a, Py_ssize_t lead, str order) except -1:
+    """Set the values buffer to a new bitmap that contains `lead` zeros followed by the booleans of `a` in NumPy's `order`."""
     since = started() if tracing.active else None
-    if n == 0:
-        values = np.zeros(lead, np.uint8)
-    else:
-        values = np.asarray(<const unsigned char[:n]> <const unsigned char*> a.data_)
-        if lead:
-            values = np.concatenate([np.zeros(lead, np.uint8), values])
+    values = np.asarray(a).ravel(order)
+    if lead:
+        values = np.concatenate([np.zeros(lead, bool), values])
     bits = np.packbits(values, bitorder="little")
     hold_also(<Body*> out.private_data, bits)
     out.buffers[1] = cnp.PyArray_DATA(<cnp.ndarray> bits)
@@ -341,7 +336,7 @@ cdef int fill_root_array(ArrowArray* out, object node, int form) except -1:
     new_body(out.children[0], a, 2, 0, False)
     out.children[0].length = size_of(a)
     out.children[0].null_count = 0
-    return fill_values(out.children[0], a, 0, form & BOOL8)
+    return fill_values(out.children[0], a, 0, form & BOOL8, "K")
 
 
 cdef int ready_for_host(object node) except -1:

@@ -137,7 +137,7 @@ cdef str nat_obstacle(Descriptor a):
 
 cdef str sharing_obstacle(Descriptor a, int form):
     """Return the reason why Arrow cannot represent the memory of an array without a copy, or None."""
-    if a.flags_ & C_CONTIGUOUS:
+    if a.flags_ & C_CONTIGUOUS or form == 0 and is_packed(a, False):      # `pack_bits` reads booleans of any strides
         return None
     if a.nd_ == 1 or memory_order(a) is None:
         return f"byte strides {stride_tuple(a)} with shape {shape_tuple(a)} are not compact; call" \
@@ -459,6 +459,10 @@ cdef int refuse_gaps(Descriptor a, void* argument) except -1:
     """
     if a.flags_ & PACKED or a.byte_strides_ == NULL:
         raise BufferError(f"Arrow: {PACKED_ELEMENTS}")
+    return 0 if is_packed(a, False) else refuse_strides(a)
+
+
+cdef int refuse_strides(Descriptor a) except -1:
     if not a.flags_ & C_CONTIGUOUS:
         raise BufferError(
             f"Arrow: byte strides {stride_tuple(a)} with shape {shape_tuple(a)} of a nested array are not compact; call"

@@ -309,16 +309,17 @@ def outcome(function, values):
 )
 @settings(max_examples=300, deadline=None)
 def test_random_arrays_equal_the_ndarray_in_each_library(source, layout):
-    """Protocol exports copy arrays that are not in C order. `as_arrow` copies them only with copy=True."""
+    """Protocol exports copy arrays that are not in C order. `as_arrow` copies only booleans without copy=True."""
     values = LAYOUTS[layout](source)
     x = ah.asarray(values)
     column = pa.array(x)
     column.validate(full=True)
     assert column.equals(pa.array(x.copy())) or values.dtype.kind == "f"
-    if not values.flags.c_contiguous:
+    if not values.flags.c_contiguous and values.dtype != bool:
         with pytest.raises(BufferError, match=r"copy=True\) first.*pass copy=True"):
             ah.as_arrow(x)
         assert pl.Series(x).equals(pl.Series(x.copy()), null_equal=True)
+    if not values.flags.c_contiguous:
         x = x.copy()
     expected = outcome(pa.array, values)
     if expected is not None:
@@ -341,7 +342,6 @@ def test_random_arrays_equal_the_ndarray_in_each_library(source, layout):
 STRIDED = {
     "every other": lambda a: a[::2],
     "reversed": lambda a: a[::-1],
-    "reversed booleans": lambda a: (a > 3)[::-1],
     "reversed times": lambda a: a.astype("M8[ms]")[::-1],
     "columns of a matrix": lambda a: a.reshape(-1, 2)[:, 1],
     "a matrix with gaps": lambda a: a.reshape(-1, 2)[::2],
@@ -408,3 +408,52 @@ def test_invalid_requested_schemas_are_described():
         x.__arrow_c_array__(consumed)
     with pytest.raises(ah.InterfaceError, match=r"^Arrow: requested_schema is 'schema'; accepted: a capsule"):
         x.__arrow_c_array__("schema")
+
+
+MASK = np.array([[True, False, True], [False, False, True], [True, True, False], [False, True, True]])
+STRIDED_MASKS = {
+    "every second": MASK[:, 0][1::2],
+    "reversed": MASK[:, 1][::-1],
+    "a column": MASK[:, 2],
+    "broadcast": np.broadcast_to(np.array([True]), (9,)),
+    "transposed": MASK.T,
+    "rows reversed": MASK[::-1, ::2],
+    "Fortran order": np.asfortranarray(MASK),
+    "empty": MASK[:0, ::2],
+}
+
+
+@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("name", STRIDED_MASKS)
+def test_booleans_of_any_strides_are_encoded(name, copy):
+    mask = STRIDED_MASKS[name]
+    expected = ah.as_arrow(np.ascontiguousarray(mask))
+    for made in (ah.as_arrow(mask, copy=copy), pa.array(ah.asarray(mask)), ah.as_polars(mask, copy=copy).to_arrow()):
+        assert made.to_pylist() == expected.to_pylist() == mask.tolist()
+    assert ah.as_pandas(mask, copy=copy).to_numpy().tolist() == mask.tolist()
+    assert ah.as_arrow(mask, copy=copy).type == expected.type
+    assert ah.as_arrow(mask, extension=True, copy=True).to_pylist() == mask.tolist()
+
+
+def test_strided_booleans_in_records_are_encoded():
+    values = np.zeros(5, [("a", "?"), ("b", "i4")])
+    values["a"][::2] = True
+    record = make("record", 5, names=("a",), parts=(ah.asarray(values["a"]),))
+    lists = make("list", 2, offsets=ah.asarray(np.array([0, 2, 5])), content=ah.asarray(values["a"]))
+    assert ah.as_arrow(record).field(0).to_pylist() == ah.as_polars(record)["a"].to_list() == values["a"].tolist()
+    assert ah.as_arrow(lists).to_pylist() == [[True, False], [True, False, True]]
+
+
+def test_strided_booleans_are_not_shared_as_bytes():
+    with pytest.raises(BufferError, match="byte strides"):
+        ah.as_arrow(MASK[:, 0], extension=True)
+
+
+@pytest.mark.parametrize("values", [["a", "bc", ""], [b"a", b"bc", b""]], ids=["str", "bytes"])
+def test_strings_of_any_strides_are_encoded(values):
+    for dtype in ("U2", "S2") if isinstance(values[0], str) else ("S2",):
+        array = np.array(values, dtype)
+        for strided in (array[::2], array[::-1], np.asfortranarray(np.stack([array, array]))[:, 1]):
+            expected = strided.tolist() if dtype == "U2" else [bytes(item) for item in strided.tolist()]
+            made = ah.as_arrow(strided).to_pylist()
+            assert [item if dtype == "U2" else item.rstrip(b"\0") for item in made] == expected
