@@ -1,11 +1,12 @@
 """Importers that check an object or select a protocol, for libraries without a module of their own."""
 
+import gc
 import sys
 
 cimport numpy as cnp
 
-from arrayhub._core.descriptor cimport Descriptor
-from arrayhub.adapters cimport buffer, dlpack
+from arrayhub._core.descriptor cimport IMMUTABLE, Descriptor
+from arrayhub.adapters cimport arrow, buffer, dlpack
 from arrayhub.adapters.dlpack_abi cimport DLPackExchangeAPI
 from arrayhub.libraries cimport numpy
 
@@ -39,6 +40,78 @@ cdef Descriptor dlpack_first(object obj, object stream):
         raise
     except Exception:
         return None
+
+
+cdef Descriptor parse_plane(object obj, object stream):
+    """Import an ``av.VideoPlane`` through DLPack, whose shape excludes the padding of rows.
+
+    PyAV 18.1 raises for planes that are big-endian, have 32-bit or packed components, a palette or negative line sizes, drops
+    the last row and column of some chroma planes of odd size, and describes 16-bit floats as integers. A plane does not have
+    a public attribute for its frame, which knows the format.
+
+    Raises
+    ------
+    TypeError
+        DLPack does not describe the picture. The buffer of the plane contains padding, and is not used.
+    """
+    cdef Descriptor a = None
+    why = "PyAV's buffer of it includes padding"
+    try:
+        a = dlpack.parse(obj, stream)
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except Exception as error:
+        why = f"PyAV refuses: {error}"
+    if a is None or a.nd_ < 2 or a.shape_[0] != obj.height or a.shape_[1] != obj.width:
+        from arrayhub.libraries.wrappers import wrapper_error
+
+        raise wrapper_error(obj, f"is not imported as a picture ({why})")
+    for frame in gc.get_referents(obj):
+        if type(frame).__name__ == "VideoFrame" and "f16" in frame.format.name:
+            return (<object> a).view("float16")
+    return a
+
+
+# Modes of Pillow's images whose memory contains the same values as the bytes of their interface dict.
+cdef frozenset _SHARED_MODES = frozenset(
+    ("L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F", "I;16", "I;16L", "I;16B",
+     "I;16N")
+)
+
+
+cdef Descriptor parse_image(object obj, object stream):
+    """View the memory of a ``PIL.Image`` through Arrow, with the shape and type of the image.
+
+    Pillow shares its memory since 11.2. A pixel with more than one band has four bytes. Images with two bands use the first
+    and the last byte. Return None for images that only the interface dict describes, whose bytes Pillow copies: images with
+    memory in several blocks, memory-mapped files, and other modes. In the memory of mode "1", true is not always 1, and mode
+    "LAB" stores signed bands with an offset.
+    """
+    cdef Descriptor a = None
+    try:
+        a = arrow.parse(obj, stream)
+    except InterfaceError:
+        raise
+    except PASSES_ON:
+        raise
+    except Exception:
+        return None
+    from PIL.ImageMode import getmode
+
+    mode = getmode(obj.mode)
+    bands = len(mode.bands)
+    if a is None or obj.mode not in _SHARED_MODES:
+        return None
+    view = (<object> a).reshape((obj.height, obj.width, *a.shape[1:]))
+    if bands > 1:
+        view = view[..., ::3] if bands == 2 else view[..., :bands]
+    if view.dtype.str != mode.typestr:      # 16-bit modes, which Arrow describes as int16
+        view = view.view(mode.typestr)
+    a = view
+    a.flags_ &= ~IMMUTABLE      # Pillow's methods write to this memory
+    return a
 
 
 cdef Descriptor unpacked_buffer(object obj, object stream):

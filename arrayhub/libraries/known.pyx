@@ -269,7 +269,10 @@ Library("paddle", None) \
     .importing(named("paddle", "EagerParamBase"), parse_paddle, parse_paddle)
 
 Library("av", None, traits=LEGACY_IS_WRITABLE) \
-    .importing(named("av", "VideoPlane"), dlpack_first, dlpack_first)          # the buffer is bytes and includes padding
+    .importing(named("av", "VideoPlane"), parse_plane, parse_plane)
+
+Library("PIL", None) \
+    .importing(derived_from("PIL.Image", "Image"), parse_image, parse_image)
 
 Library("tensorflow", None, traits=DLPACK_BY_IMPORTER) \
     .importing(named("tensorflow", "EagerTensor"), without_strings, without_strings)
@@ -283,10 +286,10 @@ Library("onnxruntime", None, traits=BORROWS)
 # flag would make the tables writable once oneDAL corrects the flag. The tables' DLPack capsules are read-only.
 Library("onedal", None, traits=SYCL_IS_READONLY)
 
+Library("tvm_ffi", None, device="read_tvm_ffi")
+
 Library("cuda.core", None, roots=("cuda",), device="read_cuda_core")
 
-
-Library("tvm_ffi", None, device="read_tvm_ffi")
 
 # ---------------------------------------------------------------------------------------------------- queries on the table
 

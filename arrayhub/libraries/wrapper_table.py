@@ -267,6 +267,7 @@ _CONTENT = "arrayhub.asnested(awkward.Array(x)), or awkward.to_numpy(x) if its l
 _DATA_AND_MASK = "x.data, and x.mask for the validity"
 _DATATABLE = "x.to_numpy(), a copy, or arrayhub.asnested(x.to_arrow()) if values are missing"
 _DECOMPRESS = "x[:], which decompresses or computes a copy"
+_FRAME = "frame.to_ndarray(), a copy, with frame the frame of the plane"
 _GET_BUFFER = "x.buffer_rgba()"
 _MAPPED = "x.get(), a copy, or x.map_to_host(), a view until it is released, unless x lies in SVM"
 _OPENCL = "the result of pyopencl.enqueue_map_buffer(queue, x, ...), a view until it is released"
@@ -325,9 +326,11 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         advice={"_CDataBase": "cffi.FFI().buffer(x), the bytes of an array or of a pointer's target"}
     ),
     "_ctypes": dict(
+        types={"_Pointer": None},
         advice={
-            "Array": _LIST  # of Python objects or pointers
-        }
+            "Array": _LIST,  # of Python objects or pointers
+            "_Pointer": "numpy.ctypeslib.as_array(x, shape), a view of its target",
+        },
     ),
     "_io": dict(types={"BytesIO": "getbuffer()"}),
     "arrayhub": dict(advice={"SparseArray": "x.to_dense(), a dense copy"}),
@@ -348,10 +351,12 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
     ),
     "autograd": dict(types={"Box": None}, advice={"Box": "x._value, which is not traced"}),
     "av": dict(
-        types=dict.fromkeys(["AudioFrame", "VideoFrame"]),
+        types=dict.fromkeys(["AudioFrame", "AudioPlane", "VideoFrame"]),
         advice={
-            "AudioFrame": "x.to_ndarray(), a copy, or x.planes[i], the bytes of a plane",
+            "AudioFrame": "x.to_ndarray(), a copy",
+            "AudioPlane": _FRAME,
             "VideoFrame": "x.to_ndarray(), a copy, or x.planes[i], a view of a plane",
+            "VideoPlane": _FRAME,
         },
     ),
     "awkward": dict(
@@ -403,6 +408,14 @@ BUILT_IN: dict[str, dict[str, dict[str, Any]]] = {
         }
     ),
     "collections": dict(types={"deque": None}, advice={"deque": "list(x)"}),
+    "ctypes": dict(
+        types=dict.fromkeys(["c_char_p", "c_void_p"]),
+        advice={
+            "c_char_p": "x.value, a copy of its bytes up to the first NUL",
+            "c_void_p": "numpy.ctypeslib.as_array(ctypes.cast(x, ctypes.POINTER(ctypes.c_double)), shape), a view of its"
+            " target, with the type of the elements",
+        },
+    ),
     "cupyx": dict(types={"spmatrix": None}, advice={"spmatrix": _sparse_call}),
     "cv2": dict(types={"UMat": None}, advice={"UMat": "x.get(), a copy"}),
     "cvxopt": dict(types={"spmatrix": None}, advice={"spmatrix": "cvxopt.matrix(x), a dense copy"}),

@@ -1,0 +1,187 @@
+"""Test importers without a module of their own: planes of PyAV, images of Pillow, ctypes pointers."""
+
+import copy
+import ctypes
+import fractions
+
+import numpy as np
+import pytest
+
+import arrayhub as ah
+
+# ------------------------------------------------------------------------------------------------------- planes of PyAV
+
+REFUSALS = (BufferError, TypeError)
+
+
+def frames(av, width, height):
+    """Yield a frame of each pixel format that PyAV can allocate in host memory."""
+    from av.video.format import names
+
+    for name in sorted(names):
+        try:
+            frame = av.VideoFrame(width, height, name)
+        except Exception:  # formats of hardware frames
+            continue
+        yield name, frame
+
+
+@pytest.mark.parametrize("size", [(6, 4), (7, 5)], ids=["even", "odd"])
+def test_video_plane_has_the_shape_of_the_picture_or_is_refused(size):
+    av = pytest.importorskip("av")
+    imported = 0
+    for name, frame in frames(av, *size):
+        for plane in frame.planes:
+            try:
+                x = ah.asarray(plane)
+            except REFUSALS as error:
+                assert "to_ndarray()" in str(error)
+                continue
+            imported += 1
+            assert x.shape[:2] == (plane.height, plane.width), name
+            bits = max(component.bits for component in frame.format.components)
+            kind = "float16" if "f16" in name else "uint8" if bits <= 8 else "uint16"
+            assert x.dtype == kind, name
+            assert plane.height == 1 or x.byte_strides[0] == plane.line_size, name
+            assert x.ptr == plane.buffer_ptr, name
+    assert imported > 100
+
+
+@pytest.mark.parametrize("name", ["gray", "rgb24", "rgba", "gray16le", "rgb48le", "grayf16le", "yuv444p", "gbrp"])
+def test_video_plane_has_the_values_of_the_picture(name):
+    av = pytest.importorskip("av")
+    frame = av.VideoFrame(6, 4, name)
+    for k, plane in enumerate(frame.planes):
+        values = ah.as_numpy(plane)
+        values[...] = np.arange(values.size).reshape(values.shape) + k
+    try:
+        expected = frame.to_ndarray()
+    except ValueError:  # PyAV does not convert this format
+        expected = np.arange(24).reshape(4, 6)
+    planes = np.stack([ah.as_numpy(plane) for plane in frame.planes])
+    if name == "gbrp":  # to_ndarray returns the order red, green, blue
+        planes = np.moveaxis(planes[[2, 0, 1]], 0, -1)
+    assert planes.reshape(expected.shape).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "name", ["gray16be", "rgb48be", "grayf32le", "gbrpf32le", "bgr0", "yuyv422", "pal8", "monow", "rgb565le", "bayer_rggb8"]
+)
+def test_video_plane_that_pyav_does_not_describe_is_refused(name):
+    av = pytest.importorskip("av")
+    frame = av.VideoFrame(6, 4, name)
+    for plane in frame.planes:
+        for call in (ah.asarray, ah.as_numpy):
+            with pytest.raises(TypeError, match=r"^av\.VideoPlane .*; pass frame\.to_ndarray\(\)"):
+                call(plane)
+
+
+def test_video_plane_with_a_negative_line_size_is_refused():
+    av = pytest.importorskip("av")
+    graph = av.filter.Graph()
+    source = graph.add_buffer(width=6, height=4, format="gray", time_base=fractions.Fraction(1, 30))
+    flip, sink = graph.add("vflip"), graph.add("buffersink")
+    source.link_to(flip)
+    flip.link_to(sink)
+    graph.configure()
+    graph.push(av.VideoFrame.from_ndarray(np.arange(24, dtype="u1").reshape(4, 6), format="gray"))
+    frame = graph.pull()
+    assert frame.planes[0].line_size < 0
+    with pytest.raises(TypeError, match=r"negative linesize.*to_ndarray\(\)"):
+        ah.asarray(frame.planes[0])
+
+
+@pytest.mark.parametrize("layout", ["flt", "fltp", "s16", "dblp"])
+def test_audio_is_refused_because_its_planes_are_padded(layout):
+    av = pytest.importorskip("av")
+    frame = av.AudioFrame(layout, "stereo", 33)
+    for x in (frame, frame.planes[0]):
+        with pytest.raises(TypeError, match=r"to_ndarray\(\)") as raised:
+            ah.asarray(x)
+        assert "planes[i]" not in str(raised.value)
+
+
+# ------------------------------------------------------------------------------------------------------ images of Pillow
+
+MODES = ["L", "P", "LA", "PA", "La", "RGB", "RGBA", "RGBX", "RGBa", "CMYK", "YCbCr", "HSV", "I", "F", "I;16",
+         "I;16L", "I;16B", "I;16N"]  # fmt: skip
+
+
+def image_of(mode, size=(5, 4)):
+    Image = pytest.importorskip("PIL.Image")
+    image = Image.new(mode, size)
+    if not hasattr(image, "__arrow_c_array__"):
+        pytest.skip("Pillow 11.2 or newer")
+    pixels = image.load()
+    bands = len(image.getbands())
+    for k in range(size[0] * size[1]):
+        pixels[k % size[0], k // size[0]] = tuple(7 * k + j for j in range(bands)) if bands > 1 else 5 * k
+    return image
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_image_is_a_view_with_the_values_of_numpy(mode):
+    image = image_of(mode)
+    expected = np.asarray(image)
+    x = ah.asarray(image, copy=False)
+    assert (x.shape, x.dtype, x.is_copy, x.access) == (expected.shape, expected.dtype, False, "readonly")
+    assert ah.as_numpy(x).tolist() == expected.tolist()
+    assert ah.asarray(image, copy=False).ptr == x.ptr
+    for values in (None, True):
+        assert ah.asarray(image, copy=values).tolist() == expected.tolist()
+    image.putpixel((1, 2), image.getpixel((4, 3)))
+    assert x[2, 1].tolist() == x[3, 4].tolist() == np.asarray(image)[2, 1].tolist()
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "LA", "I;16B"])
+@pytest.mark.parametrize("size", [(0, 4), (4, 0), (0, 0), (1, 1), (1, 5), (5, 1)])
+def test_image_of_any_size_has_the_shape_of_numpy(mode, size):
+    image = image_of(mode, size)
+    x = ah.asarray(image, copy=False)
+    assert x.shape == np.asarray(image).shape
+    assert x.tolist() == np.asarray(image).tolist()
+
+
+def test_image_outlives_its_object():
+    image = image_of("RGB")
+    expected = np.asarray(image).tolist()
+    x = ah.asarray(image)
+    image.close()
+    del image
+    assert x.tolist() == expected == copy.deepcopy(x).tolist()
+
+
+@pytest.mark.parametrize("case", ["mode 1", "LAB", "several blocks", "memory-mapped file"])
+def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
+    image = image_of("RGB")
+    from PIL import Image
+
+    if case == "mode 1":
+        image = Image.fromarray(np.array([[0, 255, 0], [255, 255, 0]], "u1")).convert("1")
+    elif case == "LAB":
+        image = image_of("LAB")
+    elif case == "several blocks":
+        image = Image.new("RGB", (5000, 5000), (1, 2, 3))
+    else:
+        Image.new("L", (5, 4), 7).save(tmp_path / "x.bmp")
+        image = Image.open(tmp_path / "x.bmp")
+    with pytest.raises(BufferError, match="copy=False"):
+        ah.asarray(image, copy=False)
+    x = ah.asarray(image, copy=True)
+    expected = np.asarray(image)
+    assert x.dtype == expected.dtype and np.array_equal(ah.as_numpy(x), expected)
+
+
+# ------------------------------------------------------------------------------------------------------ ctypes pointers
+
+
+def test_pointers_are_refused_with_a_call_that_views_their_target():
+    numbers = (ctypes.c_double * 3)(1, 2, 3)
+    pointer = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_double))
+    for x in (pointer, ctypes.c_void_p(ctypes.addressof(numbers)), ctypes.c_void_p()):
+        for call in (ah.asarray, ah.as_numpy, ah.as_torch, ah.asnested):
+            with pytest.raises(TypeError, match=r"; pass numpy\.ctypeslib\.as_array\(.*, shape\)"):
+                call(x)
+    assert ah.asarray(np.ctypeslib.as_array(pointer, (3,))).ptr == ctypes.addressof(numbers)
+    with pytest.raises(TypeError, match=r"pass x\.value"):
+        ah.asarray(ctypes.c_char_p(b"abc"))
