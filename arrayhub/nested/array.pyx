@@ -237,7 +237,7 @@ cdef class NestedArray(Tree):
         """str or None : part of the type that the kind and the dtype do not determine.
 
         Arrow format string of a logical type, such as a date, a time with a zone, a decimal or a map, or of a union.
-        ``"ordered"`` for ordered categories.
+        ``"ordered"`` for ordered categories. For records of awkward, whether they are tuples, and their parameters as JSON.
         """
         return self.first_chunk().meaning
 

@@ -1,5 +1,6 @@
 """Import awkward arrays from their layout, because awkward exports Arrow data only if pyarrow is installed."""
 
+import json
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,9 @@ from arrayhub._core.copying import forbidden
 from arrayhub.convert.functions import asarray
 from arrayhub.libraries.known import derived_from
 from arrayhub.nested.array import NestedArray, bitmap_of, covered, make, nested_of, part, unwrapped, without_gaps
+
+# Start of the `meaning` of a record. The parameters of the record, such as its name, follow as JSON.
+AWKWARD_TUPLE, AWKWARD_RECORD = "awkward.tuple:", "awkward.record:"
 
 _is_array = derived_from("awkward", "Array")
 
@@ -84,7 +88,10 @@ def _regular(layout: Any, copy: bool | None) -> Any:
 
 def _record(layout: Any, copy: bool | None) -> Any:
     parts = tuple(part(_walk(content, copy), 0, len(layout)) for content in layout.contents)
-    return make("record", len(layout), names=tuple(layout.fields), parts=parts)
+    meaning = None
+    if layout.is_tuple or layout.parameters:
+        meaning = f"{AWKWARD_TUPLE if layout.is_tuple else AWKWARD_RECORD}{json.dumps(layout.parameters)}"
+    return make("record", len(layout), names=tuple(layout.fields), parts=parts, meaning=meaning)
 
 
 def _with_bits(content: Any, length: int, validity: Any) -> Any:
@@ -112,6 +119,8 @@ def _option(layout: Any, copy: bool | None) -> Any:
     index = layout.index.data
     if layout.parameter("__array__") == "categorical":
         return _categorical(layout, copy)
+    if type(layout.content).__name__ == "EmptyArray":
+        return make("null", len(layout))
     valid = index >= 0
     if valid.all() and len(index) and (np.diff(index) == 1).all():
         return part(_walk(layout.content, copy), int(index[0]), int(index[-1]) + 1)
@@ -125,8 +134,8 @@ def _filler(content: Any) -> Any:
     """Return a content of one zero element in place of an empty content. Missing elements refer to this element."""
     try:
         return content.form.length_one_array(highlevel=False)
-    except TypeError:  # the type is unknown, as in an empty list
-        return sys.modules["awkward"].contents.NumpyArray(np.zeros(1))
+    except TypeError:  # the type of a field is unknown
+        return sys.modules["awkward"].from_iter([None], highlevel=False)
 
 
 def _indexed(layout: Any, copy: bool | None) -> Any:
@@ -173,7 +182,7 @@ def _union(layout: Any, copy: bool | None) -> Any:
 _IMPORTERS: dict[str, Callable[[Any, bool | None], Any]] = {
     "BitMaskedArray": _bit_masked,
     "ByteMaskedArray": _by_mask,
-    "EmptyArray": lambda layout, copy: asarray(np.zeros(0)),
+    "EmptyArray": lambda layout, copy: make("null", 0),
     "IndexedArray": _indexed,
     "IndexedOptionArray": _option,
     "ListArray": _list_array,

@@ -692,7 +692,7 @@ def _of_type(values: Sequence[Any], node: Any, name: str) -> NestedArray:
             raise _unsuitable(node, value, name, f"a dict with a value for each field: {keys}")
     fields = zip(node.field_names, node.children, strict=True)
     columns = [_of_type([value[key] for value in values], field, f"{name}[{key!r}]") for key, field in fields]
-    return make("record", length, names=node.field_names, parts=tuple(map(unwrapped, columns)))
+    return make("record", length, names=node.field_names, parts=tuple(map(unwrapped, columns)), meaning=node.meaning)
 
 
 def _rows_of_type(values: Sequence[Any], node: NestedArray, name: str) -> NestedArray:
@@ -736,7 +736,7 @@ def _filled_record(node: NestedArray, value: Any, name: str) -> Any:
         if node.validity is not None:
             field = unwrapped(covered(field, node.validity, node.validity_offset))
         fields.append(_filled(field, values[key], f"{name}[{key!r}]") if key in values else field)
-    return make("record", len(node), names=names, parts=tuple(fields))
+    return make("record", len(node), names=names, parts=tuple(fields), meaning=node.meaning)
 
 
 # ----------------------------------------------------------------------------------------------------- missing=

@@ -65,7 +65,7 @@ cdef object densified(object node, bint copy):
         dense.flags_ |= COPIED
         return dense
     if has(t, ALL_MISSING):
-        raise BufferError("to_dense: the array has the type null, and is empty; use x.to_list()")
+        return asarray(np.zeros(0))      # the array is empty; float64 is NumPy's default
     if has(t, RUNS):
         if not copy:
             raise BufferError("to_dense: the elements are run-end encoded; call to_dense(copy=True), which repeats the value"

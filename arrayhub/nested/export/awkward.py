@@ -1,5 +1,6 @@
 """Export to awkward, without pyarrow: `as_awkward`."""
 
+import json
 import math
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from arrayhub.nested.array import (
 )
 from arrayhub.nested.concatenate import content_of_rows, in_order
 from arrayhub.nested.export.shared import OUT_OF_ORDER, export, is_chunked, on_host, single_chunk
+from arrayhub.nested.from_awkward import AWKWARD_RECORD, AWKWARD_TUPLE
 from arrayhub.nested.runs import decoded
 from arrayhub.nested.to_device import offsets_on_host, type_codes
 
@@ -214,7 +216,10 @@ def _regular(awkward: Any, node: NestedArray, copy: Copy) -> Any:
 def _record(awkward: Any, node: NestedArray, copy: Copy) -> Any:
     check_names(node, "awkward", error=BufferError)  # awkward accepts equal names, but its to_list loses fields
     columns = [_layout(awkward, field, copy) for field in node.children]
-    return awkward.contents.RecordArray(columns, list(node.field_names), length=len(node))
+    meaning = node.meaning or ""
+    parameters = json.loads(meaning.partition(":")[2]) if meaning.startswith((AWKWARD_TUPLE, AWKWARD_RECORD)) else None
+    names = None if meaning.startswith(AWKWARD_TUPLE) else list(node.field_names)
+    return awkward.contents.RecordArray(columns, names, length=len(node), parameters=parameters)
 
 
 def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
@@ -224,14 +229,20 @@ def _categorical(awkward: Any, node: NestedArray, copy: Copy) -> Any:
         indices = indices.astype(np.int64)  # unsigned integers cannot represent the index -1 of a missing element
     parameters = {"__array__": "categorical"}
     content = _layout(awkward, node.content, copy)
-    if node.validity is None or node.null_count == 0:
+    if not content.is_option and (node.validity is None or node.null_count == 0):
         return awkward.contents.IndexedArray(awkward.index.Index64(indices), content, parameters=parameters)
     forbidden(copy, "as_awkward", "the indices of missing categories are replaced by -1")
     indices = np.where(valid_mask(node), indices, -1)
+    if content.is_option:
+        exists = content.mask_as_bool(valid_when=True)
+        indices = np.append(np.where(exists, np.cumsum(exists) - 1, -1), -1)[indices]
+        content = awkward.drop_none(content, axis=0, highlevel=False)
     return awkward.contents.IndexedOptionArray(awkward.index.Index64(indices), content, parameters=parameters)
 
 
 def _nulls(awkward: Any, node: NestedArray, copy: Copy) -> Any:
+    if not len(node):
+        return awkward.contents.EmptyArray()
     index = awkward.index.Index64(np.full(len(node), -1, np.int64))
     return awkward.contents.IndexedOptionArray(index, awkward.contents.EmptyArray())
 

@@ -1,5 +1,6 @@
 """Test which layouts the export to awkward shares, and which it copies, so that copy=False raises."""
 
+import pickle
 import re
 
 import awkward as ak
@@ -138,3 +139,93 @@ def test_values_that_awkward_does_not_use_are_not_checked():
     outside = pa.array([[BIG], [1], [2]]).slice(1)
     x = union(outside, pa.array([[0.5], [1.5]]), codes=[0, 1])
     assert ah.as_awkward(x, copy=None).to_list() == [[1.0], [1.5]]
+
+
+# -------------------------------------------------------------------------------------------------- missing categories
+
+
+@pytest.mark.parametrize("indices", [[0, 1, None, 2], [0, 1, 2, 0], [1, 1], [None], []], ids=str)
+@pytest.mark.parametrize("width", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8()], ids=str)
+@pytest.mark.parametrize(
+    "categories",
+    [["a", None, "b"], [1, None, 3], [None, 1.5, None], [True, None, False], [b"x", None, b"y"], [None, None, None],
+     [[1], None, [2, 3]]],
+    ids=str,
+)  # fmt: skip
+def test_elements_of_a_missing_category_are_missing_in_awkward(categories, width, indices):
+    source = pa.DictionaryArray.from_arrays(pa.array(indices, width), pa.array(categories))
+    for x in (source, ah.asnested(source), ah.asnested(source)[: len(source)]):
+        made = ah.as_awkward(x, copy=True)
+        assert made.to_list() == source.to_pylist()
+        assert ah.asnested(made).to_list() == source.to_pylist()
+    with pytest.raises(BufferError, match="as_awkward: "):
+        ah.as_awkward(source, copy=False)
+
+
+def test_missing_categories_are_not_categories_of_awkward():
+    source = pa.DictionaryArray.from_arrays(pa.array([0, 2]), pa.array(["a", None, "b"]))
+    made = ah.as_awkward(source, copy=True)
+    assert ak.categories(made).to_list() == ["a", "b"]
+
+
+# ------------------------------------------------------------------------------------------ types that only awkward has
+
+
+def vectors():
+    return ak.Array([{"x": 1.0, "y": 2.0}, {"x": 3.0, "y": 4.0}], with_name="Vector2D")
+
+
+OWN_TYPES = {
+    "tuples": lambda: ak.Array([(1, 1.5), (2, 2.5)]),
+    "tuples of tuples": lambda: ak.Array([((1, 2), "a"), ((3, 4), "b")]),
+    "tuples in lists": lambda: ak.Array([[(1, 2)], [], [(3, 4), (5, 6)]]),
+    "missing tuples": lambda: ak.Array([(1, 2), None]),
+    "empty tuples": lambda: ak.Array(ak.contents.RecordArray([], None, length=2)),
+    "named records": vectors,
+    "named records in lists": lambda: ak.Array([vectors().to_list(), []], with_name="Vector2D"),
+    "named tuples": lambda: ak.with_name(ak.Array([(1, 2)]), "pair"),
+    "records with parameters": lambda: ak.with_parameter(ak.Array([{"x": 1}]), "unit", {"length": ["m", None]}),
+    "records of named records": lambda: ak.zip({"v": vectors(), "t": [1, 2]}, depth_limit=1),
+    "unknown": lambda: ak.Array([]),
+    "unknown in lists": lambda: ak.Array([[], []]),
+    "unknown in records": lambda: ak.Array([{"x": []}]),
+    "unknown missing elements": lambda: ak.Array([None, None]),
+    "unknown missing elements in lists": lambda: ak.Array([[None], []]),
+}
+
+
+@pytest.mark.parametrize("name", OWN_TYPES)
+def test_types_of_awkward_survive_the_round_trip(name):
+    a = OWN_TYPES[name]()
+    x = ah.asnested(a, copy=None if name.startswith(("missing", "unknown")) else False)
+    for again in (
+        x,
+        x[:],
+        ah.asnested(a, copy=True),
+        pickle.loads(pickle.dumps(x)),
+        ah.asnested(a[:1]),
+    ):
+        made = ah.as_awkward(again, copy=True)
+        assert made.type.content == a.type.content or name == "missing tuples"  # a slice may not have missing tuples
+        assert made.to_list() == a.to_list()[: len(made)]
+    assert ah.as_awkward(x).type == a.type
+
+
+def test_names_of_records_are_kept_when_missing_elements_are_filled():
+    a = ak.Array([{"x": 1.0}, {"x": None}], with_name="Point")
+    made = ah.as_awkward(a, missing=7.0)
+    assert made.to_list() == [{"x": 1.0}, {"x": 7.0}] and made.layout.parameter("__record__") == "Point"
+
+
+def test_unknown_type_is_arrows_null():
+    assert ah.as_arrow(ak.Array([])).type == pa.null()
+    assert ah.as_arrow(ak.Array([[], []])).type == pa.large_list(pa.null())
+    assert ah.as_numpy(ak.Array([]), copy=True).shape == (0,)
+
+
+@pytest.mark.parametrize("value", [20, 2**53 + 1])
+def test_integers_of_a_union_with_an_unknown_child_stay_integers(value):
+    tags, index = ak.index.Index8(np.array([1, 1], "i1")), ak.index.Index64(np.array([0, 1]))
+    contents = [ak.contents.EmptyArray(), ak.contents.NumpyArray(np.array([10, value]))]
+    made = ah.as_awkward(ak.Array(ak.contents.UnionArray(tags, index, contents)), copy=True)
+    assert repr(made.to_list()) == f"[10, {value}]"
