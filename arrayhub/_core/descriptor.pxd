@@ -135,6 +135,7 @@ cdef enum ArrayFlags:
     PACKED = 0x2000           # elements smaller than a byte share bytes, which only DLPack can represent
     COPIED = 0x4000           # USM_ARRAY_COPIED: the memory is a copy of the imported object's memory
     OTHER_CONTEXT = 0x8000    # SYCL: the memory is not in its device's default context, which DLPack assumes
+    EXACT_TIMES = 0x10000     # from Arrow: the smallest integer is a time like any other, not NumPy's NaT
 
 cdef enum UsmType:            # DPCTL's numbers
     NOT_USM = 0

@@ -11,6 +11,7 @@ from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.nested.array import (
     NestedArray,
+    array_like,
     bitmap_of,
     check,
     field_facts,
@@ -84,7 +85,8 @@ def _joined_in_order(nodes: list[Any]) -> Any:
     if kind.runs:
         return _joined_runs(nodes, length)
     if kind.numbers:
-        content = asarray(np.ascontiguousarray(np.concatenate([as_numpy(node.content) for node in nodes])))
+        contents = [node.content for node in nodes]
+        content = array_like(np.ascontiguousarray(np.concatenate(list(map(as_numpy, contents)))), *contents)
         if facts["validity"] is None and first.meaning is None and not any(field_facts(first).values()):
             return content
         return make(first.kind, length, content=content, **facts)
@@ -156,7 +158,7 @@ def _with_equal_kinds(nodes: list[NestedArray]) -> list[NestedArray]:
 
 def _regular(node: NestedArray) -> NestedArray:
     length, width, *rest = node.content.shape
-    rows: Any = asarray(np.reshape(as_numpy(node.content), (length * width, *rest)))
+    rows = array_like(np.reshape(as_numpy(node.content), (length * width, *rest)), node.content)
     facts = field_facts(node)
     items = facts.pop("child_fields") or ()
     if items[1:]:
@@ -305,5 +307,6 @@ def _in_rows(content: Any, starts: Any, sizes: Any) -> Any:
     if isinstance(content, USMArray):
         lengths = stops[last] - starts[first]
         ends = np.cumsum(lengths)
-        return asarray(as_numpy(content)[np.arange(ends[-1]) + np.repeat(starts[first] - ends + lengths, lengths)])
+        rows = np.arange(ends[-1]) + np.repeat(starts[first] - ends + lengths, lengths)
+        return array_like(as_numpy(content)[rows], content)
     return _joined([part(content, a, b) for a, b in zip(starts[first].tolist(), stops[last].tolist(), strict=True)])

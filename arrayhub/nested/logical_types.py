@@ -5,6 +5,8 @@ import decimal
 import sys
 import zoneinfo
 
+import numpy as np
+
 _PER_SECOND = {"s": 1, "m": 1_000, "u": 1_000_000}  # by Arrow's unit letter; Python does not support nanoseconds
 _NUMPY_UNITS = {"s": "s", "m": "ms", "u": "us"}
 _SECONDS_PER_DAY = 86400
@@ -25,10 +27,23 @@ def listed(numbers, meaning):
         return numbers.astype("M8[D]").tolist()
     if kind == "ts" and unit in _NUMPY_UNITS:
         zone = _zone(meaning[4:])
-        return [_in_zone(item, zone) for item in numbers.astype(f"M8[{_NUMPY_UNITS[unit]}]").tolist()]
+        return [_in_zone(item, zone) for item in times(numbers.astype(f"M8[{_NUMPY_UNITS[unit]}]"))]
     if kind == "tt" and unit in _PER_SECOND:
         return [_time_of_day(item, _PER_SECOND[unit]) for item in numbers.astype("i8").tolist()]
-    return numbers.tolist()
+    return times(numbers)
+
+
+def times(numbers):
+    """Convert an ndarray of Arrow's elements. Unlike in NumPy, the smallest integer is a time, not NaT.
+
+    As a number of microseconds, it fits a timedelta. In every other unit of Arrow, it becomes an integer.
+    """
+    if numbers.dtype.kind not in "mM" or not np.isnat(numbers).any():
+        return numbers.tolist()
+    items = numbers.astype(object)
+    smallest = -(2**63)
+    items[np.isnat(numbers)] = datetime.timedelta(microseconds=smallest) if numbers.dtype == "m8[us]" else smallest
+    return items.tolist()
 
 
 def decimals(numbers, meaning):

@@ -14,6 +14,7 @@ from arrayhub._core.copying import Copy
 from arrayhub._core.descriptor import CPU
 from arrayhub._core.errors import NARROWER, TIMES_AS_INTEGERS, show, unreadable
 from arrayhub._core.tree import kind_of
+from arrayhub.adapters.arrow import may_be_nat
 from arrayhub.array import casting
 from arrayhub.array.usm_array import USMArray
 from arrayhub.convert.containers import is_frame
@@ -21,6 +22,7 @@ from arrayhub.convert.functions import as_numpy, asarray
 from arrayhub.libraries.wrappers import named_as
 from arrayhub.nested.array import (
     NestedArray,
+    array_like,
     bitmap_of,
     check,
     covered,
@@ -91,13 +93,12 @@ def _null_mask_of_bitmap(node: NestedArray) -> Any:
 def _nat(node: NestedArray) -> Any:
     """Return a mask of NumPy's NaT with the shape of the content, or None if the node does not contain NaT.
 
-    Memory imported from Arrow does not contain NaT, because the smallest integer is a valid time in Arrow. Memory that
-    the host cannot read is not searched.
+    Memory that the host cannot read is not searched.
     """
     if not kind_of(node).numbers or node.meaning is not None:
         return None
     content = node.content
-    if content.dtype.kind not in "mM" or content.protocol == "arrow" or not is_on_host(content):
+    if not may_be_nat(content) or not is_on_host(content):
         return None
     nat = np.isnat(as_numpy(content))
     return nat if nat.any() else None
@@ -268,7 +269,7 @@ def _repeated(values: NestedArray, order: Any) -> NestedArray:
     if kind.numbers or kind.indices:  # `concatenate` would compare the categories
         facts = {"validity": bitmap_of(valid_mask(values)[order]), "meaning": values.meaning, **field_facts(values)}
         if kind.numbers:
-            return make(values.kind, len(order), content=asarray(as_numpy(values.content)[order]), **facts)
+            return make(values.kind, len(order), content=array_like(as_numpy(values.content)[order], values.content), **facts)
         indices = asarray(as_numpy(values.indices)[order])
         return make(values.kind, len(order), indices=indices, content=values.content, **facts)
     cuts = [0, *(np.flatnonzero(np.diff(order) == 0) + 1).tolist(), len(order)]

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
+    EXACT_TIMES,
     IMMUTABLE,
     NOTSWAPPED,
     WRITEABLE,
@@ -116,6 +117,20 @@ def one_chunk(Tree t not None):
         return t
     cdef list full = [chunk for chunk in t.parts if (<Tree> chunk).length]
     return None if len(full) > 1 else full[0] if full else t.parts[0]
+
+
+def array_like(values, *sources):
+    """Import an ndarray whose elements were copied from `sources`.
+
+    The smallest integer is a time if it is one in a source. It is NaT if a source without such times contains NaT.
+    """
+    cdef Descriptor a = asarray(values), source
+    cdef bint exact = any([(<Descriptor> source).flags_ & EXACT_TIMES for source in sources])
+    for source in sources if exact else ():
+        if arrow.may_be_nat(source) and np.isnat(np.asarray(source)).any():
+            return a
+    a.flags_ |= EXACT_TIMES if exact else 0
+    return a
 
 
 def make(str kind, Py_ssize_t length, *, content=None, Descriptor offsets=None, Descriptor sizes=None,

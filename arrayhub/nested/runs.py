@@ -6,7 +6,16 @@ import numpy as np
 
 from arrayhub._core.tree import kind_of
 from arrayhub.convert.functions import as_numpy, asarray
-from arrayhub.nested.array import NestedArray, bitmap_of, from_string_dtype, make, nested_of, to_string_dtype, unpacked
+from arrayhub.nested.array import (
+    NestedArray,
+    array_like,
+    bitmap_of,
+    from_string_dtype,
+    make,
+    nested_of,
+    to_string_dtype,
+    unpacked,
+)
 from arrayhub.nested.array import valid_mask as valid_mask_of
 from arrayhub.nested.to_device import reached_runs
 
@@ -32,7 +41,8 @@ def _repeated(values: NestedArray, counts: Any, call: str) -> NestedArray:
     mask = np.repeat(valid_mask_of(values), counts)
     facts: dict[str, Any] = {"validity": None if mask.all() else bitmap_of(mask), "meaning": values.meaning}
     if kind.numbers:
-        return make(values.kind, length, content=asarray(np.repeat(as_numpy(values.content), counts, axis=0)), **facts)
+        content = array_like(np.repeat(as_numpy(values.content), counts, axis=0), values.content)
+        return make(values.kind, length, content=content, **facts)
     if kind.packed:
         return make("bits", length, content=bitmap_of(np.repeat(as_numpy(unpacked(values)), counts)), **facts)
     if kind.indices:

@@ -2,6 +2,7 @@
 
 from cpython.list cimport PyList_GetSlice
 
+from arrayhub._core.descriptor cimport EXACT_TIMES, Descriptor
 from arrayhub._core.tree cimport (
     KINDS,
     LISTS,
@@ -24,7 +25,7 @@ cdef object listed(object node):
     """Convert the elements of a node to Python objects."""
     cdef Tree t
     if not isinstance(node, Tree):
-        return as_numpy(node).tolist()
+        return list_numbers(<Descriptor> node)
     t = <Tree> node
     check_again(t)
     items = _LISTED[t.kind](t)
@@ -33,9 +34,12 @@ cdef object listed(object node):
     return [item if valid else None for item, valid in zip(items, valid_mask(t).tolist())]
 
 
+cdef list list_numbers(Descriptor a):
+    return logical_types.times(as_numpy(a)) if a.flags_ & EXACT_TIMES else as_numpy(a).tolist()
+
+
 cdef list list_flat(Tree t):
-    numbers = as_numpy(t.content)
-    return numbers.tolist() if t.meaning is None else logical_types.listed(numbers, t.meaning)
+    return list_numbers(t.content) if t.meaning is None else logical_types.listed(as_numpy(t.content), t.meaning)
 
 
 cdef enum:

@@ -12,7 +12,7 @@ protocols below 5 support ndarrays.
     strides     tuple, None bytes; None: C order
     offset      int         bytes from the start of `data` to element zero
     element                 see transport/dtype_codec.py
-    access      int         0 immutable, 1 read-only, 2 read and write
+    access      int         0 immutable, 1 read-only, 2 read and write; + 4 for times of Arrow, which do not have NaT
     labels      tuple, None dims, origin, halo
     place       tuple, None device, for ``pickling(arrive="restore")``; see transport/device_placement.py
 
@@ -37,6 +37,7 @@ from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
     CONSTRUCTED,
     COPIED,
+    EXACT_TIMES,
     EXTERNAL,
     IMMUTABLE,
     PACKED,
@@ -82,6 +83,7 @@ cdef enum Access:
     IS_IMMUTABLE = 0
     IS_READONLY = 1
     IS_READWRITE = 2
+    IS_EXACT = 4            # added for EXACT_TIMES
 
 cdef dict _modules = sys.modules
 cdef object _JOBLIB = quirk("joblib", "a pickle")
@@ -206,10 +208,15 @@ cdef tuple state_of(Descriptor a, const Footprint* span, object place, int acces
         strides_of(a, span),
         -span.low,
         element_of(a),
-        access,
+        access | exact_bit(a),
         labels_in_state(a),
         place,
     )
+
+
+cdef int exact_bit(Descriptor a) noexcept:
+    """Return IS_EXACT for times that were imported from Arrow, and for copies of them."""
+    return IS_EXACT if a.flags_ & EXACT_TIMES and a.typenum_ in (cnp.NPY_DATETIME, cnp.NPY_TIMEDELTA) else 0
 
 
 cdef int access_of(Descriptor a) noexcept:
@@ -372,8 +379,8 @@ cdef Descriptor inside(tuple state, Descriptor memory):
     _, shape, strides, offset, element, access, _, _ = state
     cdef Descriptor a = described(shape, strides, element)
     cdef Py_ssize_t start = index_of(offset, "offset")
-    if type(access) is not int or not IS_IMMUTABLE <= access <= IS_READWRITE:
-        raise state_error("access", access, "0, 1 or 2")
+    if type(access) is not int or not IS_IMMUTABLE <= access & ~IS_EXACT <= IS_READWRITE:
+        raise state_error("access", access, "0, 1 or 2, or one of these plus 4")
     check_inside(a, start, memory)
     set_memory(a, memory, start)
     return a
@@ -533,6 +540,9 @@ cdef Descriptor aligned_copy(Descriptor memory):
 cdef int set_access(Descriptor a, int access, Descriptor memory) except -1:
     """Set the access of a received array to the access at the sender, limited by the access of the receive buffer."""
     a.flags_ |= memory.flags_ & COPIED
+    if access & IS_EXACT:
+        a.flags_ |= EXACT_TIMES
+    access &= ~IS_EXACT
     if access == IS_IMMUTABLE:
         a.flags_ |= IMMUTABLE
     elif access == IS_READWRITE:

@@ -1,8 +1,10 @@
 """Test is_null, fill_null and the argument `missing` of the exports with columns of each library."""
 
+import copy
 import datetime
 import decimal
 import fractions
+import pickle
 import re
 
 import awkward as ak
@@ -1239,3 +1241,92 @@ def test_missing_is_what_the_producer_calls_missing(producer):
     assert ah.as_numpy(x, missing="mask", copy=True).mask.ravel().tolist() == [False, is_missing]
     if not isinstance(x, pd.DataFrame) and producer != "NaT of NumPy":
         assert ah.asnested(x).null_count == (1 if is_missing else 0)
+
+
+# --------------------------------------------------------------------------------------- Arrow's smallest time
+
+SMALLEST = -(2**63)  # a time in Arrow, and NumPy's NaT
+ARROW_TIMES = [pa.duration("s"), pa.duration("us"), pa.duration("ns"), pa.timestamp("us"), pa.timestamp("ns", "UTC"),
+               pa.date64()]  # fmt: skip
+COPIES = {
+    "view": lambda x: x,
+    "copy": lambda x: ah.asnested(x, copy=True),
+    "pickle": lambda x: pickle.loads(pickle.dumps(x)),
+    "deepcopy": copy.deepcopy,
+    "concatenate": lambda x: ah.asnested(pa.chunked_array([ah.as_arrow(x), ah.as_arrow(x[:0])]), copy=True),
+    "two copies": lambda x: pickle.loads(pickle.dumps(ah.asnested(x, copy=True))),
+}
+PLACES = {
+    "column": lambda times: times,
+    "lists": lambda times: pa.ListArray.from_arrays([0, len(times)], times),
+    "list views": lambda times: pa.ListViewArray.from_arrays(
+        pa.array([1, 0], pa.int32()), pa.array([2, 1], pa.int32()), times
+    ),
+    "rows of one length": lambda times: pa.FixedSizeListArray.from_arrays(times, len(times)),
+    "records": lambda times: pa.StructArray.from_arrays([times], ["t"]),
+    "categories": lambda times: pa.DictionaryArray.from_arrays(pa.array([1, 0, 2, 0]), times),
+    "runs": lambda times: pa.RunEndEncodedArray.from_arrays(pa.array([2, 3, 4], pa.int32()), times),
+}
+
+
+def arrow_times(kind, values=(SMALLEST, 1, None)):
+    return pa.array(values, pa.int64()).view(kind)
+
+
+def flattened(array):
+    """Return the integers of the times at any depth of an Arrow array, and None for missing ones."""
+    if pa.types.is_struct(array.type):
+        return flattened(array.field(0))
+    if pa.types.is_dictionary(array.type) or pa.types.is_run_end_encoded(array.type):
+        return flattened(array.dictionary if pa.types.is_dictionary(array.type) else array.values)
+    if pa.types.is_nested(array.type):
+        return flattened(array.flatten())
+    return array.view(pa.int64()).to_pylist()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("again", COPIES)
+@pytest.mark.parametrize("kind", ARROW_TIMES, ids=str)
+def test_smallest_time_of_arrow_is_not_missing(kind, again, place):
+    if place == "runs" and (again == "concatenate" or kind == pa.date64()):
+        pytest.skip("pyarrow 26 does not chunk slices of runs, and rejects dates within a day in the values of runs")
+    array = PLACES[place](arrow_times(kind))
+    x = COPIES[again](ah.asnested(array))
+    assert flattened(ah.as_arrow(x)) == flattened(array)
+    assert flattened(ah.as_arrow(array, copy=True)) == flattened(array)
+
+
+@pytest.mark.parametrize("kind", ARROW_TIMES, ids=str)
+def test_smallest_time_of_a_dense_copy_is_not_missing(kind):
+    times = arrow_times(kind, (SMALLEST, 1))
+    if kind != pa.timestamp("ns", "UTC") and kind != pa.date64():
+        for x in (ah.asarray(times), ah.asarray(times, copy=True), pickle.loads(pickle.dumps(ah.asarray(times)))):
+            assert flattened(ah.as_arrow(x)) == flattened(ah.as_arrow(copy.deepcopy(x))) == [SMALLEST, 1]
+            assert x[1:].copy()[:0].access == "readwrite"
+
+
+@pytest.mark.parametrize("kind", ARROW_TIMES, ids=str)
+@pytest.mark.parametrize("place", ["column", "lists", "rows of one length"])
+def test_lists_masks_and_filled_copies_agree_that_the_smallest_time_is_not_missing(kind, place):
+    x = ah.asnested(PLACES[place](arrow_times(kind)))
+    flat = x if place == "column" else ah.asnested(arrow_times(kind))
+    items = x.to_list() if place == "column" else x.to_list()[0]
+    assert [item is None for item in items] == flat.is_null().tolist() == [False, False, True]
+    value = datetime.timedelta(0) if kind.id == pa.duration("s").id else datetime.datetime(1970, 1, 1)
+    filled = flat.fill_null(value if kind != pa.timestamp("ns", "UTC") else value.replace(tzinfo=datetime.UTC))
+    assert flattened(ah.as_arrow(filled)) == [SMALLEST, 1, 0]
+
+
+def test_missing_value_does_not_replace_the_smallest_time_of_arrow():
+    times = arrow_times(pa.duration("us"))
+    assert flattened(ah.as_arrow(times, missing=datetime.timedelta(0))) == [SMALLEST, 1, 0]
+    assert ah.as_numpy(times, missing="mask").mask.tolist() == [False, False, True]
+    assert ah.asnested(times).to_list()[0] == datetime.timedelta(microseconds=SMALLEST)
+    assert ah.asnested(arrow_times(pa.duration("ns"))).to_list()[0] == SMALLEST
+
+
+def test_nat_of_numpy_is_missing_in_copies():
+    times = np.array([SMALLEST, 1]).view("m8[us]")
+    for x in (ah.asnested(times), ah.asnested(times, copy=True), pickle.loads(pickle.dumps(ah.asnested(times)))):
+        assert flattened(ah.as_arrow(x)) == [None, 1]
+        assert x.to_list()[0] is None

@@ -9,6 +9,7 @@ from libc.string cimport strlen
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
+    EXACT_TIMES,
     IMMUTABLE,
     USM_DEVICE,
     Descriptor,
@@ -243,7 +244,7 @@ cdef inline Descriptor blank(Import owner, const void* data, Py_ssize_t length):
     """Return a one-dimensional array at an address. The caller must set the element type."""
     cdef Descriptor a = new_array(1)
     a.protocol_ = ARROW_PROTOCOL
-    a.flags_ = IMMUTABLE
+    a.flags_ = IMMUTABLE | EXACT_TIMES
     a.data_ = <char*> data
     a.base_ = owner
     a.device_ = owner.device

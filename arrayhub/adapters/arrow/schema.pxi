@@ -11,6 +11,7 @@ from libc.string cimport memcpy, strcmp, strlen
 from arrayhub._core cimport dtypes, layout
 from arrayhub._core.descriptor cimport (
     C_CONTIGUOUS,
+    EXACT_TIMES,
     NOTSWAPPED,
     PACKED,
     Descriptor,
@@ -42,7 +43,6 @@ from arrayhub._core.tree cimport (
     same_node,
     visit_arrays,
 )
-from arrayhub.adapters.table cimport ARROW_PROTOCOL
 
 from arrayhub._core.errors import PACKED_ELEMENTS, interface_error
 from arrayhub._core.tracing import copied, started
@@ -123,12 +123,12 @@ cdef str export_obstacle(Descriptor a):
     return refusal
 
 
-cdef bint may_be_nat(Descriptor a) noexcept:
+cpdef bint may_be_nat(Descriptor a) noexcept:
     """Return whether elements may be NumPy's NaT, which Arrow encodes in the bitmap.
 
-    In times that were imported from Arrow, the integer that encodes NaT is a valid time.
+    In times that were imported from Arrow, and in copies of them, the integer that encodes NaT is a valid time.
     """
-    return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and a.protocol_ != ARROW_PROTOCOL
+    return (a.typenum_ == cnp.NPY_DATETIME or a.typenum_ == cnp.NPY_TIMEDELTA) and not a.flags_ & EXACT_TIMES
 
 
 cdef str nat_obstacle(Descriptor a):
@@ -453,7 +453,7 @@ cdef Descriptor as_bytes(Descriptor a):
 
 
 cdef int refuse_gaps(Descriptor a, void* argument) except -1:
-    """Raise BufferError unless an array of a node is C-contiguous and its elements are not packed.
+    """Raise BufferError if Arrow cannot represent the layout of an array of a node. See `sharing_obstacle` for booleans.
 
     Packed (sub-byte) elements of DLPack are not exported to Arrow.
     """
