@@ -165,11 +165,13 @@ def test_image_that_pillow_does_not_share_is_copied(case, tmp_path):
     else:
         Image.new("L", (5, 4), 7).save(tmp_path / "x.bmp")
         image = Image.open(tmp_path / "x.bmp")
-    with pytest.raises(BufferError, match="copy=False"):
-        ah.asarray(image, copy=False)
-    x = ah.asarray(image, copy=True)
+    for call in (ah.asarray, ah.as_numpy):
+        with pytest.raises(BufferError, match=r"can only be imported as a copy; pass copy=None"):
+            call(image)
     expected = np.asarray(image)
-    assert x.dtype == expected.dtype and np.array_equal(ah.as_numpy(x), expected)
+    for copied in (None, True):
+        x = ah.asarray(image, copy=copied)
+        assert x.is_copy and x.dtype == expected.dtype and np.array_equal(ah.as_numpy(x), expected)
 
 
 # ------------------------------------------------------------------------------------------------------ ctypes pointers

@@ -423,7 +423,7 @@ STRIDED_MASKS = {
 }
 
 
-@pytest.mark.parametrize("copy", [None, True])
+@pytest.mark.parametrize("copy", [False, None, True])
 @pytest.mark.parametrize("name", STRIDED_MASKS)
 def test_booleans_of_any_strides_are_encoded(name, copy):
     mask = STRIDED_MASKS[name]

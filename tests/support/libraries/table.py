@@ -630,6 +630,12 @@ def _plane(av):
     return _frame_of_plane.planes[0]
 
 
+def _audio_plane(av):
+    global _frame_of_plane
+    _frame_of_plane = av.AudioFrame("flt", "stereo", 16)
+    return _frame_of_plane.planes[0]
+
+
 def _rows_of_plane(x):
     pixels = np.asarray(memoryview(x)).reshape(x.height, x.line_size)[:, : x.width * 3]
     return np.lib.stride_tricks.as_strided(pixels, (x.height, x.width, 3), (x.line_size, 3, 1))
@@ -642,15 +648,16 @@ def _plane_or_copy(x):
 library(
     "av",
     View("VideoPlane", _plane, _rows_of_plane, note="through DLPack, which excludes the padding of rows"),
-    View("AudioPlane, Packet", lambda av: av.Packet(10), memoryview, note="its elements are bytes"),
+    View("Packet", lambda av: av.Packet(10), memoryview, note="its elements are bytes"),
     Refused("VideoFrame", _frame, "x.planes[i]", "planes may differ in size", _plane_or_copy),
     Refused(
         "AudioFrame",
         lambda av: av.AudioFrame("flt", "stereo", 16),
         "x.to_ndarray()",
         "channels may be in separate planes",
-        _plane_or_copy,
+        lambda x: x.to_ndarray(),
     ),
+    Refused("AudioPlane", _audio_plane, "frame.to_ndarray()", "it includes padding", lambda x: _frame_of_plane.to_ndarray()),
     in_extra=False,
 )
 

@@ -358,7 +358,7 @@ def _make_pil(element, layout):
 
     model, _ = as_numpy(element, layout)
     obj = Image.frombytes(PIL_MODES[element.name], model.shape[::-1], model.tobytes())
-    return _own(obj, model, None, "immutable")  # the address is unknown, because each access creates new bytes
+    return _own(obj, model, None, "readonly")  # the address is unknown, because Pillow does not export it
 
 
 # ---------------------------------------------------------------------------------------------------------- the table
