@@ -109,9 +109,11 @@ if TYPE_CHECKING:
     from arrayhub.inspection.printout import debug_repr
     from arrayhub.inspection.tracing import trace
     from arrayhub.libraries.plugins import register_library
-    from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars, asnested
+    from arrayhub.nested import NestedArray, as_arrow, as_awkward, as_pandas, as_polars
+    from arrayhub.nested.asnested import asnested
     from arrayhub.nested.pickling import _unpickle_nested as _unpickle_nested
-    from arrayhub.sparse import SparseArray, as_scipy, assparse
+    from arrayhub.sparse import SparseArray, as_scipy
+    from arrayhub.sparse.assparse import assparse
     from arrayhub.sparse.pickling import _unpickle_sparse as _unpickle_sparse
     from arrayhub.storage import empty, from_array, full, ones, zeros
     from arrayhub.transport.ipc import _ipc_handle as _ipc_handle

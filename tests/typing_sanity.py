@@ -10,7 +10,7 @@ import torch
 import arrayhub
 from arrayhub import Device, USMArray
 from arrayhub.convert.placement import Placement
-from arrayhub.inspection.pictures.picture import Picture
+from arrayhub.inspection.pictures.picture import Picture, TextPicture
 
 
 def imports(a: npt.NDArray[np.float32], capsule: object) -> None:
@@ -65,6 +65,16 @@ def exports(x: USMArray, out: npt.NDArray[np.float64]) -> None:
     assert_type(arrayhub.as_torch(x), torch.Tensor)
     assert_type(arrayhub.convert(x, "pytorch"), torch.Tensor)
     assert_type(arrayhub.as_jax(x), jax.Array)
+    assert_type(arrayhub.as_torch(x, dtype="f4", device="cuda:0", missing=0), torch.Tensor)
+    assert_type(arrayhub.as_numpy(x, missing="mask"), np.ma.MaskedArray[Any, Any])
+    assert_type(arrayhub.convert(x, np.ma.MaskedArray), np.ma.MaskedArray[Any, Any])
+    assert_type(arrayhub.convert(x, USMArray, copy=True), USMArray)
+    assert_type(arrayhub.convert(x, arrayhub.NestedArray), arrayhub.NestedArray)
+    assert_type(arrayhub.convert(x, "scipy"), Any)
+    assert_type(arrayhub.convert(x, np), Any)
+    assert_type(x.item(0), float | Any)
+    assert_type(x.tolist(), list[Any] | Any)
+    x.tolist().append(x.item() + 1)
     assert_type(arrayhub.asnested(x, copy=True), arrayhub.NestedArray)
     assert_type(arrayhub.asnested(x), arrayhub.NestedArray)
     assert_type(np.asarray(x), npt.NDArray[Any])
@@ -112,4 +122,7 @@ def pictures(x: USMArray) -> None:
     assert_type(arrayhub.picture((2, 3), (3, 1), offset=2, size=6, itemsize=8), Picture)
     assert_type(x.picture.text() + x.picture.svg(), str)
     assert_type(x.picture.strides, tuple[int, ...] | None)
-    arrayhub.picture("(2, 3)", 1.5)  # type: ignore[arg-type]
+    arrayhub.picture("(2, 3)", 1.5)  # type: ignore[call-overload]
+    assert_type(x.picture(), Picture)
+    assert_type(arrayhub.picture(x), Picture)
+    assert_type(arrayhub.picture(arrayhub.asnested([[1]])), Picture | TextPicture)

@@ -21,6 +21,7 @@ from arrayhub.array.usm_array import USMArray, _DTypeLike, _Progress
 _Via: TypeAlias = Literal["array_interface", "array_struct", "cuda", "sycl", "buffer", "dlpack", "arrow"]
 
 _Out = TypeVar("_Out")
+_T = TypeVar("_T")
 
 CONSUMERS: tuple[str, ...]
 VALUES: tuple[type, ...]
@@ -29,9 +30,10 @@ def asarray(
     obj: Any,
     /,
     *,
+    copy: Copy = False,
     dtype: _DTypeLike | None = None,
     device: _DeviceLike | None = None,
-    copy: Copy = False,
+    missing: Any = None,
     stream: Any = None,
     via: _Via | None = None,
 ) -> USMArray: ...
@@ -39,42 +41,118 @@ def from_dlpack(
     obj: Any, /, *, device: _DeviceLike | None = None, copy: Copy = None, stream: Any = None
 ) -> USMArray: ...
 @overload
-def as_numpy(obj: Any, /, *, copy: Copy = False, missing: None = None) -> npt.NDArray[Any]: ...
+def as_numpy(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Literal["mask"],
+) -> np.ma.MaskedArray[Any, Any]: ...
 @overload
-def as_numpy(obj: Any, /, *, copy: Copy = False, missing: Literal["mask"]) -> np.ma.MaskedArray[Any, Any]: ...
-@overload
-def as_numpy(obj: Any, /, *, copy: Copy = False, missing: Any) -> npt.NDArray[Any]: ...
-@overload
-def as_cupy(obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: None = None) -> cupy.ndarray: ...
-@overload
-def as_cupy(
-    obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: Literal["mask"]
-) -> tuple[cupy.ndarray, cupy.ndarray]: ...
-@overload
-def as_cupy(obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: Any) -> cupy.ndarray: ...
+def as_numpy(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+) -> npt.NDArray[Any]: ...
 @overload
 def as_torch(
-    obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: None = None
-) -> torch.Tensor: ...
-@overload
-def as_torch(
-    obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: Literal["mask"]
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Literal["mask"],
+    allow_readonly: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]: ...
 @overload
-def as_torch(obj: Any, /, *, copy: Copy = False, allow_readonly: bool = False, missing: Any) -> torch.Tensor: ...
+def as_torch(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
+) -> torch.Tensor: ...
 @overload
-def as_jax(obj: Any, /, *, copy: Copy = False, missing: None = None) -> jax.Array: ...
+def as_jax(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Literal["mask"],
+) -> tuple[jax.Array, jax.Array]: ...
 @overload
-def as_jax(obj: Any, /, *, copy: Copy = False, missing: Literal["mask"]) -> tuple[jax.Array, jax.Array]: ...
+def as_jax(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+) -> jax.Array: ...
 @overload
-def as_jax(obj: Any, /, *, copy: Copy = False, missing: Any) -> jax.Array: ...
+def as_cupy(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Literal["mask"],
+    allow_readonly: bool = False,
+) -> tuple[cupy.ndarray, cupy.ndarray]: ...
 @overload
-def as_dpnp(obj: Any, /, *, copy: Copy = False, missing: None = None) -> dpnp.ndarray: ...
+def as_cupy(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
+) -> cupy.ndarray: ...
 @overload
-def as_dpnp(obj: Any, /, *, copy: Copy = False, missing: Literal["mask"]) -> tuple[dpnp.ndarray, dpnp.ndarray]: ...
+def as_dpnp(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Literal["mask"],
+) -> tuple[dpnp.ndarray, dpnp.ndarray]: ...
 @overload
-def as_dpnp(obj: Any, /, *, copy: Copy = False, missing: Any) -> dpnp.ndarray: ...
-def as_numba(obj: Any, /, *, copy: Copy = False, missing: Any = None) -> Any: ...
+def as_dpnp(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+) -> dpnp.ndarray: ...
+def as_numba(
+    obj: Any,
+    /,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+) -> Any: ...
 
 @disjoint_base
 class SparseParts:
@@ -106,43 +184,124 @@ def array_or_nested(obj: Any, /) -> Any: ...
 def nested_consumers() -> tuple[str, ...]: ...
 @overload
 def convert(
-    obj: Any, to: Literal["numpy", "np"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["numpy", "np"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> npt.NDArray[Any]: ...
 @overload
 def convert(
-    obj: Any, to: Literal["torch", "pytorch"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["torch", "pytorch"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> torch.Tensor: ...
 @overload
 def convert(
-    obj: Any, to: Literal["jax"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["jax"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> jax.Array: ...
 @overload
 def convert(
-    obj: Any, to: Literal["cupy"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["cupy"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> cupy.ndarray: ...
 @overload
 def convert(
-    obj: Any, to: Literal["dpnp"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["dpnp"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> dpnp.ndarray: ...
 @overload
 def convert(
-    obj: Any, to: Literal["arrow", "pyarrow"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
-) -> pyarrow.Array: ...
+    obj: Any,
+    to: Literal["arrow", "pyarrow"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
+) -> pyarrow.Array | pyarrow.ChunkedArray | pyarrow.Table | pyarrow.RecordBatch: ...
 @overload
 def convert(
-    obj: Any, to: Literal["polars"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["polars"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> polars.Series | polars.DataFrame: ...
 @overload
 def convert(
-    obj: Any, to: Literal["pandas"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["pandas"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> pandas.Series | pandas.DataFrame: ...
 @overload
 def convert(
-    obj: Any, to: Literal["awkward"], *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: Literal["awkward"],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> awkward.Array: ...
 @overload
 def convert(
-    obj: Any, to: str | ModuleType | type, *, copy: Copy = False, allow_readonly: bool = False, missing: Any = None
+    obj: Any,
+    to: type[_T],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
+) -> _T: ...
+@overload
+def convert(
+    obj: Any,
+    to: str | ModuleType,
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
 ) -> Any: ...
 @overload
 def to_host(

@@ -167,7 +167,7 @@ def _field_offsets(array: USMArray) -> str:
         dtype = array.dtype
     except TypeError:
         return ""
-    fields = dtype.fields or {}
+    fields: Any = dtype.fields
     return ", ".join(str(fields[name][1]) for name in dtype.names or ())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from math import gcd
 from operator import floordiv
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -127,6 +127,18 @@ class TextPicture:
         return f'<pre class="arrayhub-layout">{html.escape(self._text)}</pre>'
 
 
+@overload
+def picture(
+    obj: SupportsIndex | Sequence[SupportsIndex] | USMArray,
+    /,
+    strides: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    offset: SupportsIndex = 0,
+    size: SupportsIndex | None = None,
+    *,
+    itemsize: SupportsIndex | None = None,
+) -> Picture: ...
+@overload
+def picture(obj: Any, /) -> Picture | TextPicture: ...
 def picture(
     obj: Any,
     /,
