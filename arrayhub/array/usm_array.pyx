@@ -360,7 +360,7 @@ cdef class USMArray(Descriptor):
     # ------------------------------------------------------------------------------------- pickle, copy and dask
 
     def __reduce_ex__(self, protocol):
-        """Support pickle. Elements are pickled as bytes, out of band from protocol 5 on. See ``arrayhub.transport.pickling``."""
+        """Support pickle. Elements are pickled as bytes, out of band from protocol 5 on. See ``transport.pickling``."""
         return hooks.reduce(self, protocol)
 
     def __reduce__(self):

@@ -429,7 +429,7 @@ def type_of_model(Descriptor model):
 cdef object new_like(object shape, object dtype, object aligned_index, object halo, object dimensions, object dims,
                      object layout, object backend, object alignment, object origin, object memory, object device,
                      bint zeroed, object like):
-    """Return a new array in memory like that of `like`. Without a `shape`, shape, layout and labels are like those of `like`."""
+    """Return a new array in memory like that of `like`. Without a `shape`, copy shape, layout and labels of `like`."""
     if memory is not None or device is not None:
         given = "memory" if memory is not None else "device"
         raise TypeError(f"{given}: {show(memory if device is None else device)} is given with like=, which determines the"
