@@ -284,17 +284,6 @@ def convert(
 @overload
 def convert(
     obj: Any,
-    to: type[_T],
-    *,
-    copy: Copy = False,
-    dtype: _DTypeLike | None = None,
-    device: _DeviceLike | None = None,
-    missing: Any = None,
-    allow_readonly: bool = False,
-) -> _T: ...
-@overload
-def convert(
-    obj: Any,
     to: str | ModuleType,
     *,
     copy: Copy = False,
@@ -303,6 +292,17 @@ def convert(
     missing: Any = None,
     allow_readonly: bool = False,
 ) -> Any: ...
+@overload
+def convert(
+    obj: Any,
+    to: type[_T],
+    *,
+    copy: Copy = False,
+    dtype: _DTypeLike | None = None,
+    device: _DeviceLike | None = None,
+    missing: Any = None,
+    allow_readonly: bool = False,
+) -> _T: ...
 @overload
 def to_host(
     obj: Any, /, *, out: None = None, copy: Copy = None, stream: Any = None, progress: _Progress = None
